@@ -1,0 +1,266 @@
+"""What the Makefile calls: the same commands for people, for tests and for continuous integration.
+
+    python3 .ci/dev.py lab [options of `isoviz lab`]
+    python3 .ci/dev.py test [options of pytest]
+
+Variables: BROWSER=0 leaves out the tests that need Chromium; ISOVIZ_PYTHON names the Python to build the environment with;
+ISOVIZ_VENV names the environment's folder (.venv); ISOVIZ_WITH lists requirements that replace constrained versions in it, such
+as "ipykernel==6.31.*"; ISOVIZ_CHROMIUM names the browser.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from environment import CONSTRAINTS, MADE_BY, NEWEST, OLDEST, ROOT, Environment, SetupError, clean_environment, say
+
+WIDGETS = ROOT / "widgets"
+
+# Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
+MATRIX = (
+    ("ipykernel-6.31", "ipykernel==6.31.*", ("tests/notebook", "tests/browser")),
+    ("ipykernel-7.3", "ipykernel==7.3.*", ("tests/notebook", "tests/browser")),
+    ("mpich", "mpich", ("tests/ranks",)),
+)
+
+
+def environment(*extras: str) -> Environment:
+    """The environment of the checkout with these extras, ready for use."""
+    replaced = tuple(os.environ.get("ISOVIZ_WITH", "").split())
+    if any(requirement.startswith("mpich") for requirement in replaced):  # never two MPI wheels in one environment
+        extras, replaced = tuple(extra for extra in extras if extra != "mpi"), (*replaced, "mpi4py")
+    made = Environment(os.environ.get("ISOVIZ_VENV", ".venv"), extras, replaced)
+    made.ensure()
+    return made
+
+
+def testing_environment() -> Environment:
+    return environment("lab", "mpi", "test")
+
+
+class Steps:
+    """Runs one check after the other, goes on after a failure, and says at the end what failed."""
+
+    def __init__(self, env: Environment) -> None:
+        self.env = env
+        self.failed: list[str] = []
+
+    def __call__(self, name: str, *command: str, cwd: Path = ROOT, **variables: str) -> bool:
+        say(f"{name} …")
+        started = time.monotonic()
+        code = subprocess.run(command, cwd=cwd, env=self.env.variables(**variables), check=False).returncode
+        say(f"{name}: {'passed' if code == 0 else f'FAILED ({code})'} after {time.monotonic() - started:.1f} s")
+        if code != 0:
+            self.failed.append(name)
+        return code == 0
+
+    def tool(self, name: str) -> str:
+        return str(self.env.bin / name)
+
+    def result(self) -> int:
+        if self.failed:
+            say(f"FAILED: {', '.join(self.failed)}")
+        return 1 if self.failed else 0
+
+
+# ------------------------------------------------------------------------------------------------ commands
+
+
+def lab(arguments: list[str]) -> int:
+    """JupyterLab on a working copy of the explorer. Takes the place of this process, so that Ctrl-C reaches the server."""
+    env = environment("lab")
+    os.chdir(ROOT)
+    os.execve(env.bin / "isoviz", [str(env.bin / "isoviz"), "lab", *arguments], env.variables())
+
+
+def lint_steps(steps: Steps) -> None:
+    steps("ruff check", steps.tool("ruff"), "check", "--quiet")
+    steps("ruff format", steps.tool("ruff"), "format", "--check", "--quiet")
+    steps("mypy --strict", steps.tool("mypy"), "--no-error-summary")
+    steps("import linter", steps.tool("lint-imports"), "--no-cache")
+
+
+def lint(arguments: list[str]) -> int:
+    """Style, types, and the floors of the house."""
+    steps = Steps(testing_environment())
+    lint_steps(steps)
+    return steps.result()
+
+
+def format_code(arguments: list[str]) -> int:
+    """Ruff's formatter and its safe repairs, on everything."""
+    steps = Steps(testing_environment())
+    steps("ruff check --fix", steps.tool("ruff"), "check", "--fix", "--quiet")
+    steps("ruff format", steps.tool("ruff"), "format", "--quiet")
+    return steps.result()
+
+
+def node_modules(steps: Steps) -> bool:
+    """The browser half's packages, exactly those of its lock file; the network is used only when that file changes."""
+    digest = hashlib.sha256((WIDGETS / "package-lock.json").read_bytes()).hexdigest()
+    stamp = WIDGETS / "node_modules" / ".isoviz-ready"
+    if stamp.exists() and stamp.read_text(encoding="utf-8") == digest:
+        return True
+    if steps("npm ci", steps.tool("npm"), "ci", "--no-audit", "--no-fund", "--loglevel=error", cwd=WIDGETS):
+        stamp.write_text(digest, encoding="utf-8")
+        return True
+    return False
+
+
+def widget_steps(steps: Steps) -> None:
+    if node_modules(steps):
+        npm = (steps.tool("npm"), "run", "--silent")
+        steps("browser half: types", *npm, "check", cwd=WIDGETS)
+        steps("browser half: tests", *npm, "test", cwd=WIDGETS)
+        steps("browser half: the committed bundle is a fresh build", *npm, "verify", cwd=WIDGETS)
+
+
+def bundle(arguments: list[str]) -> int:
+    """Builds the browser half into isoviz/widgets/static."""
+    steps = Steps(testing_environment())
+    if node_modules(steps):
+        steps("browser half: build", steps.tool("npm"), "run", "--silent", "build", cwd=WIDGETS)
+    return steps.result()
+
+
+def chromium(env: Environment) -> str:
+    """The path of a Chromium for the browser tests, made available where it can be without root.
+
+    Raises:
+        SetupError: there is none.
+    """
+    finder = [str(env.python), str(ROOT / "tests" / "browser" / "chromium.py")]
+    done = subprocess.run(finder, stdout=subprocess.PIPE, text=True, env=env.variables(), cwd=ROOT, check=False)
+    if done.returncode != 0:
+        raise SetupError("no Chromium for the browser tests (`make test BROWSER=0` leaves them out)")
+    return done.stdout.strip()
+
+
+def pytest(steps: Steps, arguments: list[str], **variables: str) -> None:
+    """The Python tests; pytest's summary is the last thing that they print."""
+    selection = []
+    if os.environ.get("BROWSER", "1") == "0":
+        selection = ["-m", "not browser"]
+    elif "ISOVIZ_CHROMIUM" not in variables:
+        variables["ISOVIZ_CHROMIUM"] = chromium(steps.env)
+    steps("pytest", str(steps.env.python), "-m", "pytest", *selection, *arguments, **variables)
+
+
+def finish(steps: Steps) -> int:
+    code = steps.result()
+    if os.environ.get("BROWSER", "1") == "0":
+        say("the browser tests were left out (BROWSER=0)")
+    return code
+
+
+def test(arguments: list[str]) -> int:
+    """Everything, with seeded and reduced counts."""
+    steps = Steps(testing_environment())
+    lint_steps(steps)
+    widget_steps(steps)
+    pytest(steps, arguments)
+    return finish(steps)
+
+
+def test_full(arguments: list[str]) -> int:
+    """Everything, with every count, then the environments with other versions, each in a folder of its own."""
+    steps = Steps(testing_environment())
+    lint_steps(steps)
+    widget_steps(steps)
+    for name, replacement, folders in MATRIX:
+        present = [folder for folder in folders if (ROOT / folder).exists()]
+        if present:
+            own = {"ISOVIZ_VENV": f".venv-{name}", "ISOVIZ_WITH": replacement, "ISOVIZ_FULL": "1"}
+            steps(f"tests with {name}", sys.executable, str(Path(__file__)), "pytest", *present, **own)
+    pytest(steps, arguments, ISOVIZ_FULL="1")
+    return finish(steps)
+
+
+def only_pytest(arguments: list[str]) -> int:
+    """The Python tests alone, in the environment that ISOVIZ_VENV and ISOVIZ_WITH describe."""
+    steps = Steps(testing_environment())
+    pytest(steps, arguments)
+    return finish(steps)
+
+
+def bench(arguments: list[str]) -> int:
+    """Measured ratios against peers; each benchmark prints a table and writes JSON beside its report."""
+    steps = Steps(environment("lab", "mpi", "bench"))
+    for script in sorted((ROOT / "benchmarks").glob("measure_*.py")):
+        steps(script.stem, str(steps.env.python), str(script), *arguments)
+    return steps.result()
+
+
+def constraints(arguments: list[str]) -> int:
+    """Resolves every dependency of every extra again, for all supported Pythons at once, into .ci/constraints.txt."""
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", folder, "uv"]
+        subprocess.run(pip, check=True, env=clean_environment())
+        extra = Path(folder) / "extra.in"
+        extra.write_text("mpich\neditables\n", encoding="utf-8")  # the second MPI of `make test-full`; editable installs
+        sources = [str(ROOT / "pyproject.toml"), str(extra), "--all-extras", "--quiet", "--no-header", "--no-annotate"]
+        compile_ = [str(Path(folder) / "bin" / "uv"), "pip", "compile", *sources]
+        out = Path(folder) / "out.txt"
+        lowest = "{}.{}".format(*OLDEST)
+        everywhere = [*compile_, "--universal", "--python-version", lowest, "--no-emit-index-url", "--output-file", str(out)]
+        subprocess.run(everywhere, check=True, cwd=folder)
+        lines = []
+        for line in out.read_text(encoding="utf-8").splitlines():
+            line = re.sub(r"\+[\w.]+", "", line)  # no local versions
+            line = re.sub(r"python_full_version (<|>=) '(\d\.\d+)'", r"python_version \1 '\2'", line)
+            if re.match(r"[A-Za-z0-9]", line):  # no addresses, options, editable installs or comments
+                lines.append(line + "\n")
+        CONSTRAINTS.write_text("".join(lines), encoding="utf-8")
+        for minor in range(OLDEST[1], NEWEST[1] + 1):
+            check = ["--constraints", str(CONSTRAINTS), "--python-version", f"3.{minor}", "--only-binary", ":all:"]
+            subprocess.run([*compile_, *check], check=True, cwd=folder, stdout=subprocess.DEVNULL)
+            say(f"resolves, from wheels alone, for Python 3.{minor}")
+    return 0
+
+
+def clean(arguments: list[str]) -> int:
+    """Removes the environments that these commands made, and nothing else."""
+    for folder in ROOT.glob(".venv*"):
+        if (folder / MADE_BY).exists():
+            say(f"removing {folder.name}")
+            shutil.rmtree(folder)
+    return 0
+
+
+COMMANDS = {
+    "lab": lab,
+    "test": test,
+    "test-full": test_full,
+    "pytest": only_pytest,
+    "bench": bench,
+    "lint": lint,
+    "format": format_code,
+    "bundle": bundle,
+    "constraints": constraints,
+    "clean": clean,
+}
+
+
+def main(arguments: list[str]) -> int:
+    if not arguments or arguments[0] not in COMMANDS:
+        print(__doc__, f"commands: {', '.join(COMMANDS)}", sep="\n", file=sys.stderr)
+        return 2
+    try:
+        return COMMANDS[arguments[0]](arguments[1:])
+    except SetupError as problem:
+        say(str(problem))
+        return 1
+    except KeyboardInterrupt:
+        return 130
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,29 @@
+# The two commands: `make lab` opens the explorer, `make test` checks everything. All work is done by .ci/dev.py, which
+# needs nothing but Python's standard library; this file works with GNU make 3.81.
+#
+#   make lab        ARGS="--no-browser --port 8890"   options of `isoviz lab`
+#   make test       ARGS="-k layout"                  options of pytest
+#   make test       BROWSER=0                         without the tests that need Chromium
+#   make test-full                                    every count, and every environment
+#   make bench                                        measured ratios against peers
+#   make lint       make format                       ruff, mypy and the floors alone; ruff's formatter
+#   make bundle                                       build the browser half again
+#   make constraints                                  resolve all dependencies again (needs the network)
+#   make clean                                        remove the environments that these commands made
+
+PYTHON ?= python3
+ARGS ?=
+BROWSER ?= 1
+export BROWSER
+
+COMMANDS = lab test test-full bench lint format bundle constraints clean
+
+.PHONY: help $(COMMANDS)
+
+help:
+	@sed -n 's/^# \{0,1\}//p' Makefile
+
+$(COMMANDS):
+	@command -v $(PYTHON) >/dev/null 2>&1 || { \
+	  echo "isoviz: no $(PYTHON) here; on Debian and Ubuntu: sudo apt-get install python3 python3-venv" >&2; exit 1; }
+	@$(PYTHON) .ci/dev.py $@ $(ARGS)

@@ -1,0 +1,112 @@
+"""Plan, show and run data transfers between the memories of a machine and between data layouts.
+
+    >>> import isoviz
+    >>> space = isoviz.IndexSpace(x=4096, y=4096)
+    >>> fields = isoviz.FieldSpace(re="float32", im="float32")
+    >>> machine = isoviz.machines.preset("two-node")
+
+Every name is loaded where it is first used: `import isoviz` itself loads nothing but this file.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import TYPE_CHECKING
+
+from isoviz._version import __version__
+
+if TYPE_CHECKING:
+    from isoviz import machines as machines
+    from isoviz.backends import Engine as Engine
+    from isoviz.backends import convert as convert
+    from isoviz.layouts import Box as Box
+    from isoviz.layouts import FieldSpace as FieldSpace
+    from isoviz.layouts import IndexSpace as IndexSpace
+    from isoviz.layouts import Layout as Layout
+    from isoviz.machines import Machine as Machine
+    from isoviz.machines import presets as presets
+    from isoviz.planner import Instance as Instance
+    from isoviz.planner import Options as Options
+    from isoviz.planner import Transfer as Transfer
+    from isoviz.planner import plan as plan
+    from isoviz.widgets import explore as explore
+
+# name → the module that holds it; None: the name is a module of its own
+_HOMES: dict[str, str | None] = {
+    "Box": "isoviz.layouts",
+    "Engine": "isoviz.backends",
+    "FieldSpace": "isoviz.layouts",
+    "IndexSpace": "isoviz.layouts",
+    "Instance": "isoviz.planner",
+    "Layout": "isoviz.layouts",
+    "Machine": "isoviz.machines",
+    "Options": "isoviz.planner",
+    "Transfer": "isoviz.planner",
+    "convert": "isoviz.backends",
+    "explore": "isoviz.widgets",
+    "machines": None,
+    "plan": "isoviz.planner",
+    "presets": "isoviz.machines",
+}
+
+# What has a picture in a notebook: (module, class). Named, not loaded.
+_PICTURED = (
+    ("isoviz.layouts.layout", "Layout"),
+    ("isoviz.machines.machine", "Machine"),
+    ("isoviz.planner.plan", "Plan"),
+    ("isoviz.runtime.report", "Report"),
+)
+
+__all__ = [
+    "Box",
+    "Engine",
+    "FieldSpace",
+    "IndexSpace",
+    "Instance",
+    "Layout",
+    "Machine",
+    "Options",
+    "Transfer",
+    "__version__",
+    "convert",
+    "explore",
+    "machines",
+    "plan",
+    "presets",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name where it is first used."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'isoviz' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
+    home = _HOMES[name]
+    value: object = importlib.import_module(f"isoviz.{name}") if home is None else getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
+
+def _html(value: object) -> str:
+    """The picture of a value, by the figures: loaded when the first value is shown."""
+    figures = importlib.import_module("isoviz.figures")
+    return str(figures.html(value))
+
+
+def _show_pictures() -> None:
+    """Inside IPython, have layouts, machines, plans and reports show themselves as HTML.
+
+    The classes cannot do so themselves (`_repr_html_`), since the figures lie above them; the names are enough for IPython.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if shell is not None and shell.display_formatter is not None:
+        formatter = shell.display_formatter.formatters["text/html"]
+        for module, name in _PICTURED:
+            formatter.for_type_by_name(module, name, _html)
+
+
+_show_pictures()

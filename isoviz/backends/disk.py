@@ -1,0 +1,356 @@
+"""Files (DSK): read and written unbuffered (`O_DIRECT`) where the file system allows, else buffered and said so.
+
+Unbuffered requests want offsets, lengths and addresses in whole pages. A request that has them goes straight between the disk and
+where the data belong; another one goes through a small bounce buffer. Parts of a page at the ends of what is written go through the
+page cache, which alone can complete a page that two runs share. Nothing is ever mapped: mapped pages count as memory of the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoviz.backends.host import PAGE, Bytes, page_aligned
+from isoviz.errors import FileError, RunError
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from isoviz.runtime.protocols import Check
+
+REQUEST = 8 << 20  # the largest single request: long enough for full speed, short enough to cancel between two
+_BOUNCE = 1 << 20
+_DIRECT = getattr(os, "O_DIRECT", 0)
+_REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+def always() -> None:
+    """Nothing to check."""
+
+
+def open_for_reading(path: Path) -> tuple[int, os.stat_result]:
+    """A descriptor of a regular file and its status.
+
+    Raises:
+        FileError: missing, a directory, not readable, not a regular file.
+    """
+    try:
+        # O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise FileError(f"{path}: {_reason(error)}") from None
+    except ValueError as error:  # a NUL in the name
+        raise FileError(f"{str(path)!r}: {error}") from None
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
+        raise FileError(f"{path}: is {kind}; expected a file of data")
+    return descriptor, status
+
+
+def _reason(error: OSError) -> str:
+    known = {
+        errno.ENOENT: "no such file",
+        errno.ENOTDIR: "no such file (a part of the path is not a directory)",
+        errno.EACCES: "permission denied",
+        errno.EISDIR: "is a directory; expected a file",
+    }
+    return known.get(error.errno or 0) or (error.strerror or str(error)).lower()
+
+
+def _direct(descriptor: int, flags: int) -> int | None:
+    """A second, unbuffered descriptor of an open file; None where the file system has no such thing."""
+    if not _DIRECT:
+        return None
+    try:
+        return os.open(f"/proc/self/fd/{descriptor}", flags | _DIRECT | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _address(array: Bytes) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+class _OpenFile:
+    """A file held by a buffered descriptor and, where possible, an unbuffered one."""
+
+    def __init__(self, path: Path, descriptor: int, flags: int) -> None:
+        self.path = path
+        self._descriptor: int | None = descriptor
+        self._unbuffered = _direct(descriptor, flags)
+        self._bounce: Bytes | None = None
+        self.requests = 0
+
+    @property
+    def descriptor(self) -> int:
+        assert self._descriptor is not None, f"{self.path} is closed"
+        return self._descriptor
+
+    @property
+    def is_direct(self) -> bool:
+        return self._unbuffered is not None
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode: the same for every name of the file."""
+        status = os.fstat(self.descriptor)
+        return status.st_dev, status.st_ino
+
+    @property
+    def bounce(self) -> Bytes:
+        if self._bounce is None:
+            self._bounce = page_aligned(_BOUNCE)
+        return self._bounce
+
+    def _leave_direct(self) -> None:
+        """Some file systems open unbuffered and then refuse the request."""
+        if self._unbuffered is not None:
+            os.close(self._unbuffered)
+            self._unbuffered = None
+
+    def read_at(self, offset: int, into: Bytes, check: Check = always) -> None:
+        """Fill `into` from byte `offset` on. `check` is called before every request and may raise.
+
+        Raises:
+            RunError: the file ends before, or cannot be read.
+        """
+        done = 0
+        # Less than a page goes through the page cache: its neighbours are read next, and would be fetched again and again.
+        buffered = len(into) < PAGE
+        while done < len(into):
+            check()
+            done += self._read_some(offset + done, into[done:], buffered)
+
+    def _read_some(self, offset: int, into: Bytes, buffered: bool) -> int:
+        """One request: at least one byte of what is wanted."""
+        self.requests += 1
+        if self._unbuffered is None or buffered:
+            try:
+                return self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset)
+            except OSError as error:
+                raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+        try:
+            if offset % PAGE == 0 and _address(into) % PAGE == 0 and len(into) >= PAGE:
+                whole = min(len(into), REQUEST) // PAGE * PAGE
+                return self._count(os.preadv(self._unbuffered, [into[:whole].data], offset), offset)
+            lead = offset % PAGE
+            if len(into) > _BOUNCE // 16 and (_address(into) - lead) % PAGE == 0:
+                # The pages line up: only the first one is read aside.
+                want = PAGE - lead
+            else:
+                want = min(_BOUNCE - lead, len(into))
+            pages = -(-(lead + want) // PAGE) * PAGE
+            got = os.preadv(self._unbuffered, [self.bounce[:pages].data], offset - lead)
+        except OSError as error:
+            if error.errno not in _REFUSED:
+                raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+            self._leave_direct()
+            return self._read_some(offset, into, buffered)
+        got = min(self._count(got - lead, offset), want)
+        into[:got] = self.bounce[lead : lead + got]
+        return got
+
+    def _count(self, got: int, offset: int) -> int:
+        if got <= 0:
+            raise RunError(f"{self.path}: ends at byte {os.fstat(self.descriptor).st_size}, where byte {offset} was expected")
+        return got
+
+    def close(self) -> None:
+        for descriptor in (self._unbuffered, self._descriptor):
+            if descriptor is not None:
+                os.close(descriptor)
+        self._unbuffered = self._descriptor = self._bounce = None
+
+
+class ReadFile(_OpenFile):
+    """A regular file opened for reading.
+
+    Raises:
+        FileError: missing, a directory, not readable, not a regular file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        descriptor, status = open_for_reading(Path(path))
+        self.size = status.st_size
+        super().__init__(Path(path), descriptor, os.O_RDONLY)
+
+
+class NewFile(_OpenFile):
+    """A file being written, without a name (or, where the file system cannot do that, under a temporary one) until `publish`.
+
+    `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens before
+    `publish`, even the end of the process, the final name keeps what it had.
+
+    Raises:
+        FileError: the directory is missing or not writable, or the name belongs to something that is not a regular file.
+        RunError: less free space than `size`.
+    """
+
+    def __init__(self, final: str | Path | None, size: int, directory: str | Path | None = None) -> None:
+        self.final = None if final is None else _final_path(Path(final))
+        self.directory = self.final.parent if self.final is not None else Path(directory or ".")
+        self.size = size
+        self._temporary: Path | None = None
+        self._check_space()
+        descriptor = self._create()
+        super().__init__(self.final or self.directory / "temporary file", descriptor, os.O_RDWR)
+        try:
+            os.ftruncate(descriptor, size)
+        except OSError as error:
+            self.close()
+            raise self._no_room(error) from None
+
+    def _check_space(self) -> None:
+        try:
+            found = os.statvfs(self.directory)
+        except OSError as error:
+            raise FileError(f"{self.directory}: {_reason(error).replace('file', 'directory')}") from None
+        free = found.f_bavail * found.f_frsize
+        if free < self.size:
+            raise RunError(f"{self.final or self.directory}: needs {format_bytes(self.size)}, the disk has {format_bytes(free)} free")
+
+    def _create(self) -> int:
+        try:
+            if self.final is not None and not os.access(self.directory, os.W_OK | os.X_OK):
+                raise FileError(f"{self.directory}: directory not writable")
+            with contextlib.suppress(OSError, AttributeError):
+                return os.open(self.directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
+            for _ in range(100):
+                path = self._beside()
+                with contextlib.suppress(FileExistsError):
+                    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+                    self._temporary = path
+                    return descriptor
+        except OSError as error:
+            raise FileError(f"{self.final or self.directory}: cannot be created: {_reason(error)}") from None
+        raise FileError(f"{self.final or self.directory}: cannot be created beside a hundred unfinished ones")
+
+    def _beside(self) -> Path:
+        name = self.final.name if self.final is not None else "isoviz"
+        return self.directory / f".{name[:200]}.{os.urandom(4).hex()}.part"
+
+    def write_at(self, offset: int, data: Bytes, check: Check = always) -> None:
+        """Write `data` from byte `offset` on. `check` is called before every request and may raise.
+
+        Raises:
+            RunError: the disk is full, the file would be larger than allowed, or the disk fails.
+        """
+        done = 0
+        try:
+            while done < len(data):
+                check()
+                done += self._write_some(offset + done, data[done:])
+        except OSError as error:
+            raise self._no_room(error) from None
+
+    def _write_some(self, offset: int, data: Bytes) -> int:
+        self.requests += 1
+        lead = -offset % PAGE  # bytes before the first whole page
+        if self._unbuffered is None or len(data) - lead < PAGE:
+            return os.pwritev(self.descriptor, [data[:REQUEST].data], offset)
+        if lead:
+            return os.pwritev(self.descriptor, [data[:lead].data], offset)
+        whole = min(len(data), REQUEST) // PAGE * PAGE
+        if _address(data) % PAGE:
+            whole = min(whole, _BOUNCE)
+            self.bounce[:whole] = data[:whole]
+            data = self.bounce
+        try:
+            return os.pwritev(self._unbuffered, [data[:whole].data], offset)
+        except OSError as error:
+            if error.errno not in _REFUSED:
+                raise
+            self._leave_direct()
+            return os.pwritev(self.descriptor, [data[:whole].data], offset)
+
+    def _no_room(self, error: OSError) -> RunError:
+        reasons = {
+            errno.ENOSPC: "the disk is full",
+            errno.EDQUOT: "the disk quota is used up",
+            errno.EFBIG: f"larger than files may be here ({format_bytes(self.size)} wanted)",
+        }
+        return RunError(f"{self.path}: cannot be written: {reasons.get(error.errno or 0) or _reason(error)}")
+
+    def copy_of(self, existing: ReadFile) -> None:
+        """Begin as a copy of an existing file of the same size (shared blocks where the file system can)."""
+        done = 0
+        while done < self.size:
+            try:
+                done += os.copy_file_range(existing.descriptor, self.descriptor, self.size - done, done, done) or self._stop(existing)
+            except OSError as error:
+                if error.errno not in (*_REFUSED, errno.EXDEV, errno.ENOSYS):
+                    raise self._no_room(error) from None
+                piece = self.bounce[: min(_BOUNCE, self.size - done)]
+                existing.read_at(done, piece)
+                self.write_at(done, piece)
+                done += len(piece)
+
+    def _stop(self, existing: ReadFile) -> int:
+        raise RunError(f"{existing.path}: became shorter while it was copied")
+
+    def flush(self) -> None:
+        """Wait until everything written is on the disk."""
+        try:
+            os.fsync(self.descriptor)
+        except OSError as error:
+            raise self._no_room(error) from None
+
+    def publish(self) -> None:
+        """Take the final name, in one step that replaces what had it."""
+        if self.final is None:
+            return
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.fchmod(self.descriptor, self.final.stat().st_mode & 0o7777)
+            if self._temporary is None:
+                self._temporary = self._link()
+            if self._temporary != self.final:
+                os.replace(self._temporary, self.final)
+            self._temporary = None
+            self._sync_directory()
+        except OSError as error:
+            raise RunError(f"{self.final}: cannot be put in place: {_reason(error)}") from None
+
+    def _link(self) -> Path:
+        """Give the nameless file a temporary name."""
+        path = self._beside()
+        place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:  # a directory descriptor makes Python use linkat(), which alone follows the link in /proc
+            os.link(f"/proc/self/fd/{self.descriptor}", path.name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=True)
+        finally:
+            os.close(place)
+        return path
+
+    def _sync_directory(self) -> None:
+        place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(OSError):  # some file systems have no such thing
+                os.fsync(place)
+        finally:
+            os.close(place)
+
+    def close(self) -> None:
+        super().close()
+        if self._temporary is not None:
+            with contextlib.suppress(OSError):
+                self._temporary.unlink()
+            self._temporary = None
+
+
+def _final_path(path: Path) -> Path:
+    """Where a file of this name really is: a symbolic link is followed, so that the link stays."""
+    try:
+        real = Path(os.path.realpath(path))
+        if real.is_dir():
+            raise FileError(f"{path}: is a directory; expected the name of a file")
+        if real.exists() and not real.is_file():
+            raise FileError(f"{path}: is not a regular file; cannot be replaced")
+    except FileError:
+        raise
+    except (OSError, ValueError) as error:
+        raise FileError(f"{str(path)!r}: {error}") from None
+    return real

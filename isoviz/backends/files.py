@@ -1,0 +1,256 @@
+"""DSK: instances in files, and the channels between files and host memory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.disk import NewFile, ReadFile
+from isoviz.backends.generate import fill_file
+from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
+from isoviz.backends.kernel import copy_strided
+from isoviz.backends.records import Record
+from isoviz.backends.stored import new_header, stored_as
+from isoviz.errors import FileError, RunError, TransferError
+from isoviz.layouts import StridedCopy
+
+if TYPE_CHECKING:
+    from isoviz.planner import Instance
+    from isoviz.runtime.protocols import Check, Store
+
+_SIEVE = 1 << 20  # bytes read at once where unwanted fields lie between wanted ones
+_BATCH = 1 << 14  # runs whose offsets are worked out together
+
+
+@dataclass(frozen=True)
+class FileTarget:
+    """A file to write, and the record its `.npy` header shall name (nested structs and sub-arrays, as the source had them)."""
+
+    path: Path
+    record: Record
+
+
+class FileStore:
+    """An instance in an open file, at one end of a transfer. Meets `Endpoint`."""
+
+    def __init__(
+        self, file: ReadFile | NewFile, base: int, nbytes: int, notes: tuple[str, ...] = (), identity: object = None
+    ) -> None:
+        self.file = file
+        self.base = base
+        self.nbytes = nbytes
+        self._notes = notes
+        self.identity = file.identity if identity is None else identity
+        self.sieve = False
+
+    @property
+    def alignment(self) -> int:
+        return PAGE if self.file.is_direct else 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.file.is_direct:
+            return self._notes
+        return (*self._notes, f"{self.file.path}: buffered (the file system takes no unbuffered access)")
+
+    def flush(self) -> None:
+        if isinstance(self.file, NewFile):
+            self.file.flush()
+
+    def publish(self) -> None:
+        if isinstance(self.file, NewFile):
+            self.file.publish()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class DiskMemory:
+    """DSK: files. Data that nobody named a path for go to a nameless file in `directory`."""
+
+    def __init__(self, name: str, directory: str | Path | None = None) -> None:
+        self.name = name
+        here = Path.cwd() if directory is None else Path(directory)
+        self.directory = here if os.access(here, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+
+    def slot(self, nbytes: int) -> HostStore:
+        raise RunError(f"{self.name}: intermediate buffers on a disk are not supported")
+
+    def source(self, instance: Instance, given: Any | None) -> FileStore:
+        path = _path(given, instance, "source")
+        if path is None:
+            return self._generated(instance)
+        stored = stored_as(path, instance.layout, instance.space, instance.fields)
+        if stored.linearization.nbytes != instance.linearization.nbytes:
+            raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
+        store = FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes)
+        store.sieve = stored.record.has_gaps
+        return store
+
+    def _generated(self, instance: Instance) -> FileStore:
+        nbytes = instance.linearization.nbytes
+        file = NewFile(None, nbytes, self.directory)
+        try:
+            fill_file(file, 0, nbytes)
+            file.flush()
+            # What went through the page cache must not be served from it: a first reading is what is measured.
+            os.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        except BaseException:
+            file.close()
+            raise
+        return FileStore(file, 0, nbytes, ("the source holds generated data",))
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
+        target = given if isinstance(given, FileTarget) else None
+        path = target.path if target else _path(given, instance, "destination")
+        lin = instance.linearization
+        if path is None:
+            return FileStore(NewFile(None, lin.nbytes, self.directory), 0, lin.nbytes)
+        record = target.record if target else Record.of_fields(instance.fields)
+        if partial and os.path.lexists(path):
+            return self._copied(path, instance)
+        header = new_header(path, lin, record)
+        file = NewFile(path, len(header) + lin.nbytes)
+        try:
+            file.write_at(0, np.frombuffer(header, np.uint8))
+        except BaseException:
+            file.close()
+            raise
+        return FileStore(file, len(header), lin.nbytes, identity=_identity(path))
+
+    def _copied(self, path: Path, instance: Instance) -> FileStore:
+        """A new file that begins as a copy of the existing one, which stays as it is until the new one takes its place."""
+        stored = stored_as(path, instance.layout, instance.space, instance.fields)
+        existing = ReadFile(path)
+        try:
+            file = NewFile(path, existing.size)
+            try:
+                file.copy_of(existing)
+            except BaseException:
+                file.close()
+                raise
+        finally:
+            existing.close()
+        return FileStore(file, stored.data_offset, stored.linearization.nbytes, identity=_identity(path))
+
+
+def _identity(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _path(given: Any | None, instance: Instance, end: str) -> Path | None:
+    if given is None:
+        given = instance.path
+    if given is None:
+        return None
+    if not isinstance(given, str | os.PathLike):
+        raise TransferError(f"{end} in {instance.memory}: expected the path of a file, not {type(given).__name__}")
+    return Path(os.fspath(given))
+
+
+def _runs(copy: StridedCopy, disk: int) -> Iterator[tuple[int, int]]:
+    """Source and destination offset of every run, in the order of the disk's end (1: source, 2: destination)."""
+    loops = sorted(copy.loops, key=lambda loop: -loop[disk])
+    inner: list[tuple[int, int, int]] = []
+    while loops and math.prod(loop[0] for loop in inner) * loops[-1][0] <= _BATCH:
+        inner.insert(0, loops.pop())
+    if not inner and loops:  # one long loop: cut it
+        extent, here, there = loops.pop()
+        whole, rest = divmod(extent, _BATCH)
+        pieces = [(k * _BATCH, _BATCH) for k in range(whole)] + ([(whole * _BATCH, rest)] if rest else [])
+        cuts = [(start * here, start * there, ((count, here, there),)) for start, count in pieces]
+    else:
+        cuts = [(0, 0, tuple(inner))]
+    for counters in itertools.product(*(range(loop[0]) for loop in loops)):
+        at = copy.source_offset + sum(k * loop[1] for k, loop in zip(counters, loops, strict=True))
+        to = copy.destination_offset + sum(k * loop[2] for k, loop in zip(counters, loops, strict=True))
+        for more_at, more_to, cut in cuts:
+            yield from zip(_offsets(at + more_at, cut, 1), _offsets(to + more_to, cut, 2), strict=True)
+
+
+def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> list[int]:
+    found = np.array([base], np.int64)
+    for loop in loops:
+        found = (found[:, None] + np.arange(loop[0], dtype=np.int64) * loop[end]).ravel()
+    return [int(offset) for offset in found.tolist()]
+
+
+class DiskRead:
+    """The channel from a file to host memory: a run is a request, long ones are several."""
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        assert isinstance(source, FileStore) and isinstance(destination, HostStore)
+        before = source.file.requests
+        memory, base = destination.array, source.base
+        if source.sieve:
+            self._sieved(list(copies), source, memory, check)
+            return source.file.requests - before
+        for copy in copies:
+            for at, to in _runs(copy, disk=1):
+                source.file.read_at(base + at, memory[to : to + copy.run], check)
+        return source.file.requests - before
+
+    def _sieved(self, copies: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> None:
+        """Read what lies between the wanted fields too, and leave it out in memory."""
+        alike = len({tuple(loop[:2] for loop in copy.loops) for copy in copies}) == 1
+        for group in [copies] if alike else [[copy] for copy in copies]:
+            for piece in _cut_to(group, _SIEVE):
+                lo = min(copy.source_offset for copy in piece)
+                room = page_aligned(_reach(piece) - lo)
+                source.file.read_at(source.base + lo, room, check)
+                for copy in piece:
+                    copy_strided(replace(copy, source_offset=copy.source_offset - lo), room, memory)
+
+
+def _reach(copies: Sequence[StridedCopy]) -> int:
+    return max(copy.source_offset + copy.run + sum((loop[0] - 1) * loop[1] for loop in copy.loops) for copy in copies)
+
+
+def _cut_to(copies: list[StridedCopy], limit: int) -> Iterator[list[StridedCopy]]:
+    """Copies with the same loops, cut along their longest strides until the source bytes of each part fit a limit."""
+    if _reach(copies) - min(copy.source_offset for copy in copies) <= limit or not copies[0].loops:
+        yield copies
+        return
+    loops = copies[0].loops
+    k = max(range(len(loops)), key=lambda i: loops[i][1])
+    half = loops[k][0] // 2
+    for start, extent in ((0, half), (half, loops[k][0] - half)):
+        yield from _cut_to([_part(copy, k, start, extent) for copy in copies], limit)
+
+
+def _part(copy: StridedCopy, k: int, start: int, extent: int) -> StridedCopy:
+    _, here, there = copy.loops[k]
+    loop = ((extent, here, there),) if extent > 1 else ()
+    return StridedCopy(
+        copy.source_offset + start * here,
+        copy.destination_offset + start * there,
+        copy.run,
+        (*copy.loops[:k], *loop, *copy.loops[k + 1 :]),
+    )
+
+
+class DiskWrite:
+    """The channel from host memory to a file."""
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        assert isinstance(source, HostStore) and isinstance(destination, FileStore)
+        file = destination.file
+        assert isinstance(file, NewFile), "the destination was opened for reading"
+        before = file.requests
+        memory, base = source.array, destination.base
+        for copy in copies:
+            for at, to in _runs(copy, disk=2):
+                file.write_at(base + to, memory[at : at + copy.run], check)
+        return file.requests - before

@@ -1,0 +1,51 @@
+"""Data for transfers that name no source: quick to make, the same every time, and different wherever two elements could be mixed up.
+
+Word n of eight bytes is (n + 1) × an odd constant, modulo 2⁶⁴. Multiplication by an odd number is a bijection, so words and their
+aligned halves do not repeat within 32 GiB; the bytes look random, NaN payloads and denormal numbers among them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.backends.host import Bytes, page_aligned
+
+if TYPE_CHECKING:
+    from isoviz.backends.disk import NewFile
+
+_ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: spreads consecutive numbers over all bytes
+_STEP = 1 << 16  # words at a time: stays in the cache
+_PIECE = 4 << 20
+
+
+def fill(array: Bytes, start: int) -> None:
+    """Fill an array with the bytes `start`, `start` + 1, … of the sequence; `start` is a multiple of 8."""
+    whole = len(array) // 8
+    words = array[: whole * 8].view(np.uint64)
+    pattern = np.arange(1, _STEP + 1, dtype=np.uint64) * np.uint64(_ODD)
+    first = start // 8
+    for at in range(0, whole, _STEP):
+        piece = words[at : at + _STEP]
+        np.add(pattern[: len(piece)], _times(first + at), out=piece)
+    if whole * 8 < len(array):
+        last = np.array([_times(first + whole + 1)], np.uint64).view(np.uint8)
+        array[whole * 8 :] = last[: len(array) - whole * 8]
+
+
+def _times(n: int) -> np.uint64:
+    return np.uint64(n * _ODD % 2**64)
+
+
+def fill_file(file: NewFile, offset: int, nbytes: int) -> None:
+    """Fill a part of a file, a few MiB at a time.
+
+    Raises:
+        RunError: the disk is full or fails.
+    """
+    room = page_aligned(min(_PIECE, nbytes))
+    for at in range(0, nbytes, _PIECE):
+        piece = room[: min(_PIECE, nbytes - at)]
+        fill(piece, at)
+        file.write_at(offset + at, piece)

@@ -1,0 +1,163 @@
+"""Host memory (SYS): page-aligned arrays, and the copy between two of them."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.kernel import copy_strided
+from isoviz.errors import RunError, TransferError
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
+    from isoviz.planner import Instance
+    from isoviz.runtime.protocols import Check, Store
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+PAGE = mmap.PAGESIZE
+
+
+def page_aligned(nbytes: int) -> Bytes:
+    """A writable uint8 array of `nbytes` that begins at a page boundary; zeroed, its pages not yet touched.
+
+    Raises:
+        RunError: the system has no room for it.
+    """
+    try:
+        # An anonymous map is page-aligned and goes back to the system as soon as the last view of it is gone.
+        memory = mmap.mmap(-1, max(nbytes, 1))
+    except (OSError, OverflowError, ValueError, MemoryError):
+        raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
+    return np.frombuffer(memory, np.uint8, nbytes)
+
+
+def touch(array: Bytes) -> None:
+    """Write to every page, so that page faults do not count as transfer time."""
+    array[::PAGE] = 0
+
+
+class HostStore:
+    """Bytes of host memory: one end of a transfer, or a slot. Meets `Endpoint` and `Slot`."""
+
+    alignment = 1
+    base = 0
+
+    def __init__(self, array: Bytes, nbytes: int | None = None, notes: tuple[str, ...] = ()) -> None:
+        self._room: Bytes | None = array
+        self.nbytes = len(array) if nbytes is None else nbytes
+        self.notes = notes
+        self._shift = 0
+
+    @property
+    def array(self) -> Bytes:
+        """The bytes, uint8 of shape (nbytes,)."""
+        assert self._room is not None, "the store is closed"
+        return self._room[self._shift : self._shift + self.nbytes]
+
+    @property
+    def identity(self) -> object:
+        """The address range, compared by overlap."""
+        address = self.array.__array_interface__["data"][0]
+        return HostRange(address, address + self.nbytes)
+
+    def place(self, shift: int) -> None:
+        """Begin `shift` bytes past the page boundary."""
+        assert self._room is not None and shift + self.nbytes <= len(self._room)
+        self._shift = shift
+
+    def flush(self) -> None:
+        """Host memory has nothing to flush."""
+
+    def publish(self) -> None:
+        """Host memory is visible as it is."""
+
+    def close(self) -> None:
+        self._room = None
+
+
+class HostRange:
+    """Addresses from `lo` up to `hi`; equal to every range that overlaps."""
+
+    def __init__(self, lo: int, hi: int) -> None:
+        self.lo = lo
+        self.hi = hi
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostRange) and self.lo < other.hi and other.lo < self.hi
+
+    __hash__ = None  # type: ignore[assignment]  # overlap is not transitive
+
+
+class HostMemory:
+    """SYS: host memory of this process."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def slot(self, nbytes: int) -> HostStore:
+        room = page_aligned(nbytes + PAGE)
+        touch(room)
+        return HostStore(room, nbytes)
+
+    def source(self, instance: Instance, given: Any | None) -> HostStore:
+        if given is not None:
+            return HostStore(_bytes_of(given, instance, "source"))
+        from isoviz.backends.generate import fill
+
+        array = page_aligned(_size(instance))
+        fill(array, 0)
+        return HostStore(array, notes=("the source holds generated data",))
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:
+        if given is not None:
+            array = _bytes_of(given, instance, "destination")
+            if not array.flags.writeable:
+                raise TransferError(f"destination array for {self.name}: is read-only")
+            return HostStore(array)
+        array = page_aligned(_size(instance))
+        touch(array)
+        return HostStore(array)
+
+
+def _size(instance: Instance) -> int:
+    return instance.linearization.nbytes
+
+
+def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
+    """The bytes of an array that the caller handed in, not copied."""
+    need = _size(instance)
+    where = f"{end} array for {instance.memory}"
+    if isinstance(given, np.ndarray):
+        if given.dtype.hasobject:
+            raise TransferError(f"{where}: {given.dtype} holds Python objects, which have no bytes to move")
+        if given.flags.c_contiguous:
+            flat = given.reshape(-1)
+        elif given.flags.f_contiguous:
+            flat = given.reshape(-1, order="F")
+        else:
+            raise TransferError(f"{where}: is not contiguous; pass numpy.ascontiguousarray(...) of it")
+        array = flat.view(np.uint8) if given.itemsize else np.empty(0, np.uint8)
+    else:
+        try:
+            array = np.frombuffer(given, np.uint8)
+        except (TypeError, ValueError, BufferError):
+            raise TransferError(f"{where}: expected a NumPy array or a buffer, not {type(given).__name__}") from None
+    if array.nbytes != need:
+        raise TransferError(f"{where}: has {array.nbytes} bytes; layout {instance.layout} on ({instance.space}) needs {need}")
+    return array
+
+
+class Memcpy:
+    """The channel between two host memories."""
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        assert isinstance(source, HostStore) and isinstance(destination, HostStore)
+        for copy in copies:
+            check()
+            copy_strided(copy, source.array, destination.array)
+        return len(copies)

@@ -1,0 +1,163 @@
+"""`isoviz lab`: JupyterLab on a working copy of the explorer notebook.
+
+The notebook that isoviz ships is never opened itself: what a user changes and runs stays in a copy, in `isoviz-lab/` below the
+folder that JupyterLab serves.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from isoviz.errors import FileError, InputError
+
+FOLDER = "isoviz-lab"
+NOTEBOOK = "explorer.ipynb"
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `lab`."""
+    parser = subparsers.add_parser(
+        "lab",
+        help="open the explorer in JupyterLab",
+        description=f"Open JupyterLab on a working copy of the explorer ({FOLDER}/{NOTEBOOK} in the served folder). "
+        "Without a display, the address is printed.",
+    )
+    parser.add_argument("--dir", type=Path, default=Path(), metavar="DIR", help="the folder to serve (default: this one)")
+    parser.add_argument("--port", type=int, metavar="PORT", help="the port to listen on (default: 8888 or the next free one)")
+    parser.add_argument("--ip", default="localhost", metavar="ADDRESS", help="the address to listen on (default: this computer only)")
+    parser.add_argument("--no-browser", action="store_true", help="open no window; print the address")
+    parser.add_argument("--fresh", action="store_true", help="set an edited working copy aside and start from a new one")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Start JupyterLab in place of this process."""
+    if importlib.util.find_spec("jupyterlab") is None or importlib.util.find_spec("anywidget") is None:
+        raise InputError("JupyterLab is not installed here; install it with: pip install 'isoviz[lab]'")
+    root = Path(args.dir).resolve()
+    if not root.is_dir():
+        raise FileError(f"{args.dir}: no such folder to serve")
+    if args.port is not None and not 0 <= args.port <= 65535:
+        raise InputError(f"port {args.port}: expected a number from 0 to 65535")
+    copy = working_copy(shipped_notebook(), root / FOLDER, fresh=args.fresh)
+    start(server_command(root, copy, ip=args.ip, port=args.port, browser=not args.no_browser and has_display()))
+
+
+def shipped_notebook() -> Path:
+    """The notebook that came with this isoviz: inside the package, or beside it in a checkout.
+
+    Raises:
+        FileError: the installation is incomplete.
+    """
+    package = Path(__file__).resolve().parents[1]
+    for folder in (package / "notebooks", package.parent / "notebooks"):
+        if (folder / NOTEBOOK).is_file():
+            return folder / NOTEBOOK
+    raise FileError(f"this installation of isoviz has no {NOTEBOOK}; install isoviz again")
+
+
+def working_copy(shipped: Path, folder: Path, *, fresh: bool = False) -> Path:
+    """The copy of `shipped` in `folder` to open, made or brought up to date where no work of the user is lost by it.
+
+    A copy whose cells were edited is kept as it is, unless `fresh`: then it is renamed and a new one takes its place.
+
+    Raises:
+        FileError: the folder cannot be written.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        notebook = json.loads(shipped.read_text(encoding="utf-8"))
+        digest = _cells_digest(notebook)
+        copy = folder / NOTEBOOK
+        if copy.exists():
+            origin, now = _origin_and_state(copy)
+            if now in (digest, None) and not fresh:
+                return copy
+            if now != origin:  # the user's own work
+                if not fresh:
+                    if origin != digest:
+                        _say(f"{copy} holds your edits; this isoviz has a newer explorer: `isoviz lab --fresh` opens it")
+                    return copy
+                aside = _unused(folder)
+                copy.rename(aside)
+                _say(f"the former working copy is now {aside}")
+        notebook["metadata"]["isoviz"] = {"origin": digest}
+        temporary = folder / f".{NOTEBOOK}.{os.getpid()}"
+        temporary.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        temporary.replace(copy)
+        return copy
+    except OSError as problem:
+        raise FileError(
+            f"cannot write the working copy in {folder}: {problem.strerror}; name another folder with --dir"
+        ) from problem
+
+
+def _origin_and_state(copy: Path) -> tuple[str | None, str | None]:
+    """The digest of the cells that a copy was made from, and of its cells now; None for what cannot be read."""
+    try:
+        notebook = json.loads(copy.read_text(encoding="utf-8"))
+        return notebook["metadata"].get("isoviz", {}).get("origin"), _cells_digest(notebook)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return None, "unreadable"
+
+
+def _cells_digest(notebook: dict[str, Any]) -> str:
+    """A digest of what the cells say; outputs and counts do not matter."""
+    cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
+    return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+
+
+def _unused(folder: Path) -> Path:
+    number = 1
+    while (path := folder / f"{Path(NOTEBOOK).stem}-{number}.ipynb").exists():
+        number += 1
+    return path
+
+
+def has_display() -> bool:
+    """Whether a browser window can open here."""
+    if sys.platform.startswith("linux"):
+        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return not os.environ.get("SSH_CONNECTION")
+
+
+def server_command(root: Path, notebook: Path, *, ip: str, port: int | None, browser: bool) -> list[str]:
+    """The command that serves `root` and opens `notebook`.
+
+    As root, JupyterLab starts only when told so; the prompt about news, and the request behind it, are switched off.
+    """
+    options = [
+        f"--ServerApp.root_dir={root}",
+        f"--ServerApp.ip={ip}",
+        f"--LabApp.default_url=/lab/tree/{notebook.relative_to(root).as_posix()}",
+        "--LabApp.news_url=None",
+        "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+        "--log-level=WARN",
+    ]
+    if port is not None:
+        options.append(f"--ServerApp.port={port}")
+    if not browser:
+        options.append("--no-browser")
+    if hasattr(os, "geteuid") and os.geteuid() == 0:
+        options.append("--allow-root")
+    return [sys.executable, "-m", "jupyterlab", *options]
+
+
+def start(command: list[str]) -> NoReturn:
+    """Run the server in place of this process, so that signals reach it and nothing is left when it ends."""
+    # A kernel named python3 in the user's own data folder must not take the place of this environment's.
+    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execve(command[0], command, environment)  # noqa: S606  (no shell, and every part is ours)
+
+
+def _say(text: str) -> None:
+    print(f"isoviz: {text}", file=sys.stderr)

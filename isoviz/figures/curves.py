@@ -1,0 +1,112 @@
+"""Throughput functions as curves to draw: which channels share one, how it is sampled, and where the hops of a plan stand on it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isoviz.machines import Channel, ChannelKind, Machine
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+
+KIND_TOKENS = {
+    ChannelKind.MEMCPY: "dim0",
+    ChannelKind.REMOTE_MEMCPY: "dim1",
+    ChannelKind.GPU_READ: "dim2",
+    ChannelKind.GPU_WRITE: "dim4",
+    ChannelKind.GPU_COPY: "dim5",
+    ChannelKind.DISK_READ: "dim3",
+    ChannelKind.DISK_WRITE: "dim6",
+}
+LOW, HIGH = 1.0, float(2**30)
+
+
+@dataclass(frozen=True)
+class OperatingPoint:
+    """Where a hop works: the runs it makes and the rate they give, in bytes and bytes per second."""
+
+    channel: str
+    run_bytes: float
+    rate: float
+    label: str
+
+
+@dataclass(frozen=True)
+class Curve:
+    """One throughput function and the channels of one kind that have it."""
+
+    kind: ChannelKind
+    channels: tuple[Channel, ...]
+    points: tuple[tuple[float, float], ...]
+
+    @property
+    def peak(self) -> float:
+        return self.channels[0].peak
+
+    @property
+    def label(self) -> str:
+        """`DiskRead` or, where several channels have it, `Memcpy (7 channels)`."""
+        return str(self.kind) if len(self.channels) == 1 else f"{self.kind} ({len(self.channels)} channels)"
+
+    @property
+    def names(self) -> str:
+        shown = ", ".join(channel.name for channel in self.channels[:3])
+        return shown + (f" and {len(self.channels) - 3} more" if len(self.channels) > 3 else "")
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the axes of a log-log plot span, in bytes and bytes per second."""
+
+    low_run: float
+    high_run: float
+    low_rate: float
+    high_rate: float
+
+
+def curves(channels: Iterable[Channel]) -> tuple[Curve, ...]:
+    """One curve for each kind and function among the channels, fastest first."""
+    groups: dict[tuple[ChannelKind, tuple[tuple[float, float], ...]], list[Channel]] = {}
+    for channel in channels:
+        groups.setdefault((channel.kind, sampled(channel)), []).append(channel)
+    made = [Curve(kind, tuple(group), points) for (kind, points), group in groups.items()]
+    return tuple(sorted(made, key=lambda curve: (-curve.peak, curve.kind, curve.channels[0].name)))
+
+
+def sampled(channel: Channel) -> tuple[tuple[float, float], ...]:
+    """Points of a throughput function from 1 B to 1 GiB: four to each doubling, and its own samples."""
+    runs = {2.0 ** (step / 4) for step in range(121)}
+    runs |= {run for run, _ in channel.throughput.samples if LOW <= run <= HIGH}
+    return tuple((run, channel.rate(run)) for run in sorted(runs) if channel.rate(run) > 0)
+
+
+def operating_points(plan: Plan) -> tuple[OperatingPoint, ...]:
+    """The operating point of each hop of a plan, labelled with the number of the hop."""
+    return tuple(
+        OperatingPoint(hop.channel, min(hop.request_bytes, plan.chunk_bytes), hop.throughput, str(hop.index))
+        for hop in plan.hops
+    )
+
+
+def channels_of(machine: Machine, plan: Plan | None) -> tuple[Channel, ...]:
+    """The channels that a plan uses, each once; without a plan all of the machine's."""
+    if plan is None or not plan.hops:
+        return machine.channels
+    return tuple({hop.channel: machine.channel(hop.channel) for hop in plan.hops}.values())
+
+
+def bounds(found: Sequence[Curve], points: Sequence[OperatingPoint]) -> Bounds:
+    """Axes from 4 B (or the shortest run in use) to 16 MiB (or the longest), and rates that hold all of it, in whole decades."""
+    runs = [point.run_bytes for point in points if point.run_bytes > 0]
+    low_run = max(LOW, min([4.0, *(2.0 ** math.floor(math.log2(run)) for run in runs)]))
+    high_run = min(HIGH, max([float(2**24), *(2.0 ** math.ceil(math.log2(run)) for run in runs)]))
+    rates = [rate for curve in found for run, rate in curve.points if low_run <= run <= high_run]
+    rates += [point.rate for point in points if point.rate > 0]
+    if not rates:
+        return Bounds(low_run, high_run, 1e6, 1e10)
+    high = 10.0 ** math.ceil(math.log10(max(rates)) - 1e-9)
+    low = 10.0 ** math.floor(math.log10(min(rates)) + 1e-9)
+    return Bounds(low_run, high_run, max(low, high / 1e9), high if high > low else low * 10)

@@ -1,0 +1,297 @@
+"""The picture of a machine: memories by node, channels with their peak rates, and the path of a plan through it with its hops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.figures.graph_layout import (
+    Curve,
+    GraphLayout,
+    LabelPlacer,
+    Rect,
+    alike,
+    graph_layout,
+    rate_range,
+    shown_nodes,
+)
+from isoviz.figures.hop_cards import draw_cards, hop_tip
+from isoviz.figures.svg import Drawing, shorten, text_width, wrap
+from isoviz.figures.theme import ThemeName
+from isoviz.machines import Channel, Machine
+from isoviz.units import format_bytes, format_rate
+
+if TYPE_CHECKING:
+    from isoviz.planner import Hop, Plan
+
+MARGIN = 16.0
+_BADGE = 10.5
+
+
+def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, theme: ThemeName = "auto") -> str:
+    """A machine, and the path that `plan` takes through it with a card for each hop.
+
+    Nodes stand side by side, each with its memories; nodes that are not on the path are named but not drawn. Without a plan the
+    first two nodes are drawn. Channels that run both ways between two memories are one line; numbers at its ends are the peak
+    rates arriving there.
+
+    Raises:
+        MachineError: the plan passes through a memory that the machine does not have.
+    """
+    hops: Sequence[Hop] = plan.hops if plan is not None else ()
+    path = [hops[0].source, *(hop.destination for hop in hops)] if hops else []
+    if plan is not None and not path:
+        path = [plan.transfer.source.memory, plan.transfer.destination.memory]
+    layout = graph_layout(machine, shown_nodes(machine, path))
+    title = f"Machine {machine.name}"
+    if path:
+        title += f": path {' → '.join(path)}"
+    drawing = Drawing(title, _description(machine, hops), theme)
+    width = max(layout.width, 420.0 if not hops else 640.0)
+    drawing.open(transform=f"translate({MARGIN} {MARGIN})")
+    placer = LabelPlacer()
+    _frames(drawing, machine, layout, bool(path))
+    on_path = {frozenset((hop.source, hop.destination)) for hop in hops}
+    placer.taken += [box.grown(2) for box in layout.boxes.values()]
+    placer.taken += [Rect(panel.frame.x, panel.frame.y, panel.frame.width, 24) for panel in layout.panels]
+    _networks(drawing, machine, layout, placer)
+    _edges(drawing, machine, layout, placer, on_path, labels=not hops)
+    _boxes(drawing, machine, layout, path)
+    _hops(drawing, layout, placer, hops)
+    drawing.close()
+    y = MARGIN + layout.height + 12
+    for line in wrap(_legend(machine, layout, hops), width, 11.5):
+        drawing.text(MARGIN, y + 10, line, size=11.5, fill="muted")
+        y += 17
+    if hops and cards:
+        y = draw_cards(drawing, hops, MARGIN, y + 10, width)
+    return drawing.render(width + 2 * MARGIN, y + MARGIN - 4)
+
+
+def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: bool) -> None:
+    for panel in layout.panels:
+        frame = panel.frame
+        drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="faint", radius=10)
+        drawing.text(frame.x + 14, frame.y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
+    frame = layout.hidden_frame
+    if frame is not None:
+        drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="line", radius=10, stroke_dasharray="4 4")
+        count = len(layout.hidden)
+        lines = [f"+ {count} more node{'s' if count > 1 else ''}"]
+        if has_path:
+            lines.append("not on the path")
+        elif alike(machine, [*(panel.node for panel in layout.panels), *layout.hidden]):
+            lines.append("with the same memories")
+        shown = ", ".join(str(node) for node in layout.hidden[:4]) + (", …" if count > 4 else "")
+        lines.append(f"node{'s' if count > 1 else ''} {shown}")
+        for number, line in enumerate(lines):
+            y = frame.y + frame.height / 2 + 18 * (number - (len(lines) - 1) / 2) + 4
+            drawing.text(
+                frame.x + frame.width / 2, y, shorten(line, frame.width - 12, 12 if number == 0 else 11),
+                size=12 if number == 0 else 11, fill="muted", anchor="middle", bold=number == 0,
+            )  # fmt: skip
+
+
+def _boxes(drawing: Drawing, machine: Machine, layout: GraphLayout, path: Sequence[str]) -> None:
+    for name, box in layout.boxes.items():
+        memory = machine.memory(name)
+        on_path = name in path
+        tip = f"{name}: {memory.kind}" + (f", {format_bytes(memory.capacity)}" if memory.capacity else "")
+        if memory.label:
+            tip += f", {memory.label}"
+        drawing.rect(
+            box.x, box.y, box.width, box.height, fill="path-soft" if on_path else "raised",
+            stroke="path" if on_path else "line", radius=8, stroke_width=2 if on_path else 1.2,
+            stroke_dasharray="5 3" if memory.emulated else None, tip=tip + (", emulated" if memory.emulated else ""),
+        )  # fmt: skip
+        cx, cy = box.centre
+        drawing.text(cx, cy - 3, shorten(memory.short_name, box.width - 12, 13, bold=True), size=13, anchor="middle", bold=True)
+        below = str(memory.kind)
+        if memory.emulated:
+            below += " · emulated"
+        elif memory.capacity:
+            below += f" · {format_bytes(memory.capacity)}"
+        drawing.text(cx, cy + 13, shorten(below, box.width - 8, 11), size=11, fill="muted", anchor="middle")
+
+
+# -- channels off the path
+
+
+def _edges(
+    drawing: Drawing,
+    machine: Machine,
+    layout: GraphLayout,
+    placer: LabelPlacer,
+    on_path: set[frozenset[str]],
+    *,
+    labels: bool,
+) -> None:
+    shown = layout.boxes
+    pairs: dict[tuple[str, str], list[Channel]] = {}
+    for channel in machine.channels:
+        if channel.source in shown and channel.destination in shown and not channel.kind.crosses_nodes:
+            first, second = sorted((channel.source, channel.destination), key=list(shown).index)
+            pairs.setdefault((first, second), []).append(channel)
+    drawn: list[tuple[Curve, tuple[str, str], list[Channel]]] = []
+    for (first, second), channels in pairs.items():
+        if frozenset((first, second)) in on_path:
+            continue
+        tip = "\n".join(f"{channel.name}: {channel.kind}, up to {format_rate(channel.peak)}" for channel in channels)
+        if first == second:
+            drawing.path(_loop(shown[first], layout)[0], stroke="line", width=1.4, tip=tip)
+            continue
+        curve = layout.curve(first, second)
+        both = {channel.destination for channel in channels}
+        head = drawing.arrow("line")
+        drawing.path(
+            curve.data, stroke="line", width=1.4, tip=tip,
+            marker_end=head if second in both and len(both) == 1 else None,
+            marker_start=None,
+        )  # fmt: skip
+        drawn.append((curve, (first, second), channels))
+    if labels:
+        for curve, pair, channels in drawn:
+            _edge_labels(drawing, placer, curve, pair, channels)
+        for (first, second), channels in pairs.items():
+            if first == second:
+                _, (x, y) = _loop(shown[first], layout)
+                text = f"{_short_rate(max(channel.peak for channel in channels))}"
+                wide = text_width(text, 11) + 4
+                spots = [Rect(x - wide / 2, y - 16, wide, 14), Rect(x + 6, y - 8, wide, 14), Rect(x - wide - 6, y - 8, wide, 14)]
+                _label(drawing, placer, text, spots)
+
+
+def _edge_labels(
+    drawing: Drawing, placer: LabelPlacer, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]
+) -> None:
+    """Rates in the middle where both ways are alike, else one at each end: what arrives there."""
+    to_second = [channel.peak for channel in channels if channel.destination == pair[1]]
+    to_first = [channel.peak for channel in channels if channel.destination == pair[0]]
+    texts: list[tuple[str, tuple[float, ...]]]
+    if to_first and to_second and max(to_first) != max(to_second):
+        texts = [
+            (_short_rate(max(to_first)), (0.26, 0.2, 0.32, 0.38)),
+            (_short_rate(max(to_second)), (0.74, 0.8, 0.68, 0.62)),
+        ]
+    else:
+        texts = [(_short_rate(max(to_first + to_second)), (0.5, 0.42, 0.58, 0.35, 0.65))]
+    for text, places in texts:
+        wide = text_width(text, 11) + 4
+        spots = [Rect(x - wide / 2, y - 7, wide, 14) for x, y in (curve.at(t) for t in places)]
+        _label(drawing, placer, text, spots)
+
+
+def _label(drawing: Drawing, placer: LabelPlacer, text: str, spots: Sequence[Rect]) -> None:
+    spot = placer.place(spots)
+    if spot is not None:
+        x, y = spot.centre
+        drawing.rect(spot.x, spot.y, spot.width, spot.height, fill="panel", radius=3)
+        drawing.text(x, y + 4, text, size=11, fill="muted", anchor="middle")
+
+
+def _short_rate(rate: float) -> str:
+    return format_rate(rate).removesuffix(" GB/s")
+
+
+def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: LabelPlacer) -> None:
+    """The channels between neighbouring nodes as one band each, not nine lines."""
+    for left, right in zip(layout.panels, layout.panels[1:], strict=False):
+        there = [c for c in machine.channels if c.source in left.boxes and c.destination in right.boxes]
+        back = [c for c in machine.channels if c.source in right.boxes and c.destination in left.boxes]
+        if not there and not back:
+            continue
+        x0, x1 = left.frame.x + left.frame.width, right.frame.x
+        y = left.frame.y + left.frame.height - 34
+        tip = "\n".join(f"{c.name}: up to {format_rate(c.peak)}" for c in (there + back)[:24])
+        drawing.line(x0, y, x1, y, stroke="line", width=5, tip=tip)
+        low, high = rate_range(there + back)
+        count = f"{len(there)} channels each way" if len(there) == len(back) else f"{len(there)} → and {len(back)} ← channels"
+        if len(there) == len(back) == 1:
+            count = "one channel each way"
+        rates = _short_rate(high) if low == high else f"{_short_rate(low)} to {_short_rate(high)}"
+        middle = (x0 + x1) / 2
+        for text, baseline in (("network", y - 9), (shorten(count, x1 - x0 - 6, 11), y + 17), (f"{rates} GB/s", y + 31)):
+            drawing.text(middle, baseline, text, size=11, fill="muted", anchor="middle")
+        placer.taken.append(Rect(x0, y - 21, x1 - x0, 56))
+
+
+# -- the path
+
+
+def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequence[Hop]) -> None:
+    head = drawing.arrow("path") if hops else ""
+    used: dict[frozenset[str], int] = {}
+    spots: list[tuple[Hop, list[tuple[float, float]]]] = []
+    for hop in hops:
+        if hop.source == hop.destination:
+            data, apex = _loop(layout.boxes[hop.source], layout, large=True)
+            places = [apex]
+        else:
+            ends = frozenset((hop.source, hop.destination))
+            used[ends] = used.get(ends, 0) + 1
+            curve = layout.curve(hop.source, hop.destination, 26.0 if used[ends] > 1 else 0.0)
+            data = curve.data
+            places = [curve.at(t) for t in (0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72)]
+        drawing.path(data, stroke="path", width=3, marker_end=head, tip=hop_tip(hop))
+        spots.append((hop, places))
+    for hop, places in spots:
+        discs = [Rect(x - _BADGE, y - _BADGE, 2 * _BADGE, 2 * _BADGE) for x, y in places]
+        disc = placer.place(discs) or discs[0]
+        x, y = disc.centre
+        drawing.element("circle", cx=x, cy=y, r=_BADGE, fill="path", stroke="paper", stroke_width=1.5)
+        drawing.text(x, y + 4.2, str(hop.index), size=12, fill="on-path", anchor="middle", bold=True)
+    for hop, places in spots:
+        text = format_rate(hop.throughput)
+        wide = text_width(text, 12, bold=True) + 6
+        candidates = []
+        for x, y in places:
+            candidates += [
+                Rect(x - wide / 2, y + 13, wide, 16), Rect(x - wide / 2, y - 29, wide, 16),
+                Rect(x + 14, y - 8, wide, 16), Rect(x - 14 - wide, y - 8, wide, 16),
+            ]  # fmt: skip
+        spot = placer.place(candidates)
+        if spot is not None:
+            cx, cy = spot.centre
+            drawing.text(cx, cy + 4, text, size=12, fill="path", anchor="middle", bold=True, halo="panel")
+
+
+def _loop(box: Rect, layout: GraphLayout, *, large: bool = False) -> tuple[str, tuple[float, float]]:
+    """A self-loop at an upper corner of a box, on the side away from the middle of its node; with its outermost point."""
+    frame = next(panel.frame for panel in layout.panels if box.x >= panel.frame.x and box.x < panel.frame.x + panel.frame.width)
+    left = box.centre[0] < frame.centre[0] - 20
+    sign = -1.0 if left else 1.0
+    x = box.x if left else box.x + box.width
+    reach = 20.0 if large else 13.0
+    start = (x - sign * 20, box.y - 2)
+    end = (x + sign * 3, box.y + 18)
+    data = (
+        f"M{start[0]:.1f} {start[1]:.1f}C{start[0]:.1f} {start[1] - reach * 1.5:.1f} "
+        f"{end[0] + sign * reach * 1.5:.1f} {end[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+    )
+    return data, (x + sign * reach * 0.32, box.y - reach * 0.32)
+
+
+# -- words
+
+
+def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
+    said = []
+    if hops:
+        said.append("Red: the path, hops numbered in order, with the rate each sustains. Grey: channels not used.")
+    elif machine.channels:
+        said.append("Numbers are peak rates in GB/s unless marked; two on one line: what arrives at that end. Loops copy within a memory.")
+    if any(memory.emulated for memory in machine.memories):
+        said.append("Dashed boxes are emulated in host memory.")
+    sources = sorted({channel.provenance.split(" ")[0] for channel in machine.channels if channel.provenance})
+    if machine.provenance:
+        said.append(f"Figures: {machine.provenance}.".replace("..", "."))
+    elif sources:
+        said.append(f"Figures: {', '.join(sources)}.")
+    return " ".join(said)
+
+
+def _description(machine: Machine, hops: Sequence[Hop]) -> str:
+    text = f"{len(machine.memories)} memories on {len(machine.nodes)} nodes, {len(machine.channels)} channels."
+    for hop in hops:
+        text += f" Hop {hop.index}: {hop_tip(hop)}."
+    return text

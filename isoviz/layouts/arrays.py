@@ -1,0 +1,79 @@
+"""NumPy arrays as layouts and views."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import LayoutError
+from isoviz.layouts.geometry import View
+from isoviz.layouts.layout import FIELDS, Component, Layout
+from isoviz.layouts.spaces import FieldSpace, IndexSpace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+
+_NAMES = ("x", "y", "z", "w", "v", "u")
+
+
+def default_dims(count: int) -> tuple[str, ...]:
+    """Names for the axes of an array in order: …, `z`, `y`, `x`; the last axis is x."""
+    names = _NAMES if count <= len(_NAMES) else tuple(f"d{i}" for i in range(count))
+    return tuple(names[:count][::-1])
+
+
+def layout_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None) -> Layout:
+    """See `Layout.from_array`."""
+    view = view_of_array(array, dims)
+    lin = view.linearization
+    if lin.space.volume != array.size:
+        raise LayoutError(
+            f"array of shape {array.shape} and strides {array.strides}: rows with gaps; View.from_array describes them"
+        )
+    return lin.layout
+
+
+def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None) -> View:
+    """See `View.from_array`."""
+    names = tuple(dims) if dims is not None else default_dims(array.ndim)
+    if len(names) != array.ndim:
+        raise LayoutError(f"array of {array.ndim} axes: {len(names)} names given ({', '.join(names)})")
+    if array.size == 0:
+        raise LayoutError(f"array of shape {array.shape}: holds nothing, so it has no layout")
+    order = sorted(range(array.ndim), key=lambda axis: (array.strides[axis], array.shape[axis] > 1, -axis))
+    sizes = dict.fromkeys(names, 1)
+    reach = array.itemsize  # bytes of all faster axes together: what the next stride has to be a multiple of
+    last: str | None = None
+    for axis in order:
+        if array.shape[axis] > 1:
+            stride = array.strides[axis]
+            if stride < reach or stride % reach:
+                raise LayoutError(
+                    f"array of shape {array.shape} and strides {array.strides}: axis {axis} ({names[axis]!r}) has stride"
+                    f" {stride}; expected a multiple of {reach}, the bytes it repeats"
+                )
+            if stride > reach:
+                if last is None:
+                    raise LayoutError(
+                        f"array of shape {array.shape} and strides {array.strides}: elements of {array.itemsize} bytes lie"
+                        f" {stride} apart; describe the gap as a field of its own"
+                    )
+                sizes[last] *= stride // reach  # a pitch: the axis below is longer than what is used of it
+            sizes[names[axis]] = array.shape[axis]
+            reach = stride * array.shape[axis]
+            last = names[axis]
+    fields = _fields(array.dtype)
+    layout = Layout((FIELDS, *(Component(names[axis]) for axis in order)))
+    return View(layout.on(IndexSpace.of(sizes), fields))
+
+
+def _fields(dtype: np.dtype[Any]) -> FieldSpace:
+    if dtype.names is None:
+        return FieldSpace(value=dtype)
+    formats = {name: dtype.fields[name][0] for name in dtype.names} if dtype.fields else {}
+    fields = FieldSpace.of(formats)
+    offsets = tuple(dtype.fields[name][1] for name in dtype.names) if dtype.fields else ()
+    if offsets != fields.starts or fields.nbytes != dtype.itemsize:
+        raise LayoutError(f"array of {dtype}: its fields are not packed; describe the gaps as fields of their own")
+    return fields

@@ -1,0 +1,174 @@
+"""PREFIX and SUFFIX of two layouts on their common modes; run and shuffle size (Isometry, section 4.2).
+
+The comparison refines: a mode is split where the other layout splits it. From the front, blocks that do not nest (4 against 6)
+share what their gcd shares; from behind, they repeat with their lcm. A top digit has no end of its own: it is as long as the
+other side's digit asks. Where one side pads and the other does not, a run ends with the last entry before the padding.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import TYPE_CHECKING
+
+from isoviz.errors import LayoutError
+from isoviz.layouts.layout import FIELDS, FieldsComponent
+from isoviz.layouts.linearization import Linearization, Mode, NormalPart, part_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How the linearization orders of two layouts of one instance agree.
+
+    `prefix` and `suffix` are the common parts, fastest first, as modes on the index space and `F`.
+    """
+
+    prefix: tuple[NormalPart, ...]
+    suffix: tuple[NormalPart, ...]
+    field_sizes: tuple[int, ...]
+    shuffle_bytes: int
+    """TOTAL / SUFFIX: the bytes before the common suffix, the larger of the two sides: what has to be held to convert. Without
+    `F` among them, of the largest field."""
+
+    @property
+    def prefix_count(self) -> int:
+        """Entries (elements of one field, if `F` is not in the prefix) that follow each other in both layouts."""
+        return _count(self.prefix)
+
+    @property
+    def suffix_count(self) -> int:
+        """Blocks that come in the same order in both layouts (times the fields, if `F` is in the suffix)."""
+        return _count(self.suffix) * (len(self.field_sizes) if FIELDS in self.suffix else 1)
+
+    @cached_property
+    def run_bytes(self) -> float:
+        """PREFIX as bytes: the bound on a contiguous request; where `F` is not in the prefix, of the mean field."""
+        entry = sum(self.field_sizes)
+        return self.prefix_count * (entry if FIELDS in self.prefix else entry / len(self.field_sizes))
+
+    @property
+    def prefix_text(self) -> str:
+        """The common prefix for people; `1` where there is none."""
+        return ", ".join(map(part_text, self.prefix)) or "1"
+
+    @property
+    def suffix_text(self) -> str:
+        """The common suffix for people; `1` where there is none."""
+        return ", ".join(map(part_text, self.suffix)) or "1"
+
+
+def _count(parts: Sequence[NormalPart]) -> int:
+    return math.prod(part.extent for part in parts if isinstance(part, Mode))
+
+
+@lru_cache(maxsize=8192)
+def compare(a: Linearization, b: Linearization) -> Comparison:
+    """The common prefix and suffix of two linearizations of the same index and field space.
+
+    Raises:
+        LayoutError: the spaces differ.
+    """
+    if a.space != b.space or a.fields != b.fields:
+        raise LayoutError(f"compare: the index or field spaces differ: ({a.space}; {a.fields}) and ({b.space}; {b.fields})")
+    if a.same_as(b):
+        whole = a.normal
+        return Comparison(whole, whole, a.fields.sizes, max(a.fields.sizes))
+    suffix, before_a, before_b = _suffix(a, b)
+    shuffle = max(_bytes(before_a, a.fields.sizes), _bytes(before_b, b.fields.sizes))
+    return Comparison(_prefix(a, b), suffix, a.fields.sizes, shuffle)
+
+
+def _bytes(parts: Sequence[NormalPart], sizes: tuple[int, ...]) -> int:
+    return _count(parts) * (sum(sizes) if FIELDS in parts else max(sizes))
+
+
+def _prefix(a: Linearization, b: Linearization) -> tuple[NormalPart, ...]:
+    left, right = list(a.normal[::-1]), list(b.normal[::-1])  # stacks: the fastest on top
+    found: list[NormalPart] = []
+    while left and right:
+        x, y = left.pop(), right.pop()
+        if isinstance(x, FieldsComponent) or isinstance(y, FieldsComponent):
+            if x != y:
+                break
+            found.append(FIELDS)
+            continue
+        if (x.dim, x.step) != (y.dim, y.step):
+            break
+        shared = _shared_extent(a, x, y)
+        if shared > 1:
+            found.append(Mode(x.dim, shared, x.step, x.top and y.top))
+        if x.top and y.top:
+            if x.extent != y.extent:
+                break  # one side pads here: entries that follow in one are not neighbours in the other
+            continue
+        for mode, stack in ((x, left), (y, right)):
+            if (rest := _above(a, mode, shared)) is not None:
+                stack.append(rest)
+        if not (x.top or y.top) and x.extent != shared and y.extent != shared:
+            break  # blocks that do not nest share no more than their gcd
+    return _merged(found)
+
+
+def _shared_extent(a: Linearization, x: Mode, y: Mode) -> int:
+    """Entries of two digits with the same step that follow each other on both sides."""
+    if x.top and y.top:
+        return min(x.extent, y.extent, -(-a.space[x.dim] // x.step))
+    if x.top:
+        return y.extent
+    if y.top:
+        return x.extent
+    return math.gcd(x.extent, y.extent)
+
+
+def _above(a: Linearization, mode: Mode, shared: int) -> Mode | None:
+    """What is left of a digit once its first `shared` values are split off."""
+    if mode.top:
+        step = mode.step * shared
+        rest = -(-a.space[mode.dim] // step)
+        return Mode(mode.dim, rest, step, True) if rest > 1 else None
+    return Mode(mode.dim, mode.extent // shared, mode.step * shared, False) if mode.extent > shared else None
+
+
+def _suffix(a: Linearization, b: Linearization) -> tuple[tuple[NormalPart, ...], tuple[NormalPart, ...], tuple[NormalPart, ...]]:
+    """The common suffix, and what each side has before it."""
+    left, right = list(a.normal), list(b.normal)  # stacks: the slowest on top
+    found: list[NormalPart] = []
+    while left and right:
+        x, y = left[-1], right[-1]
+        if isinstance(x, FieldsComponent) or isinstance(y, FieldsComponent):
+            if x != y:
+                break
+            found.append(FIELDS)
+            left.pop()
+            right.pop()
+            continue
+        if x.dim != y.dim or x.top != y.top or not (x.top or x.step * x.extent == y.step * y.extent):
+            break
+        step = math.lcm(x.step, y.step)
+        extent = -(-a.space[x.dim] // step) if x.top else x.step * x.extent // step
+        if extent <= 1 and x.step != y.step:
+            break
+        found.append(Mode(x.dim, extent, step, x.top))
+        for mode, stack in ((x, left), (y, right)):
+            stack.pop()
+            if step > mode.step:
+                stack.append(Mode(mode.dim, step // mode.step, mode.step, False))
+        if step not in (x.step, y.step):
+            break  # blocks that do not nest: nothing below their lcm repeats
+    return tuple(found[::-1]), tuple(left), tuple(right)
+
+
+def _merged(parts: list[NormalPart]) -> tuple[NormalPart, ...]:
+    """Adjacent digits of one dimension as one, so that equal prefixes compare equal."""
+    found: list[NormalPart] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if isinstance(part, Mode) and isinstance(last, Mode) and last.dim == part.dim and last.step * last.extent == part.step:
+            found[-1] = Mode(part.dim, last.extent * part.extent, last.step, part.top)
+        else:
+            found.append(part)
+    return tuple(found)

@@ -1,0 +1,297 @@
+"""The one description of a copy: strided copies between two views of the same entries.
+
+An offset is additive: over the dimensions, and within a dimension over its digits, as Σ ⌊(i + origin) / step⌋ × weight. So a
+range of one dimension falls into pieces on which both ends are affine in a few loop counters; a box is the product of such
+pieces, and each product is a strided copy. Blocks that divide the range evenly give one piece; ragged ends and sub-boxes a few
+more; blocks that do not nest (4 against 6) one for every overlap within their common period.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isoviz.errors import LayoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+
+    from isoviz.layouts.linearization import Linearization
+    from isoviz.layouts.spaces import Box
+
+Loop = tuple[int, int, int]
+"""(extent, source stride, destination stride), strides in bytes."""
+
+
+@dataclass(frozen=True)
+class StridedCopy:
+    """For every combination of the loop counters, `run` contiguous bytes move from source to destination.
+
+    `loops` are (extent, source stride in bytes, destination stride in bytes), the slowest first; no two of them could be one, and
+    none has extent 1.
+    """
+
+    source_offset: int
+    destination_offset: int
+    run: int
+    loops: tuple[Loop, ...] = ()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes moved."""
+        return self.run * math.prod(extent for extent, _, _ in self.loops)
+
+    def reversed(self) -> StridedCopy:
+        """The same bytes moved the other way."""
+        loops = tuple((extent, there, here) for extent, here, there in self.loops)
+        return StridedCopy(self.destination_offset, self.source_offset, self.run, loops)
+
+
+@dataclass(frozen=True)
+class View:
+    """A part of an instance, or a slot that holds a part, as one end of a copy.
+
+    Local index (0, …, 0) is index `origin` of the linearization, and `base` is added to every byte offset: a slot whose first
+    byte is byte n of its layout has base −n.
+    """
+
+    linearization: Linearization
+    origin: tuple[int, ...] = ()
+    base: int = 0
+
+    def __post_init__(self) -> None:
+        dims = len(self.linearization.space)
+        if not self.origin:
+            object.__setattr__(self, "origin", (0,) * dims)
+        if len(self.origin) != dims or any(o < 0 for o in self.origin):
+            raise LayoutError(f"view: origin {self.origin}: expected {dims} coordinates of at least 0")
+
+    @classmethod
+    def from_array(cls, array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> View:
+        """A NumPy array as a view, rows with gaps (a pitch) included: a box in a larger, gapless instance.
+
+        `dims` names the axes in order (default: …, `y`, `x`). Offsets count from the array's first element.
+
+        Raises:
+            LayoutError: strides that no layout has (reversed, repeated, or a pitch that is no multiple of what it repeats).
+        """
+        from isoviz.layouts.arrays import view_of_array
+
+        return view_of_array(array, dims)
+
+    @cached_property
+    def dims(self) -> tuple[str, ...]:
+        """The dimensions, in the order of the local index."""
+        return self.linearization.space.dims
+
+
+class _Piece(NamedTuple):
+    """Local coordinates start + Σ k·step over loops (extent, step), on which both ends are affine."""
+
+    start: int
+    loops: tuple[tuple[int, int], ...]
+
+
+def strided_copies(source: View, destination: View, box: Box, fields: Sequence[str] | None = None) -> list[StridedCopy]:
+    """The copies that move the entries of a box, given in local coordinates, between two views.
+
+    `fields` names the fields to move (default: all of the destination's). Both views need these fields with the same sizes, and
+    the same dimensions in any order (`box` follows the source's order).
+
+    Raises:
+        LayoutError: dimensions or field sizes differ, or the box leaves one of the instances.
+    """
+    a, b = source.linearization, destination.linearization
+    names = tuple(b.fields.names if fields is None else fields)
+    _check(source, destination, box, names)
+    if box.volume == 0:
+        return []
+    found: list[StridedCopy] = []
+    groups = _mergeable(a, b, names)
+    # The pieces depend on where digits turn over, which is the same for all fields of a group of like-strided fields.
+    for group in groups:
+        found += _copies_of(source, destination, box, group)
+    return _joined(found)
+
+
+def _check(source: View, destination: View, box: Box, names: tuple[str, ...]) -> None:
+    if set(source.dims) != set(destination.dims):
+        raise LayoutError(f"copy: dimensions ({', '.join(source.dims)}) and ({', '.join(destination.dims)}) differ")
+    if len(box.lo) != len(source.dims):
+        raise LayoutError(f"copy: box of {len(box.lo)} dimensions; expected {len(source.dims)}")
+    for view, end in ((source, "source"), (destination, "destination")):
+        for dim, hi in zip(source.dims, box.hi, strict=True):
+            reach = hi + view.origin[view.dims.index(dim)]
+            if reach > view.linearization.space[dim] and box.volume:
+                raise LayoutError(f"copy: box reaches {dim}={reach}, the {end} has {view.linearization.space[dim]}")
+    a, b = source.linearization.fields, destination.linearization.fields
+    for name in names:
+        if a.sizes[a.index(name)] != b.sizes[b.index(name)]:
+            raise LayoutError(
+                f"copy: field {name!r} has {a.sizes[a.index(name)]} bytes in the source,"
+                f" {b.sizes[b.index(name)]} in the destination"
+            )
+
+
+class _Group(NamedTuple):
+    """Neighbouring fields that share all strides: as one wide element (`width`), or as a loop of `repeat` elements."""
+
+    first: str
+    width: int
+    repeat: int
+    source_step: int
+    destination_step: int
+
+
+def _mergeable(a: Linearization, b: Linearization, names: tuple[str, ...]) -> list[_Group]:
+    """Fields gathered into as few copies as possible: contiguous ones widen an element, evenly spaced ones become a loop."""
+    groups: list[_Group] = []
+    ends: list[tuple[int, int, tuple[object, ...]]] = []
+    for name in names:
+        size = a.fields.sizes[a.fields.index(name)]
+        at, to = a.field_base(name), b.field_base(name)
+        strides: tuple[object, ...] = tuple(stride for lin in (a, b) for _, stride in lin.strides(name))
+        if groups and strides == ends[-1][2] and (at, to) == (ends[-1][0], ends[-1][1]) and groups[-1].repeat == 1:
+            groups[-1] = groups[-1]._replace(width=groups[-1].width + size)
+        else:
+            groups.append(_Group(name, size, 1, 0, 0))
+            ends.append((0, 0, ()))
+        ends[-1] = (at + size, to + size, strides)
+    found: list[_Group] = []
+    for group, (_, _, strides) in zip(groups, ends, strict=True):
+        if found and (step := _step(a, b, found[-1], group, strides)) is not None:
+            found[-1] = found[-1]._replace(repeat=found[-1].repeat + 1, source_step=step[0], destination_step=step[1])
+        else:
+            found.append(group)
+    return found
+
+
+def _step(a: Linearization, b: Linearization, last: _Group, group: _Group, strides: tuple[object, ...]) -> tuple[int, int] | None:
+    """How far the next element lies behind the last one of a loop over fields; None where they do not make a loop."""
+    if last.width != group.width or strides != tuple(stride for lin in (a, b) for _, stride in lin.strides(last.first)):
+        return None
+    here = a.field_base(group.first) - a.field_base(last.first), b.field_base(group.first) - b.field_base(last.first)
+    if last.repeat == 1:
+        return here
+    return (
+        (last.source_step, last.destination_step)
+        if here
+        == (
+            last.repeat * last.source_step,
+            last.repeat * last.destination_step,
+        )
+        else None
+    )
+
+
+def _copies_of(source: View, destination: View, box: Box, group: _Group) -> list[StridedCopy]:
+    per_dim: list[list[tuple[int, int, tuple[Loop, ...]]]] = []
+    for dim, lo, hi in zip(source.dims, box.lo, box.hi, strict=True):
+        here, there = _Axis(source, dim, group.first), _Axis(destination, dim, group.first)
+        per_dim.append(
+            [
+                (
+                    here.at(piece.start),
+                    there.at(piece.start),
+                    tuple((extent, here.step(piece.start, step), there.step(piece.start, step)) for extent, step in piece.loops),
+                )
+                for piece in _pieces(lo, hi, here.turns + there.turns)
+            ]
+        )
+    at = source.base + source.linearization.field_base(group.first)
+    to = destination.base + destination.linearization.field_base(group.first)
+    over_fields = ((group.repeat, group.source_step, group.destination_step),) if group.repeat > 1 else ()
+    return [
+        _merged(
+            at + sum(piece[0] for piece in pieces),
+            to + sum(piece[1] for piece in pieces),
+            group.width,
+            (*over_fields, *(loop for piece in pieces for loop in piece[2])),
+        )
+        for pieces in itertools.product(*per_dim)
+    ]
+
+
+class _Axis:
+    """One dimension of a view: its part of the offset, and where it turns over."""
+
+    def __init__(self, view: View, dim: str, field: str) -> None:
+        self.origin = view.origin[view.dims.index(dim)]
+        self.weights = view.linearization.steps(dim, field)
+
+    @property
+    def turns(self) -> tuple[tuple[int, int], ...]:
+        """(step, phase): the offset is affine between the coordinates i with (i + phase) % step == 0."""
+        return tuple((step, self.origin % step) for step, _ in self.weights if step > 1)
+
+    def at(self, i: int) -> int:
+        return sum((i + self.origin) // step * weight for step, weight in self.weights)
+
+    def step(self, i: int, by: int) -> int:
+        return self.at(i + by) - self.at(i)
+
+
+def _pieces(lo: int, hi: int, turns: Iterable[tuple[int, int]]) -> list[_Piece]:
+    """Cuts lo ≤ i < hi into pieces that are affine between all turns."""
+    distinct = sorted(set(turns))
+    if not distinct:
+        return [_Piece(lo, ((hi - lo, 1),) if hi - lo > 1 else ())] if hi > lo else []
+    step, phase = distinct[-1]
+    period = math.lcm(*(turn[0] for turn in distinct))
+    first = lo + -(lo + phase) % step  # whole periods begin where the slowest digit turns over
+    periods = (hi - first) // period if hi > first else 0
+    if periods < 2:
+        return _cut(lo, hi, step, phase, distinct[:-1])
+    last = first + periods * period
+    repeated = [
+        _Piece(piece.start, ((periods, period), *piece.loops))
+        for piece in _cut(first, first + period, step, phase, distinct[:-1])
+    ]
+    return [*_cut(lo, first, step, phase, distinct[:-1]), *repeated, *_cut(last, hi, step, phase, distinct[:-1])]
+
+
+def _cut(lo: int, hi: int, step: int, phase: int, rest: list[tuple[int, int]]) -> list[_Piece]:
+    """Pieces of a range cut at every turn of one digit; between two turns only the faster digits are left."""
+    found: list[_Piece] = []
+    while lo < hi:
+        end = min(hi, lo + step - (lo + phase) % step)
+        found += _pieces(lo, end, rest)
+        lo = end
+    return found
+
+
+def _merged(source_offset: int, destination_offset: int, run: int, loops: Iterable[Loop]) -> StridedCopy:
+    """The copy with the fewest loops: slowest first by destination, contiguous ones taken into the run, chained ones joined."""
+    ordered = sorted((loop for loop in loops if loop[0] > 1), key=lambda loop: (loop[2], loop[1]))
+    found: list[Loop] = []
+    for extent, here, there in ordered:
+        if not found and here == there == run:
+            run *= extent
+        elif found and (here, there) == (found[-1][0] * found[-1][1], found[-1][0] * found[-1][2]):
+            found[-1] = (found[-1][0] * extent, *found[-1][1:])
+        else:
+            found.append((extent, here, there))
+    return StridedCopy(source_offset, destination_offset, run, tuple(found[::-1]))
+
+
+def _joined(copies: list[StridedCopy]) -> list[StridedCopy]:
+    """Plain runs that continue each other on both sides become one (ragged ends, chunks of several boxes)."""
+    found: list[StridedCopy] = []
+    for copy in sorted(copies, key=lambda copy: copy.destination_offset):
+        last = found[-1] if found else None
+        if (
+            last is not None
+            and not last.loops
+            and not copy.loops
+            and last.source_offset + last.run == copy.source_offset
+            and last.destination_offset + last.run == copy.destination_offset
+        ):
+            found[-1] = StridedCopy(last.source_offset, last.destination_offset, last.run + copy.run)
+        else:
+            found.append(copy)
+    return found

@@ -1,0 +1,244 @@
+"""Index spaces, field spaces and boxes: what an instance holds, before any order is chosen (Isometry, section 2)."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from isoviz.errors import SpaceError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+MAX_BYTES = 2**63 - 1
+"""Offsets are signed 64-bit numbers everywhere (NumPy, `pread`, MPI): no instance may be larger."""
+
+_DIMENSION = re.compile(r"[^\W\d]\w*")
+_DIGIT_NAME = re.compile(r"(.+)_(in|out|\d+)")
+
+
+def check_dimension(name: object) -> str:
+    """`name` if it can name a dimension.
+
+    Raises:
+        SpaceError: not an identifier, `F` (the field space in layouts), or the name of a digit such as `x_in`.
+    """
+    if not isinstance(name, str) or not _DIMENSION.fullmatch(name):
+        raise SpaceError(f"dimension {name!r}: expected a name of letters, digits and underscores, such as 'x'")
+    if name == "F":
+        raise SpaceError("dimension 'F': F stands for the field space in layouts; choose another name")
+    if match := _DIGIT_NAME.fullmatch(name):
+        raise SpaceError(f"dimension {name!r}: would read as a digit of dimension {match[1]!r}; choose another name")
+    return name
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class IndexSpace:
+    """An ordered set of named dimensions with sizes: `IndexSpace(x=4096, y=4096)`.
+
+    An index is a tuple with one coordinate per dimension, in the order of the dimensions. The order carries no meaning
+    for storage; that is what a layout says.
+
+    Raises:
+        SpaceError: no valid name, a size below 1 or not a whole number, or more than 2⁶³ − 1 points.
+    """
+
+    dims: tuple[str, ...]
+    sizes: tuple[int, ...]
+
+    def __init__(self, /, **sizes: int) -> None:
+        for name, size in sizes.items():
+            check_dimension(name)
+            if isinstance(size, bool) or not isinstance(size, int | np.integer):
+                raise SpaceError(f"dimension {name!r}: size {size!r} is not a whole number")
+            if size < 1:
+                raise SpaceError(f"dimension {name!r}: size {size} is not at least 1")
+        if math.prod(int(size) for size in sizes.values()) > MAX_BYTES:
+            raise SpaceError(f"index space {_sizes_text(sizes)}: more than 2^63 - 1 points")
+        object.__setattr__(self, "dims", tuple(sizes))
+        object.__setattr__(self, "sizes", tuple(int(size) for size in sizes.values()))
+
+    @classmethod
+    def of(cls, sizes: Mapping[str, int]) -> Self:
+        """The index space with these sizes, for names that come from data."""
+        for name in sizes:
+            check_dimension(name)
+        return cls(**sizes)
+
+    @cached_property
+    def volume(self) -> int:
+        """The number of points."""
+        return math.prod(self.sizes)
+
+    @cached_property
+    def _size_of(self) -> Mapping[str, int]:
+        return MappingProxyType(dict(zip(self.dims, self.sizes, strict=True)))
+
+    def __getitem__(self, dim: str) -> int:
+        try:
+            return self._size_of[dim]
+        except KeyError:
+            raise SpaceError(f"dimension {dim!r}: not one of {', '.join(self.dims) or 'none'}") from None
+
+    def __contains__(self, dim: object) -> bool:
+        return dim in self._size_of
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.dims)
+
+    def __len__(self) -> int:
+        return len(self.dims)
+
+    def as_dict(self) -> dict[str, int]:
+        """Name → size, in order."""
+        return dict(self._size_of)
+
+    def __str__(self) -> str:
+        return _sizes_text(self._size_of)
+
+    def __repr__(self) -> str:
+        return f"IndexSpace({self})"
+
+
+def _sizes_text(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{name}={size}" for name, size in sizes.items())
+
+
+@dataclass(frozen=True, init=False, repr=False)
+class FieldSpace:
+    """An ordered set of named fields with NumPy dtypes, packed: `FieldSpace(re="float32", im="float32")`.
+
+    `|F|` (`nbytes`) is the sum of the field sizes; there is no padding between fields.
+
+    Raises:
+        SpaceError: no field, a dtype NumPy does not know, one that holds Python objects, or one of no bytes.
+    """
+
+    names: tuple[str, ...]
+    dtypes: tuple[np.dtype[Any], ...]
+
+    def __init__(self, /, **dtypes: Any) -> None:
+        if not dtypes:
+            raise SpaceError("field space: needs at least one field, such as value='float64'")
+        found: dict[str, np.dtype[Any]] = {}
+        for name, given in dtypes.items():
+            if not name:
+                raise SpaceError(f"field {name!r}: expected a name")
+            try:
+                dtype = np.dtype(given)
+            except (TypeError, ValueError, SyntaxError) as error:
+                raise SpaceError(f"field {name!r}: {given!r} is not a NumPy dtype ({_first_line(error)})") from None
+            if given is None:
+                raise SpaceError(f"field {name!r}: expected a NumPy dtype such as 'float32', not None")
+            if dtype.hasobject:
+                raise SpaceError(f"field {name!r}: {dtype} holds Python objects, which have no bytes to move")
+            if dtype.itemsize < 1:
+                raise SpaceError(f"field {name!r}: {dtype} has no bytes; give it a length, such as 'S8'")
+            found[name] = dtype
+        if sum(dtype.itemsize for dtype in found.values()) > MAX_BYTES:
+            raise SpaceError("field space: more than 2^63 - 1 bytes")
+        object.__setattr__(self, "names", tuple(found))
+        object.__setattr__(self, "dtypes", tuple(found.values()))
+
+    @classmethod
+    def of(cls, dtypes: Mapping[str, Any]) -> Self:
+        """The field space with these dtypes; names need not be Python identifiers."""
+        for name in dtypes:
+            if not isinstance(name, str):
+                raise SpaceError(f"field {name!r}: expected a name")
+        return cls(**dtypes)
+
+    @cached_property
+    def sizes(self) -> tuple[int, ...]:
+        """Bytes of each field."""
+        return tuple(int(dtype.itemsize) for dtype in self.dtypes)
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """Byte at which each field begins in one packed entry."""
+        return tuple(int(start) for start in np.cumsum((0, *self.sizes[:-1])))
+
+    @cached_property
+    def nbytes(self) -> int:
+        """|F|: bytes of one entry."""
+        return sum(self.sizes)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The packed structured dtype of one entry."""
+        return np.dtype({"names": list(self.names), "formats": list(self.dtypes)})
+
+    def index(self, name: str) -> int:
+        """The position of a field.
+
+        Raises:
+            SpaceError: unknown field.
+        """
+        try:
+            return self.names.index(name)
+        except ValueError:
+            raise SpaceError(f"field {name!r}: not one of {', '.join(self.names)}") from None
+
+    def subset(self, names: tuple[str, ...] | list[str]) -> FieldSpace:
+        """Only these fields, in the order given."""
+        return FieldSpace.of({name: self.dtypes[self.index(name)] for name in names})
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def as_dict(self) -> dict[str, str]:
+        """Name → dtype text that `numpy.dtype` reads back (structured fields as their bytes: `V12`)."""
+        return {name: dtype_text(dtype) for name, dtype in zip(self.names, self.dtypes, strict=True)}
+
+    def __str__(self) -> str:
+        return ", ".join(f"{name}: {dtype_text(dtype)}" for name, dtype in zip(self.names, self.dtypes, strict=True))
+
+    def __repr__(self) -> str:
+        return f"FieldSpace({self})"
+
+
+def dtype_text(dtype: np.dtype[Any]) -> str:
+    """A short text for a dtype that `numpy.dtype` understands."""
+    if dtype.names is not None or dtype.subdtype is not None:
+        return f"V{dtype.itemsize}"
+    return dtype.name if dtype.isnative and dtype.kind in "biufc" else dtype.str
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).splitlines()[0] if str(error) else type(error).__name__
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangular part of an index space: `lo[d] <= i[d] < hi[d]` in the order of its dimensions."""
+
+    lo: tuple[int, ...]
+    hi: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.lo) != len(self.hi) or any(lo < 0 or hi < lo for lo, hi in zip(self.lo, self.hi, strict=False)):
+            raise SpaceError(f"box {self.lo} to {self.hi}: expected 0 <= lo <= hi in every dimension")
+
+    @classmethod
+    def whole(cls, space: IndexSpace) -> Box:
+        """All of an index space."""
+        return cls((0,) * len(space), space.sizes)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Extent in each dimension."""
+        return tuple(hi - lo for lo, hi in zip(self.lo, self.hi, strict=True))
+
+    @property
+    def volume(self) -> int:
+        """The number of points; 1 in no dimensions."""
+        return math.prod(self.shape)

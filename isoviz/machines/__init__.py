@@ -1,0 +1,34 @@
+"""Machines: memories, channels, throughput functions, the graph they make, presets, files, text drawings.
+
+Everything here is a frozen value or a pure function; sizes are bytes, rates bytes per second, times seconds.
+"""
+
+from __future__ import annotations
+
+from isoviz.machines.channel import Channel, ChannelKind, Resource
+from isoviz.machines.limits import Limits
+from isoviz.machines.machine import Machine
+from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.presets import PresetInfo, PresetOption, preset, presets
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction, monotone
+from isoviz.machines.throughput import from_json as throughput_from_json
+
+__all__ = [
+    "Channel",
+    "ChannelKind",
+    "Constant",
+    "LatencyBandwidth",
+    "Limits",
+    "Machine",
+    "Memory",
+    "MemoryKind",
+    "PresetInfo",
+    "PresetOption",
+    "Resource",
+    "Sampled",
+    "ThroughputFunction",
+    "monotone",
+    "preset",
+    "presets",
+    "throughput_from_json",
+]

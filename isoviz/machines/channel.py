@@ -1,0 +1,148 @@
+"""Channels: directed connections between two memories (Isometry, section 3.2 and table 2), and the resources they share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from isoviz.machines import checks
+from isoviz.machines.memory import MemoryKind
+from isoviz.machines.throughput import ThroughputFunction
+
+
+class ChannelKind(StrEnum):
+    """How a channel moves data (Isometry, table 2)."""
+
+    MEMCPY = "Memcpy"
+    GPU_READ = "GPURead"
+    GPU_WRITE = "GPUWrite"
+    GPU_COPY = "GPUCopy"
+    DISK_READ = "DiskRead"
+    DISK_WRITE = "DiskWrite"
+    REMOTE_MEMCPY = "RemoteMemcpy"
+
+    @property
+    def sources(self) -> tuple[MemoryKind, ...]:
+        """The kinds of memory it may start from."""
+        return _ENDS[self][0]
+
+    @property
+    def destinations(self) -> tuple[MemoryKind, ...]:
+        """The kinds of memory it may lead to."""
+        return _ENDS[self][1]
+
+    @property
+    def crosses_nodes(self) -> bool:
+        """Whether its two ends are on different nodes; all other channels stay on one node."""
+        return self is ChannelKind.REMOTE_MEMCPY
+
+
+_HOST = (MemoryKind.SYS, MemoryKind.ZCM, MemoryKind.REG)
+_GPU = (MemoryKind.FBM,)
+_DISK = (MemoryKind.DSK,)
+_ENDS = {
+    ChannelKind.MEMCPY: (_HOST, _HOST),
+    ChannelKind.GPU_READ: (_GPU, _HOST),
+    ChannelKind.GPU_WRITE: (_HOST, _GPU),
+    ChannelKind.GPU_COPY: (_GPU, _GPU),
+    ChannelKind.DISK_READ: (_DISK, _HOST),
+    ChannelKind.DISK_WRITE: (_HOST, _DISK),
+    ChannelKind.REMOTE_MEMCPY: (_HOST, _HOST),
+}
+
+
+@dataclass(frozen=True)
+class Resource:
+    """Something several channels share, such as a bus or a link: `capacity` resource bytes per second in all.
+
+    Raises:
+        MachineError: a field of the wrong type or out of range.
+    """
+
+    name: str
+    capacity: float
+    provenance: str = "assumed"
+
+    def __post_init__(self) -> None:
+        name = checks.text("resource", "name", self.name)
+        owner = f"resource {name!r}"
+        object.__setattr__(self, "capacity", checks.number(owner, "capacity", self.capacity, open_low=True))
+        checks.text(owner, "provenance", self.provenance, empty=True)
+
+
+@dataclass(frozen=True)
+class Channel:
+    """A directed connection from memory `source` to memory `destination`; both may be the same memory (a self-loop).
+
+    Two memories may be joined by several channels, told apart by `name` (empty: `"source->destination"`).
+
+    - `throughput`: bytes per second by the length of contiguous runs; `rate` asks it.
+    - `setup`: seconds paid once per transfer that uses the channel.
+    - `alignment`: requests start at multiples of so many bytes and are so many long, a power of two (disks that bypass the
+      page cache: one block); 1 asks nothing.
+    - `resources`: pairs (resource, weight), weight ≥ 0 being the resource bytes that each payload byte costs.
+    - `max_in_flight`: how many requests the channel works on at a time.
+    - `provenance`: where its figures come from: "from the paper", "assumed", "measured <date> on <computer>".
+
+    Raises:
+        MachineError: a field of the wrong type or out of range.
+    """
+
+    name: str
+    kind: ChannelKind
+    source: str
+    destination: str
+    throughput: ThroughputFunction
+    setup: float = 0.0
+    alignment: int = 1
+    resources: tuple[tuple[str, float], ...] = ()
+    max_in_flight: int = 1
+    provenance: str = "assumed"
+
+    def __post_init__(self) -> None:
+        source = checks.text("channel", "source", self.source, spaces=False)
+        destination = checks.text("channel", "destination", self.destination, spaces=False)
+        name = checks.text("channel", "name", self.name, empty=True) or f"{source}->{destination}"
+        object.__setattr__(self, "name", name)
+        owner = f"channel {name!r}"
+        object.__setattr__(self, "kind", checks.member(owner, "kind", self.kind, ChannelKind))
+        if not isinstance(self.throughput, ThroughputFunction):
+            raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")
+        object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=1e6))
+        alignment = checks.whole(owner, "alignment", self.alignment, low=1, high=2**40)
+        if alignment & (alignment - 1):
+            raise checks.FieldError(owner, "alignment", f"expected a power of two, got {alignment}")
+        object.__setattr__(self, "alignment", alignment)
+        object.__setattr__(self, "resources", _checked_uses(owner, self.resources))
+        object.__setattr__(self, "max_in_flight", checks.whole(owner, "max_in_flight", self.max_in_flight, low=1, high=2**20))
+        checks.text(owner, "provenance", self.provenance, empty=True)
+
+    def rate(self, run_bytes: float) -> float:
+        """Bytes per second sustained when contiguous runs are `run_bytes` long."""
+        return self.throughput(run_bytes)
+
+    @property
+    def peak(self) -> float:
+        """Bytes per second that no run length exceeds."""
+        return self.throughput.peak
+
+    @property
+    def is_self_loop(self) -> bool:
+        """Whether it moves between two buffers of one memory."""
+        return self.source == self.destination
+
+
+def _checked_uses(owner: str, uses: object) -> tuple[tuple[str, float], ...]:
+    if isinstance(uses, str | bytes) or not isinstance(uses, Iterable):
+        raise checks.FieldError(owner, "resources", f"expected pairs (resource, weight), got {checks.show(uses)}")
+    result: list[tuple[str, float]] = []
+    for k, use in enumerate(uses):
+        place = f"resources[{k}]"
+        if isinstance(use, str | bytes) or not isinstance(use, list | tuple) or len(use) != 2:
+            raise checks.FieldError(owner, place, f"expected a pair (resource, weight), got {checks.show(use)}")
+        name = checks.text(owner, f"{place}[0]", use[0])
+        if any(name == known for known, _ in result):
+            raise checks.FieldError(owner, place, f"the resource {name!r} stands twice")
+        result.append((name, checks.number(owner, f"{place}[1]", use[1], high=1e12)))
+    return tuple(result)

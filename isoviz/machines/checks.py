@@ -1,0 +1,117 @@
+"""Checks that the constructors of this floor share, and the one form their complaints have.
+
+Every value is checked where it is made, by the name of the field that holds it. A `FieldError` keeps that name, so that whoever
+builds a value out of a file can say where in the file the field stood (`channels[3].throughput.samples[2]`).
+"""
+
+from __future__ import annotations
+
+import math
+import numbers
+import operator
+from enum import StrEnum
+from typing import TypeVar
+
+from isoviz.errors import MachineError
+
+BYTES_LIMIT = 2**63 - 1
+"""The largest size in bytes that any part of isoviz handles."""
+
+NAME_LIMIT = 200
+"""The longest name or remark, in characters."""
+
+Kind = TypeVar("Kind", bound=StrEnum)
+
+
+class FieldError(MachineError):
+    """One field of a value is wrong: `owner` says of what, `field` which one, `problem` what about it."""
+
+    def __init__(self, owner: str, field: str, problem: str) -> None:
+        self.owner = owner
+        self.field = field
+        self.problem = problem
+        super().__init__(f"{owner}, {field}: {problem}")
+
+
+def show(value: object) -> str:
+    """A value as an error message may quote it: short, on one line, whatever it is."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
+        return "a whole number of hundreds of digits"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(value) if len(value) <= 60 else f"{value[:57]!r}…"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, dict):
+        return "an object"
+    return f"a {type(value).__name__}"
+
+
+def number(owner: str, field: str, value: object, *, low: float = 0.0, high: float = math.inf, open_low: bool = False) -> float:
+    """`value` as a float in `[low, high]`, or in `(low, high]` where `open_low`; never NaN, never infinite."""
+    converted = _as_float(value)
+    if (
+        converted is None
+        or not math.isfinite(converted)
+        or converted < low
+        or converted > high
+        or (open_low and converted <= low)
+    ):
+        expected = f"a finite number {'>' if open_low else '≥'} {low:g}"
+        if math.isfinite(high):
+            expected += f" and ≤ {high:g}"
+        raise FieldError(owner, field, f"expected {expected}, got {show(value)}")
+    return converted
+
+
+def whole(owner: str, field: str, value: object, *, low: int = 0, high: int = BYTES_LIMIT) -> int:
+    """`value` as an int in `[low, high]`."""
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        converted = operator.index(value)  # type: ignore[arg-type]  # TypeError is the answer for everything else
+    except TypeError:
+        converted = low - 1
+    if not low <= converted <= high:
+        bound = "2⁶³ − 1" if high == BYTES_LIMIT else str(high)
+        raise FieldError(owner, field, f"expected a whole number from {low} to {bound}, got {show(value)}")
+    return converted
+
+
+def text(owner: str, field: str, value: object, *, empty: bool = False, spaces: bool = True) -> str:
+    """`value` as one printable line without blanks at its ends; `spaces=False` allows none inside either."""
+    if not isinstance(value, str):
+        raise FieldError(owner, field, f"expected text, got {show(value)}")
+    if not value and not empty:
+        raise FieldError(owner, field, "expected a name, got nothing")
+    if len(value) > NAME_LIMIT:
+        raise FieldError(owner, field, f"expected at most {NAME_LIMIT} characters, got {len(value)}")
+    if not value.isprintable() or value != value.strip() or (not spaces and any(c.isspace() for c in value)):
+        kind = "one printable line" if spaces else "one printable word"
+        raise FieldError(owner, field, f"expected {kind} without blanks around it, got {show(value)}")
+    return value
+
+
+def flag(owner: str, field: str, value: object) -> bool:
+    """`value`, which must be True or False."""
+    if not isinstance(value, bool):
+        raise FieldError(owner, field, f"expected true or false, got {show(value)}")
+    return value
+
+
+def member(owner: str, field: str, value: object, kind: type[Kind]) -> Kind:
+    """`value` as a member of the enumeration `kind`, given as the member or as its text."""
+    try:
+        return kind(value)  # type: ignore[arg-type]  # ValueError is the answer for everything else
+    except ValueError:
+        raise FieldError(owner, field, f"expected one of {', '.join(kind)}, got {show(value)}") from None
+
+
+def _as_float(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

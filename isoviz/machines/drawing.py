@@ -1,0 +1,291 @@
+"""A machine as text: memories by node, then channels in groups of equals; at most 120 columns."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from isoviz.machines.machine import Machine
+    from isoviz.machines.memory import Memory
+    from isoviz.machines.throughput import ThroughputFunction
+
+WIDTH = 120
+
+
+def draw(machine: Machine) -> str:
+    """The machine as text. Nodes that are alike are drawn once; channels with the same speed share a line."""
+    notes = _Notes()
+    lines = [_headline(machine)]
+    if machine.provenance:
+        lines += textwrap.wrap(f"Figures: {machine.provenance}", WIDTH, subsequent_indent="  ")
+    lines.append("")
+    table: list[Sequence[str]] = []
+    for nodes in _alike(machine):
+        title = f"{_node_list(nodes)}, each:" if len(nodes) > 1 else f"{_node_list(nodes)}:"
+        lines.append(title)
+        members = [memory for memory in machine.memories if memory.node == nodes[0]]
+        lines += _boxes(members, machine)
+        local = [c for c in machine.channels if not c.kind.crosses_nodes and machine.memory(c.source).node == nodes[0]]
+        if local:
+            table.append((f"within {_node_list(nodes)}",))
+            table += _rows(machine, local, notes, remote=False)
+    remote = [channel for channel in machine.channels if channel.kind.crosses_nodes]
+    for pairs, channels in _by_node_pairs(machine, remote):
+        table.append((_pairs_title(machine, pairs),))
+        table += _rows(machine, channels, notes, remote=True)
+    if table:
+        header = ("channel", "from", "to", "peak", "1 B run", "½ peak at", "")
+        lines += ["", *_aligned([header, *table])]
+    lines += _resources(machine, notes)
+    if notes.texts:
+        lines.append("")
+        lines += [
+            line
+            for mark, text in notes.texts.items()
+            for line in textwrap.wrap(f"{text} {mark}", WIDTH, subsequent_indent="    ")
+        ]
+    return "\n".join(_short(line.rstrip(), WIDTH) for line in lines)
+
+
+class _Notes:
+    """Provenances, each printed once and referred to by a mark."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+
+    def mark(self, text: str) -> str:
+        return self.texts.setdefault(text, f"[{len(self.texts) + 1}]") if text else ""
+
+
+def _headline(machine: Machine) -> str:
+    limits = machine.limits
+    counts = ", ".join(
+        _count(number, noun, nouns)
+        for number, noun, nouns in (
+            (len(machine.nodes), "node", "nodes"),
+            (len(machine.memories), "memory", "memories"),
+            (len(machine.channels), "channel", "channels"),
+            (len(machine.resources), "shared resource", "shared resources"),
+        )
+        if number or nouns == "channels"
+    )
+    bounds = f"slots up to {format_bytes(limits.slot_limit)}, {limits.slots} per buffer"
+    if limits.memory_limit is not None:
+        bounds += f", buffers up to {format_bytes(limits.memory_limit)} together"
+    return f"Machine {machine.name}: {counts}; {bounds}"
+
+
+def _count(number: int, noun: str, nouns: str) -> str:
+    return f"{number} {noun if number == 1 else nouns}"
+
+
+def _speed_key(channel: Channel) -> str:
+    """Equal for channels that behave alike, whatever they join."""
+    function = json.dumps(channel.throughput.to_json(), sort_keys=True)
+    rest = (channel.kind, channel.setup, channel.alignment, channel.max_in_flight, channel.provenance)
+    return f"{function} {rest}"
+
+
+def _alike(machine: Machine) -> list[list[int]]:
+    """The nodes, gathered where their memories and the channels within them are the same but for the node's number."""
+    channels: dict[int, list[object]] = defaultdict(list)
+    short = {memory.name: memory.short_name for memory in machine.memories}
+    for channel in machine.channels:
+        if not channel.kind.crosses_nodes:
+            node = machine.memory(channel.source).node
+            ends = short[channel.source], short[channel.destination]
+            weights = sorted(weight for _, weight in channel.resources)
+            channels[node].append((*ends, _speed_key(channel), weights))
+    groups: dict[str, list[int]] = {}
+    for node in machine.nodes:
+        memories = [
+            (m.short_name, m.kind, m.capacity, m.slot_limit, m.label, m.emulated) for m in machine.memories if m.node == node
+        ]
+        groups.setdefault(repr((sorted(memories, key=repr), sorted(channels[node], key=repr))), []).append(node)
+    return list(groups.values())
+
+
+def _node_list(nodes: Sequence[int]) -> str:
+    """`node 0`, `nodes 0, 2`, `nodes 0–3`."""
+    if len(nodes) == 1:
+        return f"node {nodes[0]}"
+    ranges: list[list[int]] = []
+    for node in nodes:
+        if ranges and node == ranges[-1][-1] + 1:
+            ranges[-1][1:] = [node]
+        else:
+            ranges.append([node])
+    return "nodes " + ", ".join(f"{r[0]}–{r[-1]}" if len(r) > 1 else str(r[0]) for r in ranges)
+
+
+def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
+    """Memories as boxes side by side, as many in a row as fit."""
+    boxes = []
+    for memory in memories:
+        loop = any(channel.is_self_loop for channel in machine.outgoing(memory.name))
+        text = [f"{memory.short_name} {'↺' if loop else ''}".rstrip(), _place_line(memory)]
+        text += [memory.label] if memory.label else []
+        text += [f"slots up to {format_bytes(memory.slot_limit)}"] if memory.slot_limit is not None else []
+        boxes.append([line if len(line) <= 40 else f"{line[:39]}…" for line in text])
+    lines: list[str] = []
+    row: list[list[str]] = []
+    used = 2
+    for box in boxes:
+        width = max(map(len, box)) + 5
+        if row and used + width > WIDTH:
+            lines += _box_row(row)
+            row, used = [], 2
+        row.append(box)
+        used += width
+    return lines + _box_row(row)
+
+
+def _place_line(memory: Memory) -> str:
+    capacity = "size unknown" if memory.capacity is None else format_bytes(memory.capacity)
+    return f"{memory.kind}, {capacity}{', emulated' if memory.emulated else ''}"
+
+
+def _box_row(row: list[list[str]]) -> list[str]:
+    height = max(map(len, row))
+    widths = [max(map(len, box)) for box in row]
+    lines = ["  " + " ".join(f"╭─{'─' * width}─╮" for width in widths)]
+    for k in range(height):
+        cells = (box[k] if k < len(box) else "" for box in row)
+        lines.append("  " + " ".join(f"│ {cell:<{width}} │" for cell, width in zip(cells, widths, strict=True)))
+    lines.append("  " + " ".join(f"╰─{'─' * width}─╯" for width in widths))
+    return lines
+
+
+def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remote: bool) -> list[Sequence[str]]:
+    """One line for every group of channels of the same speed that joins all of some memories to all of some others."""
+    groups: dict[tuple[str, object, str], _Group] = {}
+    for channel in sorted(channels, key=lambda c: _KINDS.index(c.kind)):
+        usual = channel.name == f"{channel.source}->{channel.destination}"
+        key = _speed_key(channel), channel.resources, "" if usual else channel.name
+        group = groups.setdefault(key, _Group(channel, key[2], {}))
+        reached = group.reached.setdefault(machine.memory(channel.source).short_name, [])
+        destination = machine.memory(channel.destination).short_name
+        if destination not in reached:
+            reached.append(destination)
+    return [
+        _row(group, sources, destinations, notes)
+        for group in groups.values()
+        for sources, destinations in _rectangles(group.reached, mark="*" if remote else "")
+    ]
+
+
+_KINDS = tuple(ChannelKind)
+
+
+class _Group(NamedTuple):
+    """Channels of one speed: one of them, its name where that is not the usual one, and what is reached from where."""
+
+    channel: Channel
+    name: str
+    reached: dict[str, list[str]]
+
+
+def _rectangles(reached: dict[str, list[str]], mark: str) -> list[tuple[str, str]]:
+    """Sources and destinations, as text, where each source reaches each destination."""
+    if len(reached) > 1 and not mark:
+        if all(destinations == [source] for source, destinations in reached.items()):
+            return [(", ".join(reached), "itself")]
+        if all(
+            {source, *destinations} == reached.keys() and source not in destinations for source, destinations in reached.items()
+        ):
+            return [(", ".join(reached), "each other")]
+    by_reach: dict[tuple[str, ...], list[str]] = {}
+    for source, destinations in reached.items():
+        by_reach.setdefault(tuple(destinations), []).append(source)
+    return [
+        (", ".join(sources), ", ".join(f"{destination}{mark}" for destination in destinations))
+        for destinations, sources in by_reach.items()
+    ]
+
+
+def _row(group: _Group, sources: str, destinations: str, notes: _Notes) -> Sequence[str]:
+    channel = group.channel
+    extras = [notes.mark(channel.provenance)]
+    extras += [f"setup {format_seconds(channel.setup)}"] if channel.setup else []
+    extras += [f"align {format_bytes(channel.alignment)}"] if channel.alignment != 1 else []
+    extras += [f"uses {', '.join(resource for resource, _ in channel.resources)}"] if channel.resources else []
+    return (
+        f"  {channel.kind}{f' {_short(group.name, 20)!r}' if group.name else ''}",
+        _short(sources, 20),
+        _short(destinations, 20),
+        format_rate(channel.peak),
+        _one_byte(channel.throughput),
+        format_bytes(channel.throughput.inverse(channel.peak / 2)),
+        " ".join(extra for extra in extras if extra),
+    )
+
+
+def _one_byte(function: ThroughputFunction) -> str:
+    """What a run costs beside its bytes, as the time of a run of 1 byte."""
+    rate = function(1.0)
+    return format_seconds(1.0 / rate) if rate > 0 else "-"
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _by_node_pairs(machine: Machine, channels: Iterable[Channel]) -> list[tuple[list[tuple[int, int]], list[Channel]]]:
+    """Channels between nodes, gathered by the pairs of nodes that they join in the same way."""
+    per_pair: dict[tuple[int, int], list[Channel]] = defaultdict(list)
+    for channel in channels:
+        pair = machine.memory(channel.source).node, machine.memory(channel.destination).node
+        per_pair[pair].append(channel)
+    groups: dict[str, tuple[list[tuple[int, int]], list[Channel]]] = {}
+    for pair, joined in per_pair.items():
+        alike = sorted(
+            (machine.memory(c.source).short_name, machine.memory(c.destination).short_name, _speed_key(c)) for c in joined
+        )
+        groups.setdefault(repr(alike), ([], joined))[0].append(pair)
+    return list(groups.values())
+
+
+def _pairs_title(machine: Machine, pairs: list[tuple[int, int]]) -> str:
+    nodes = machine.nodes
+    if len(nodes) > 2 and len(pairs) == len(nodes) * (len(nodes) - 1):
+        return "between any two nodes"
+    if len(pairs) == 2 and pairs[0] == pairs[1][::-1]:
+        return f"between node {pairs[0][0]} and node {pairs[0][1]}, either way"
+    listed = ", ".join(f"{a} → {b}" for a, b in pairs[:8])
+    return f"between nodes {listed}{f' and {len(pairs) - 8} more pairs' if len(pairs) > 8 else ''}"
+
+
+def _resources(machine: Machine, notes: _Notes) -> list[str]:
+    if not machine.resources:
+        return []
+    rows = [("shared resource", "capacity", "used by", "")]
+    for resource in machine.resources:
+        users = sum(any(name == resource.name for name, _ in channel.resources) for channel in machine.channels)
+        rows.append(
+            (
+                f"  {_short(resource.name, 50)}",
+                format_rate(resource.capacity),
+                _count(users, "channel", "channels"),
+                notes.mark(resource.provenance),
+            )
+        )
+    return ["", *_aligned(rows)]
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns two blanks apart; a row of one cell is a heading and takes what room it needs."""
+    columns = max(map(len, rows))
+    full = [row for row in rows if len(row) == columns]
+    widths = [max(len(row[k]) for row in full) for k in range(columns)]
+    return [
+        row[0] if len(row) == 1 else "  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]

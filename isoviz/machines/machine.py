@@ -1,0 +1,262 @@
+"""A machine: memories, the channels that join them, and the resources these share (Isometry's transfer graph, section 4.1)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import MachineError
+from isoviz.machines import checks
+from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.limits import Limits
+from isoviz.machines.memory import Memory
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import networkx
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Memories + channels + shared resources, checked against each other.
+
+    Memories and channels are known by name, keep the order they are given in, and may be passed as any iterable. `limits` are
+    the defaults for intermediate buffers, `provenance` says where the machine's figures come from.
+
+    Raises:
+        MachineError: no memory, a name used twice, a channel whose ends are unknown, do not suit its kind (Isometry, table 2) or
+            lie on the wrong nodes, an unknown resource.
+    """
+
+    name: str
+    memories: tuple[Memory, ...]
+    channels: tuple[Channel, ...] = ()
+    resources: tuple[Resource, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    provenance: str = ""
+
+    def __post_init__(self) -> None:
+        name = checks.text("machine", "name", self.name)
+        owner = f"machine {name!r}"
+        for part, kind in (("memories", Memory), ("channels", Channel), ("resources", Resource)):
+            object.__setattr__(self, part, _checked_parts(owner, part, getattr(self, part), kind))
+        if not isinstance(self.limits, Limits):
+            raise checks.FieldError(owner, "limits", f"expected Limits, got {checks.show(self.limits)}")
+        checks.text(owner, "provenance", self.provenance, empty=True)
+        if not self.memories:
+            raise checks.FieldError(owner, "memories", "expected at least one memory, got none")
+        memories = {memory.name: memory for memory in self.memories}
+        resources = {resource.name for resource in self.resources}
+        for k, channel in enumerate(self.channels):
+            _check_channel(owner, f"channels[{k}]", channel, memories, resources)
+
+    def __hash__(self) -> int:
+        return hash(self.digest)
+
+    @cached_property
+    def _memories(self) -> dict[str, Memory]:
+        return {memory.name: memory for memory in self.memories}
+
+    @cached_property
+    def _channels(self) -> dict[str, Channel]:
+        return {channel.name: channel for channel in self.channels}
+
+    @cached_property
+    def _outgoing(self) -> dict[str, tuple[Channel, ...]]:
+        found: dict[str, list[Channel]] = {memory.name: [] for memory in self.memories}
+        for channel in self.channels:
+            found[channel.source].append(channel)
+        return {name: tuple(channels) for name, channels in found.items()}
+
+    @cached_property
+    def digest(self) -> str:
+        """A hexadecimal fingerprint of everything the machine says; the same in every process, different for unequal machines."""
+        canonical = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(canonical.encode()).hexdigest()
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """The numbers of its nodes, ascending."""
+        return tuple(sorted({memory.node for memory in self.memories}))
+
+    def memory(self, name: str) -> Memory:
+        """The memory of that name.
+
+        Raises:
+            MachineError: there is none; the message names those there are.
+        """
+        found = self._memories.get(name)
+        if found is None:
+            raise self._unknown("memory", name, self._memories)
+        return found
+
+    def channel(self, name: str) -> Channel:
+        """The channel of that name.
+
+        Raises:
+            MachineError: there is none; the message names those there are.
+        """
+        found = self._channels.get(name)
+        if found is None:
+            raise self._unknown("channel", name, self._channels)
+        return found
+
+    def resource(self, name: str) -> Resource:
+        """The shared resource of that name.
+
+        Raises:
+            MachineError: there is none; the message names those there are.
+        """
+        resources = {resource.name: resource for resource in self.resources}
+        if name not in resources:
+            raise self._unknown("resource", name, resources)
+        return resources[name]
+
+    def outgoing(self, memory: str | Memory) -> tuple[Channel, ...]:
+        """The channels that start at a memory, self-loops among them.
+
+        Raises:
+            MachineError: the machine has no such memory.
+        """
+        return self._outgoing[self.memory(memory.name if isinstance(memory, Memory) else memory).name]
+
+    def between(self, source: str, destination: str) -> tuple[Channel, ...]:
+        """All channels from one memory to another, which may be the same (then its self-loops); empty where there is none.
+
+        Raises:
+            MachineError: the machine has no such memory.
+        """
+        self.memory(destination)
+        return tuple(channel for channel in self.outgoing(source) if channel.destination == destination)
+
+    def shortest_path(self, source: str, destination: str) -> tuple[Channel, ...]:
+        """The channels of a path with the fewest hops, without self-loops; empty where both ends are the same memory.
+
+        Among equally short paths it is the one whose memory names come first in order; among parallel channels the one of the
+        highest peak, then the first name.
+
+        Raises:
+            MachineError: the machine has no such memory.
+            NoPathError: no channels lead there; the message says what can be reached.
+        """
+        from isoviz.machines.routes import shortest_path
+
+        return shortest_path(self, source, destination)
+
+    def graph(self) -> networkx.MultiDiGraph[str]:
+        """A new networkx view: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`)."""
+        import networkx
+
+        graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=self.name)
+        for memory in self.memories:
+            graph.add_node(memory.name, memory=memory)
+        for channel in self.channels:
+            graph.add_edge(channel.source, channel.destination, key=channel.name, channel=channel)
+        return graph
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal machine."""
+        from isoviz.machines import files
+
+        return files.to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Machine:
+        """The machine that `to_json` described.
+
+        Raises:
+            MachineError: not such an object; the one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
+        """
+        from isoviz.machines import files
+
+        return files.from_json(data)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Machine:
+        """Reads a machine file.
+
+        Raises:
+            FileError: it cannot be read.
+            MachineError: it is no description of a machine; the message names file and place.
+        """
+        from isoviz.machines import files
+
+        return files.load(path)
+
+    def save(self, path: str | Path) -> None:
+        """Writes a machine file, whole or not at all.
+
+        Raises:
+            FileError: it cannot be written.
+        """
+        from isoviz.machines import files
+
+        files.save(self, path)
+
+    def __str__(self) -> str:
+        from isoviz.machines import drawing
+
+        return drawing.draw(self)
+
+    def _unknown(self, kind: str, name: object, known: Mapping[str, object]) -> MachineError:
+        if not known:
+            return MachineError(f"machine {self.name!r} has no {kind} {checks.show(name)}; it has none at all")
+        close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        return MachineError(f"machine {self.name!r} has no {kind} {checks.show(name)}; it has {some(known)}{hint}")
+
+
+def some(names: Iterable[str], most: int = 12) -> str:
+    """Names for an error message, the first few of many."""
+    listed = list(names)
+    if len(listed) <= most:
+        return ", ".join(listed)
+    return f"{', '.join(listed[:most])} and {len(listed) - most} more"
+
+
+def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Channel | Resource]) -> tuple[Any, ...]:
+    if isinstance(parts, str | bytes) or not isinstance(parts, Iterable):
+        raise checks.FieldError(owner, field, f"expected a list, got {checks.show(parts)}")
+    result = tuple(parts)
+    first: dict[str, int] = {}
+    for k, part in enumerate(result):
+        if not isinstance(part, kind):
+            raise checks.FieldError(owner, f"{field}[{k}]", f"expected a {kind.__name__}, got {checks.show(part)}")
+        if part.name in first:
+            again = f"the name {part.name!r} is already that of {field}[{first[part.name]}]"
+            if isinstance(part, Channel):
+                again += "; parallel channels need names of their own"
+            raise checks.FieldError(owner, f"{field}[{k}].name", again)
+        first[part.name] = k
+    return result
+
+
+def _check_channel(owner: str, place: str, channel: Channel, memories: Mapping[str, Memory], resources: set[str]) -> None:
+    for end, name, allowed in (
+        ("source", channel.source, channel.kind.sources),
+        ("destination", channel.destination, channel.kind.destinations),
+    ):
+        if name not in memories:
+            raise checks.FieldError(owner, f"{place}.{end}", f"no memory {name!r}; the machine has {some(memories)}")
+        kind = memories[name].kind
+        if kind not in allowed:
+            role = "starts from" if end == "source" else "leads to"
+            problem = f"{channel.kind} {role} {', '.join(allowed)}, but {name!r} is {kind}"
+            raise checks.FieldError(owner, f"{place}.{end}", problem)
+    source, destination = memories[channel.source].node, memories[channel.destination].node
+    if channel.kind.crosses_nodes and source == destination:
+        problem = f"{channel.kind} joins different nodes, but both ends are on node {source}"
+        raise checks.FieldError(owner, place, problem)
+    if not channel.kind.crosses_nodes and source != destination:
+        problem = f"{channel.kind} stays on one node, but leads from node {source} to node {destination}"
+        raise checks.FieldError(owner, place, problem)
+    for k, (name, _) in enumerate(channel.resources):
+        if name not in resources:
+            known = f"the machine has {some(sorted(resources))}" if resources else "the machine has none"
+            raise checks.FieldError(owner, f"{place}.resources[{k}]", f"no resource {name!r}; {known}")

@@ -1,0 +1,152 @@
+"""A quick measurement of a directory's file system: one request in flight, over the length of the requests.
+
+Unbuffered (`O_DIRECT`, on macOS `F_NOCACHE`) where the file system allows; where it does not, buffered, with the page cache
+emptied of the file before it is read and every write forced out, and the result says so.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from statistics import median
+from typing import TYPE_CHECKING
+
+from isoviz.errors import FileError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+KIB, MIB = 1 << 10, 1 << 20
+REQUESTS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
+"""The request lengths measured, bytes."""
+FILE_SIZE = 256 * MIB
+_MOST_PER_SAMPLE = 32 * MIB
+BLOCK = 4096
+"""Bytes that unbuffered requests are aligned to: no block device in use asks for more."""
+
+Triples = list[tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
+class DiskMeasurement:
+    """Samples (request bytes, bytes per second, relative spread) of reads and of writes, and whether they were unbuffered."""
+
+    reads: Triples
+    writes: Triples
+    unbuffered: bool
+
+
+def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
+    """Writes and reads a temporary file in a directory, at most 256 MiB, in about so many seconds; nothing is left of it.
+
+    Writes go to places of the file that were never written, as those of a new file do.
+
+    Raises:
+        FileError: the directory cannot be written to, or has no room.
+    """
+    path = directory / f".isoviz-measure-{secrets.token_hex(8)}"
+    try:
+        with _opened(path) as (descriptor, unbuffered), mmap.mmap(-1, REQUESTS[-1]) as memory:
+            memory[:] = os.urandom(MIB) * (len(memory) // MIB)  # nothing a disk could compress
+            buffer = memoryview(memory)
+            try:
+                share = seconds / (2 * len(REQUESTS))
+                os.ftruncate(descriptor, FILE_SIZE)
+
+                def write(offset: int, part: memoryview) -> None:
+                    if os.pwritev(descriptor, [part], offset) != len(part):
+                        raise OSError(None, "no room for the measurement")
+                    if not unbuffered:
+                        os.fsync(descriptor)
+
+                def read(offset: int, part: memoryview) -> None:
+                    if os.preadv(descriptor, [part], offset) != len(part):
+                        raise OSError(None, "a read came back short")
+
+                writes, written = _samples(write, buffer, share, FILE_SIZE)
+                os.fsync(descriptor)
+                if not unbuffered and hasattr(os, "posix_fadvise"):
+                    os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+                reads, _ = _samples(read, buffer, share, written)
+            finally:
+                buffer.release()
+    except OSError as error:
+        raise FileError(f"{directory}: cannot be measured: {error.strerror or error}") from None
+    return DiskMeasurement(reads, writes, unbuffered)
+
+
+def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, share: float, end: int) -> tuple[Triples, int]:
+    """A sample of every request length, one behind the other in the file, and how far into it they reached."""
+    result = []
+    at = reached = 0
+    for size in REQUESTS:
+        at = -(-at // size) * size  # requests keep to their own grid
+        if at + 2 * size > end:
+            at = 0
+        part = buffer[:size]
+        times: list[float] = []
+        while at + size <= end:
+            begin = time.perf_counter()
+            request(at, part)
+            times.append(time.perf_counter() - begin)
+            at += size
+            spent = sum(times)
+            if size * len(times) >= _MOST_PER_SAMPLE or spent > 4 * share or (len(times) > 1 and spent > share):
+                break
+        part.release()
+        reached = max(reached, at)
+        # A rate is bytes over time, so the mean request counts; the spread is that of the middle half, past stray pauses.
+        ordered = sorted(times)
+        quarter = len(ordered) // 4
+        spread = (ordered[-1 - quarter] - ordered[quarter]) / median(ordered)
+        result.append((float(size), size * len(times) / sum(times), spread))
+    return result, reached
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[tuple[int, bool]]:
+    """A new file without a name, open for reading and writing, and whether it bypasses the page cache."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        unbuffered = False
+        try:
+            unbuffered = _bypass_cache(descriptor)
+            if unbuffered:
+                with mmap.mmap(-1, BLOCK) as block:  # some file systems open so and then refuse
+                    unbuffered = os.pwritev(descriptor, [block], 0) == BLOCK
+        except OSError:
+            _clear_direct(descriptor)
+            unbuffered = False
+        finally:
+            path.unlink(missing_ok=True)
+        yield descriptor, unbuffered
+    finally:
+        os.close(descriptor)
+
+
+def _bypass_cache(descriptor: int) -> bool:
+    import fcntl
+
+    direct = getattr(os, "O_DIRECT", 0)
+    if direct:
+        fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) | direct)
+        return bool(fcntl.fcntl(descriptor, fcntl.F_GETFL) & direct)
+    no_cache = getattr(fcntl, "F_NOCACHE", None)
+    if no_cache is not None:
+        fcntl.fcntl(descriptor, no_cache, 1)
+        return True
+    return False
+
+
+def _clear_direct(descriptor: int) -> None:
+    import fcntl
+
+    direct = getattr(os, "O_DIRECT", 0)
+    if direct:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, fcntl.F_SETFL, fcntl.fcntl(descriptor, fcntl.F_GETFL) & ~direct)

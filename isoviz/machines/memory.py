@@ -1,0 +1,69 @@
+"""Memories: the places data can be in, each with performance of its own (Isometry, section 3.1 and table 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from isoviz.machines import checks
+
+
+class MemoryKind(StrEnum):
+    """What kind of place a memory is (Isometry, table 1)."""
+
+    SYS = "SYS"
+    """Generic host memory, not registered with any device."""
+    REG = "REG"
+    """Host memory registered with the network interface."""
+    ZCM = "ZCM"
+    """Host memory pinned and mapped for a GPU (zero copy)."""
+    FBM = "FBM"
+    """GPU device memory (framebuffer)."""
+    DSK = "DSK"
+    """Files on persistent storage."""
+
+    @property
+    def is_host(self) -> bool:
+        """Whether a CPU addresses it directly."""
+        return self in (MemoryKind.SYS, MemoryKind.REG, MemoryKind.ZCM)
+
+
+@dataclass(frozen=True)
+class Memory:
+    """One memory of a machine.
+
+    `name` is unique in the machine, conventionally `node<number>.<kind>` (`node0.sys`, `node1.fbm0`); `node` the number of the
+    computer it belongs to. `capacity` is in bytes, None where unknown or beyond concern. `slot_limit` is the largest slot of an
+    intermediate buffer here, in bytes; None leaves it to the machine's limits (Isometry's TH). `label` is a remark for people.
+    `emulated` memories stand in for hardware that is not there; whatever shows them says so.
+
+    Raises:
+        MachineError: a field of the wrong type or out of range.
+    """
+
+    name: str
+    kind: MemoryKind
+    node: int = 0
+    capacity: int | None = None
+    slot_limit: int | None = None
+    label: str = ""
+    emulated: bool = False
+
+    def __post_init__(self) -> None:
+        name = checks.text("memory", "name", self.name, spaces=False)
+        owner = f"memory {name!r}"
+        if "->" in name:
+            raise checks.FieldError(owner, "name", "expected a name without '->', which joins the ends of a channel")
+        object.__setattr__(self, "kind", checks.member(owner, "kind", self.kind, MemoryKind))
+        object.__setattr__(self, "node", checks.whole(owner, "node", self.node, high=2**31 - 1))
+        for field in ("capacity", "slot_limit"):
+            value = getattr(self, field)
+            if value is not None:
+                object.__setattr__(self, field, checks.whole(owner, field, value, low=1))
+        checks.text(owner, "label", self.label, empty=True)
+        checks.flag(owner, "emulated", self.emulated)
+
+    @property
+    def short_name(self) -> str:
+        """The name within its node: `fbm0` for `node1.fbm0` on node 1."""
+        return self.name.removeprefix(f"node{self.node}.")

@@ -1,0 +1,116 @@
+"""This computer as a machine: its host memory and one file system."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from pathlib import Path
+
+from isoviz.errors import MachineError
+from isoviz.machines import checks, measurements
+from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.limits import Limits
+from isoviz.machines.machine import Machine
+from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
+
+MEASURE = ("cached", "fresh", "assumed")
+
+# Assumed where nothing is measured: round figures of a desktop computer, one thread and a solid-state disk.
+ASSUMED_MEMCPY = LatencyBandwidth(latency=0.5e-9, bandwidth=10e9)
+ASSUMED_DISK_READ = LatencyBandwidth(latency=80e-6, bandwidth=1.5e9)
+ASSUMED_DISK_WRITE = LatencyBandwidth(latency=80e-6, bandwidth=1.2e9)
+
+BLOCK = 4096
+"""Bytes that unbuffered disk requests are aligned to."""
+
+LIMITS = Limits(slots=1, overlap=False)
+"""One slot per buffer and no overlap: the bundled engine moves the chunks of a path one after another all the way, and plans
+predict what will run."""
+
+
+def local(directory: str | Path | None = None, measure: str = "cached") -> Machine:
+    """This computer: `node0.sys`, `node0.dsk` (the file system of `directory`), Memcpy within the memory, DiskRead, DiskWrite.
+
+    `measure` is `"cached"` (an earlier measurement from the user's cache directory, else a new one, which is kept), `"fresh"` (a
+    new one, about a second, which is kept) or `"assumed"` (round figures; nothing is measured). `directory` is the working
+    directory where None. A directory that cannot be written to gets an assumed disk, labelled so.
+
+    Raises:
+        MachineError: no such directory, or another word for `measure`.
+    """
+    chosen: object = measure
+    if not isinstance(chosen, str) or chosen not in MEASURE:
+        raise MachineError(f"preset 'local', measure: expected one of {', '.join(MEASURE)}, got {checks.show(measure)}")
+    place = _checked_directory(directory)
+    found = None
+    if measure == "cached":
+        found = measurements.cached(place)
+    if found is None and measure != "assumed":
+        found = measurements.measure(place)
+        measurements.keep(found, place)
+    memories = (
+        Memory("node0.sys", MemoryKind.SYS, capacity=_host_memory()),
+        Memory("node0.dsk", MemoryKind.DSK, capacity=_disk_space(place)),
+    )
+    memcpy: ThroughputFunction = ASSUMED_MEMCPY
+    read: ThroughputFunction = ASSUMED_DISK_READ
+    write: ThroughputFunction = ASSUMED_DISK_WRITE
+    origin = disk_origin = "assumed"
+    alignment = BLOCK
+    if found is not None:
+        memcpy, origin = found.memcpy, f"measured {found.date} on {found.host}"
+        if found.disk_read is not None and found.disk_write is not None:
+            read, write, disk_origin = found.disk_read, found.disk_write, origin
+            if not found.unbuffered:
+                alignment = 1
+                disk_origin += ", buffered: this file system takes no unbuffered access"
+        else:
+            disk_origin = "assumed: the directory could not be written to, so the disk was not measured"
+    return Machine(
+        "local",
+        memories,
+        (
+            Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", memcpy, provenance=origin),
+            Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", read, 0.0, alignment, provenance=disk_origin),
+            Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", write, 0.0, alignment, provenance=disk_origin),
+        ),
+        limits=LIMITS,
+        provenance=origin,
+    )
+
+
+def _checked_directory(directory: object) -> Path:
+    if directory is not None and not isinstance(directory, str | os.PathLike):
+        raise MachineError(f"preset 'local', directory: expected a path, got {checks.show(directory)}")
+    try:
+        place = Path.cwd() if directory is None else Path(directory)
+        found = place.is_dir()
+    except (OSError, ValueError) as error:
+        raise MachineError(f"preset 'local', directory: {error}") from None
+    if not found:
+        raise MachineError(f"preset 'local', directory: {checks.show(str(place))} is no directory")
+    return place
+
+
+def _host_memory() -> int | None:
+    """Bytes of memory this process may use: what the computer has, or less where its control group says so (containers)."""
+    found = []
+    with contextlib.suppress(ValueError, OSError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(limit).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue
+    usable = [size for size in found if size > 0]
+    return min(usable) if usable else None
+
+
+def _disk_space(place: Path) -> int | None:
+    """Bytes of the file system, used ones included: a machine describes hardware, and free space is another every minute."""
+    try:
+        return shutil.disk_usage(place).total or None
+    except OSError:
+        return None

@@ -1,0 +1,381 @@
+"""Throughput functions: how fast a channel moves data whose contiguous runs are `r` bytes long.
+
+`tp(r)` is in bytes per second (Isometry, section 4.1: tp(m_s, m_d, r)). All functions here are monotone (they never fall as
+runs grow), which is what lets a planner turn "at least this fast" into "runs at least this long" (section 4.2); `inverse` is that step.
+They are called thousands of times per plan, so evaluation is plain floats and one bisection.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+from isoviz.errors import MachineError
+from isoviz.machines import checks
+from isoviz.machines.reading import Node
+
+RATE_LIMIT = 1e24
+"""The highest rate accepted, bytes per second."""
+RATE_FLOOR = 1e-6
+"""The lowest rate accepted, bytes per second. A channel that moves nothing is left out of the machine instead."""
+LATENCY_FLOOR = 1e-18
+LATENCY_LIMIT = 1e6
+
+Samples = tuple[tuple[float, float], ...]
+"""Pairs (run in bytes, rate in bytes per second)."""
+
+
+@runtime_checkable
+class ThroughputFunction(Protocol):
+    """What planners, simulators and figures ask of a channel's speed."""
+
+    def __call__(self, run_bytes: float, /) -> float:
+        """Bytes per second sustained when contiguous runs are `run_bytes` long; 0 for runs of 0 bytes."""
+
+    def inverse(self, rate: float, /) -> float:
+        """The smallest run, in bytes, with `tp(run) ≥ rate`; `math.inf` where no run is that fast, 0 for rates ≤ 0."""
+
+    @property
+    def peak(self) -> float:
+        """The least upper bound of the rates, bytes per second."""
+
+    @property
+    def samples(self) -> Samples:
+        """Points (run bytes, bytes per second) for drawing, by growing run."""
+
+    @property
+    def is_concave(self) -> bool:
+        """Whether log tp is concave in log r, so that a linear program in the logarithms can hold it exactly."""
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal function."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Through samples: piecewise linear in log-log, of slope 1 below the first sample, flat above the last.
+
+    `samples` are pairs (run bytes, bytes per second), runs strictly growing from at least 1 byte, rates positive and never
+    falling; at a sample the function has exactly the sample's rate. Below the first sample a run costs what a run of that size
+    costs (slope 1). `spread` is the relative spread (largest − smallest) / median of each sample's repetitions, `date` when they
+    were taken, `measured` the samples before they were made monotone, where that changed any.
+
+    Raises:
+        MachineError: no samples, runs not growing, rates falling, or a value that is no finite positive number.
+    """
+
+    samples: Samples
+    spread: tuple[float, ...] | None = None
+    date: str | None = None
+    measured: Samples | None = None
+    _runs: list[float] = field(init=False, repr=False, compare=False)
+    _rates: list[float] = field(init=False, repr=False, compare=False)
+    _slopes: list[float] = field(init=False, repr=False, compare=False)
+
+    TYPE: ClassVar[str] = "samples"
+
+    def __post_init__(self) -> None:
+        samples = _checked_pairs(self.samples, "samples")
+        for k, ((_, before), (_, after)) in enumerate(pairwise(samples), start=1):
+            if after < before:
+                raise _error(
+                    f"samples[{k}]",
+                    f"the rate falls from {before:g} to {after:g} bytes/s; rates must not fall as runs grow"
+                    " (monotone() makes a measurement so)",
+                )
+        if self.spread is not None:
+            given: object = self.spread
+            if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+                raise _error("spread", f"expected a list of numbers, got {checks.show(given)}")
+            spread = tuple(checks.number(_OWNER, f"spread[{k}]", s) for k, s in enumerate(given))
+            if len(spread) != len(samples):
+                raise _error("spread", f"expected one number per sample ({len(samples)}), got {len(spread)}")
+            object.__setattr__(self, "spread", spread)
+        if self.date is not None:
+            checks.text(_OWNER, "date", self.date)
+        if self.measured is not None:
+            object.__setattr__(self, "measured", _checked_pairs(self.measured, "measured"))
+        runs = [run for run, _ in samples]
+        rates = [rate for _, rate in samples]
+        object.__setattr__(self, "samples", samples)
+        object.__setattr__(self, "_runs", runs)
+        object.__setattr__(self, "_rates", rates)
+        object.__setattr__(
+            self,
+            "_slopes",
+            [
+                math.log(rates[k + 1] / rates[k]) / math.log(runs[k + 1] / runs[k]) if rates[k + 1] > rates[k] else 0.0
+                for k in range(len(runs) - 1)
+            ],
+        )
+
+    @classmethod
+    def from_measurement(
+        cls, samples: Iterable[Sequence[float]], spread: Iterable[float] | None = None, date: str | None = None
+    ) -> Sampled:
+        """The function through a measurement, made monotone; what was measured is kept beside it where that differs."""
+        measured = _checked_pairs(samples, "samples")
+        hull = monotone(measured)
+        return cls(
+            hull,
+            spread=None if spread is None else tuple(spread),
+            date=date,
+            measured=None if hull == measured else measured,
+        )
+
+    @classmethod
+    def with_gap(cls, gap: float, bandwidth: float) -> Sampled:
+        """A channel that keeps enough requests in flight to hide their latency.
+
+        It starts one run every `gap` seconds until it is limited by `bandwidth` bytes per second: `min(r / gap, bandwidth)`
+        (the gap of the LogGP model).
+        """
+        gap = checks.number(_OWNER, "gap", gap, low=LATENCY_FLOOR, high=LATENCY_LIMIT)
+        bandwidth = checks.number(_OWNER, "bandwidth", bandwidth, low=RATE_FLOOR, high=RATE_LIMIT)
+        return cls(((max(1.0, gap * bandwidth), bandwidth),))
+
+    def __call__(self, run_bytes: float, /) -> float:
+        """Bytes per second for runs of `run_bytes`."""
+        runs = self._runs
+        if not run_bytes > runs[0]:  # also NaN
+            return _below(run_bytes, runs[0], self._rates[0])
+        k = bisect_right(runs, run_bytes) - 1
+        rates = self._rates
+        if k == len(runs) - 1:
+            return rates[k]
+        slope = self._slopes[k]
+        if slope == 0.0:
+            return rates[k]
+        rate: float = rates[k] * (run_bytes / runs[k]) ** slope
+        # Rounding must break neither the bounds nor the order.
+        return rate if rate < rates[k + 1] else rates[k + 1]
+
+    def inverse(self, rate: float, /) -> float:
+        """The smallest run, in bytes, that reaches `rate`; `math.inf` where none does."""
+        rates = self._rates
+        if not rate > rates[0]:
+            return _below_inverse(rate, self._runs[0], rates[0])
+        if rate > rates[-1]:
+            return math.inf
+        k = bisect_left(rates, rate)
+        if rates[k] == rate:
+            return self._runs[k]
+        run: float = self._runs[k - 1] * math.exp(math.log(rate / rates[k - 1]) / self._slopes[k - 1])
+        return run if run < self._runs[k] else self._runs[k]
+
+    @property
+    def peak(self) -> float:
+        """The highest rate, bytes per second."""
+        return self._rates[-1]
+
+    @property
+    def is_concave(self) -> bool:
+        """Whether log tp is concave in log r."""
+        slopes = [1.0, *self._slopes, 0.0]
+        return all(after <= before * (1 + 1e-12) for before, after in pairwise(slopes))
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal function."""
+        result: dict[str, Any] = {"type": self.TYPE, "samples": [list(pair) for pair in self.samples]}
+        if self.spread is not None:
+            result["spread"] = list(self.spread)
+        if self.date is not None:
+            result["date"] = self.date
+        if self.measured is not None:
+            result["measured"] = [list(pair) for pair in self.measured]
+        return result
+
+
+@dataclass(frozen=True)
+class LatencyBandwidth:
+    """`tp(r) = r / (latency + r / bandwidth)`: every run pays `latency` seconds, then flows at `bandwidth` bytes per second.
+
+    The peak is approached, never reached: no run is as fast as `bandwidth`. Half of it is reached at `latency × bandwidth` bytes.
+
+    Raises:
+        MachineError: latency or bandwidth is no finite positive number (a channel without latency is `Constant`).
+    """
+
+    latency: float
+    bandwidth: float
+
+    TYPE: ClassVar[str] = "latency-bandwidth"
+
+    def __post_init__(self) -> None:
+        if self.latency == 0:
+            raise _error("latency", "expected seconds > 0, got 0; a channel without latency is of type 'constant'")
+        latency = checks.number(_OWNER, "latency", self.latency, low=LATENCY_FLOOR, high=LATENCY_LIMIT)
+        bandwidth = checks.number(_OWNER, "bandwidth", self.bandwidth, low=RATE_FLOOR, high=RATE_LIMIT)
+        object.__setattr__(self, "latency", latency)
+        object.__setattr__(self, "bandwidth", bandwidth)
+
+    def __call__(self, run_bytes: float, /) -> float:
+        """Bytes per second for runs of `run_bytes`."""
+        if run_bytes > 0:
+            return self.bandwidth / (1.0 + self.latency * self.bandwidth / run_bytes)
+        return _below(run_bytes, 1.0, 0.0)
+
+    def inverse(self, rate: float, /) -> float:
+        """The smallest run, in bytes, that reaches `rate`; `math.inf` where none does."""
+        if not rate > 0:
+            return _below_inverse(rate, 1.0, 1.0)
+        if rate >= self.bandwidth:
+            return math.inf
+        return self.latency * rate * (self.bandwidth / (self.bandwidth - rate))
+
+    @property
+    def peak(self) -> float:
+        """The highest rate, bytes per second."""
+        return self.bandwidth
+
+    @property
+    def samples(self) -> Samples:
+        """Powers of two from 1 byte until the rate is within 1 % of the peak."""
+        last = max(1.0, 99 * self.latency * self.bandwidth)
+        count = min(64, math.ceil(math.log2(last)))
+        return tuple((float(2**k), self(float(2**k))) for k in range(count + 1))
+
+    @property
+    def is_concave(self) -> bool:
+        """Whether log tp is concave in log r."""
+        return True
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal function."""
+        return {"type": self.TYPE, "latency": self.latency, "bandwidth": self.bandwidth}
+
+
+@dataclass(frozen=True)
+class Constant:
+    """`bandwidth` bytes per second whatever the run, from one byte up (Isometry, figure 5d); of slope 1 below one byte.
+
+    Raises:
+        MachineError: the bandwidth is no finite positive number.
+    """
+
+    bandwidth: float
+
+    TYPE: ClassVar[str] = "constant"
+
+    def __post_init__(self) -> None:
+        bandwidth = checks.number(_OWNER, "bandwidth", self.bandwidth, low=RATE_FLOOR, high=RATE_LIMIT)
+        object.__setattr__(self, "bandwidth", bandwidth)
+
+    def __call__(self, run_bytes: float, /) -> float:
+        """Bytes per second for runs of `run_bytes`."""
+        return self.bandwidth if run_bytes >= 1.0 else _below(run_bytes, 1.0, self.bandwidth)
+
+    def inverse(self, rate: float, /) -> float:
+        """The smallest run, in bytes, that reaches `rate`; `math.inf` where none does."""
+        if rate > self.bandwidth:
+            return math.inf
+        return _below_inverse(rate, 1.0, self.bandwidth)
+
+    @property
+    def peak(self) -> float:
+        """The highest rate, bytes per second."""
+        return self.bandwidth
+
+    @property
+    def samples(self) -> Samples:
+        """Points for drawing."""
+        return ((1.0, self.bandwidth),)
+
+    @property
+    def is_concave(self) -> bool:
+        """Whether log tp is concave in log r."""
+        return True
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal function."""
+        return {"type": self.TYPE, "bandwidth": self.bandwidth}
+
+
+def monotone(samples: Iterable[Sequence[float]]) -> Samples:
+    """The smallest function that nowhere falls and nowhere lies below the samples: their running maximum.
+
+    A measurement may fall (a cache is left, a protocol switches). A channel need not suffer it: slow large requests can be split
+    into faster small ones (Isometry, footnote 2), so a large request is never slower than the fastest smaller one.
+
+    Raises:
+        MachineError: no samples, runs not strictly growing, or a value that is no finite positive number.
+    """
+    best = 0.0
+    hull = []
+    for run, rate in _checked_pairs(samples, "samples"):
+        best = max(best, rate)
+        hull.append((run, best))
+    return tuple(hull)
+
+
+def from_json(data: Mapping[str, Any] | Node) -> ThroughputFunction:
+    """The throughput function that `to_json` described.
+
+    Raises:
+        MachineError: not such an object; the message names the place in it.
+    """
+    node = data if isinstance(data, Node) else Node(data, "throughput")
+    kind = node.choice("type", (Sampled.TYPE, LatencyBandwidth.TYPE, Constant.TYPE))
+    if kind == Constant.TYPE:
+        parts = node.members(("type", "bandwidth"))
+        bandwidth = parts["bandwidth"].value
+        return node.build(lambda: Constant(bandwidth))
+    if kind == LatencyBandwidth.TYPE:
+        parts = node.members(("type", "latency", "bandwidth"))
+        latency, bandwidth = parts["latency"].value, parts["bandwidth"].value
+        return node.build(lambda: LatencyBandwidth(latency, bandwidth))
+    parts = node.members(("type", "samples"), ("spread", "date", "measured"))
+    values: dict[str, Any] = {name: part.value for name, part in parts.items() if name != "type"}
+    for name in ("samples", "spread", "measured"):
+        if name in parts:
+            parts[name].items()  # a list, or a complaint
+    return node.build(lambda: Sampled(**values))
+
+
+_OWNER = "throughput function"
+
+
+def _error(place: str, problem: str) -> MachineError:
+    return checks.FieldError(_OWNER, place, problem)
+
+
+def _checked_pairs(samples: Any, name: str) -> Samples:
+    if isinstance(samples, str | bytes | Mapping) or not isinstance(samples, Iterable):
+        raise _error(name, f"expected pairs (run bytes, bytes per second), got {checks.show(samples)}")
+    result: list[tuple[float, float]] = []
+    for k, pair in enumerate(samples):
+        place = f"{name}[{k}]"
+        if isinstance(pair, str | bytes | Mapping) or not isinstance(pair, Iterable):
+            raise _error(place, f"expected a pair (run bytes, bytes per second), got {checks.show(pair)}")
+        values = tuple(pair)
+        if len(values) != 2:
+            raise _error(place, f"expected a pair (run bytes, bytes per second), got {len(values)} values")
+        run = checks.number(_OWNER, f"{place}[0]", values[0], low=1.0, high=float(2**63))
+        rate = checks.number(_OWNER, f"{place}[1]", values[1], low=RATE_FLOOR, high=RATE_LIMIT)
+        if result and run <= result[-1][0]:
+            raise _error(place, f"runs must grow, got {run:g} bytes after {result[-1][0]:g}")
+        result.append((run, rate))
+    if not result:
+        raise _error(name, "expected at least one pair (run bytes, bytes per second), got none")
+    return tuple(result)
+
+
+def _below(run_bytes: float, first_run: float, first_rate: float) -> float:
+    """The rate at or below the first sample, on the line of slope 1."""
+    if run_bytes > 0:
+        return first_rate * (run_bytes / first_run)
+    if run_bytes == 0:
+        return 0.0
+    raise MachineError(f"throughput of runs of {run_bytes!r} bytes: expected a number ≥ 0")
+
+
+def _below_inverse(rate: float, first_run: float, first_rate: float) -> float:
+    if rate > 0:
+        return first_run * (rate / first_rate)
+    if rate <= 0:
+        return 0.0
+    raise MachineError(f"inverse of a throughput of {rate!r} bytes/s: expected a number")

@@ -1,0 +1,147 @@
+"""Layouts of parts: an end's layout restricted to a block, and the blocks that fit a budget.
+
+An intermediate buffer holds a *part* of the instance (DESIGN, section 2): inside a block of extents b the entries lie in the
+order of one end, and the blocks follow each other in one order along the whole path. So `<x, F>` becomes `<x_in=b, F, x_out>`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.layouts import FIELDS, Component, FieldsComponent, FieldSpace, IndexSpace, Layout, Linearization, Mode
+
+if TYPE_CHECKING:
+    from isoviz.layouts.linearization import NormalPart
+
+Block = Mapping[str, int]
+"""Extent of a block in every dimension; the dimension's size where it is not cut."""
+
+
+def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearization:
+    """A layout on a box of the space it was made for: digits beyond the box's size are dropped.
+
+    Raises:
+        LayoutError: dimensions missing or unknown.
+    """
+    parts: list[NormalPart] = []
+    for part in layout.components:
+        if isinstance(part, FieldsComponent):
+            parts.append(FIELDS)
+            continue
+        size = space[part.dim]
+        step = math.prod(digit.extent or 1 for digit in layout.digits[part.dim][: part.rank])
+        end = size if part.extent is None else min(size, step * part.extent)
+        if step == 1 or step < size:
+            parts.append(Mode(part.dim, -(-end // step), step, end == size))
+    return layout_of(parts).on(space, fields)
+
+
+def layout_of(parts: Sequence[NormalPart]) -> Layout:
+    """The layout with these digits: their steps decide the names (`x`, `x_in`/`x_out`, `x_0`, `x_1`, …) and extents."""
+    steps: dict[str, list[int]] = {}
+    for part in parts:
+        if isinstance(part, Mode):
+            steps.setdefault(part.dim, []).append(part.step)
+    components: list[Component | FieldsComponent] = []
+    for part in parts:
+        if isinstance(part, FieldsComponent):
+            components.append(FIELDS)
+            continue
+        ranks = sorted(steps[part.dim])
+        rank, count = ranks.index(part.step), len(ranks)
+        label = "" if count == 1 else ("in", "out")[rank] if count == 2 else str(rank)
+        components.append(Component(part.dim, label, rank, None if rank == count - 1 else ranks[rank + 1] // part.step))
+    return Layout(components)
+
+
+def _merged(parts: Iterable[NormalPart]) -> list[NormalPart]:
+    """Adjacent digits of one dimension as one."""
+    found: list[NormalPart] = []
+    for part in parts:
+        last = found[-1] if found else None
+        if isinstance(part, Mode) and isinstance(last, Mode) and last.dim == part.dim and _end(last) == part.step:
+            found[-1] = Mode(part.dim, last.extent * part.extent, last.step, part.top)
+        else:
+            found.append(part)
+    return found
+
+
+def restricted(inside: Linearization, among: Linearization, block: Block) -> tuple[Layout, int]:
+    """The layout whose blocks are ordered inside as `inside` and among each other as `among`.
+
+    Returns it with the number of its slowest components that number the blocks. `block` has to nest with the digits of both
+    (`nesting` sees to that).
+    """
+    sizes = inside.space
+    inner: list[NormalPart] = []
+    for part in inside.parts:
+        if isinstance(part, FieldsComponent):
+            inner.append(FIELDS)
+        elif part.step < block[part.dim]:
+            end = min(_end(part), block[part.dim])
+            inner.append(Mode(part.dim, -(-end // part.step), part.step, end >= sizes[part.dim]))
+    outer: list[NormalPart] = []
+    for part in among.parts:
+        if isinstance(part, Mode) and block[part.dim] < sizes[part.dim] and _end(part) > block[part.dim]:
+            step = max(part.step, block[part.dim])
+            outer.append(Mode(part.dim, -(-_end(part) // step), step, part.top))
+    outer = _merged(outer)
+    # A dimension of size 1 has no digit left, but has to be named.
+    named = {part.dim for part in (*inner, *outer) if isinstance(part, Mode)}
+    lone = [Mode(dim, 1, 1, True) for dim in sizes if dim not in named]
+    return layout_of((*lone, *_merged(inner), *outer)), len(outer)
+
+
+def _end(part: Mode) -> int:
+    """The first coordinate a digit does not reach."""
+    return part.step * part.extent
+
+
+def nesting(bound: int, steps: Iterable[int], size: int) -> int:
+    """The largest block of at most `bound` that nests with digits of the given steps: it divides them or they divide it."""
+    if bound >= size:
+        return size
+    turns = sorted({step for step in steps if 1 < step < size})
+    for limit in (bound, *(turn - 1 for turn in reversed(turns) if turn - 1 < bound)):
+        below = math.lcm(*(turn for turn in turns if turn <= limit))
+        above = math.gcd(*(turn for turn in turns if turn > limit))
+        if below > limit or (above and above % below):
+            continue
+        if not above:
+            return limit // below * below
+        return max(below * k for k in _divisors(above // below) if below * k <= limit)
+    return 1
+
+
+def _divisors(number: int) -> list[int]:
+    small = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
+    return small + [number // k for k in small]
+
+
+def grown(order: Linearization, other: Linearization, block: Block, budget: int) -> dict[str, int]:
+    """A block grown along one end's order until it holds `budget` entries: as long a contiguous run there as fits.
+
+    Never smaller than `block`; the last dimension that grows is cut into parts of nearly equal size.
+    """
+    found = dict(block)
+    for part in order.parts:
+        if not isinstance(part, Mode) or part.extent == 1:
+            continue
+        size = order.space[part.dim]
+        have = found[part.dim]
+        end = size if part.top else _end(part)
+        if have >= end:
+            continue
+        if have < part.step:
+            break
+        room = budget // (math.prod(found.values()) // have)
+        if room >= end:
+            found[part.dim] = end
+            continue
+        steps = [mode.step for lin in (order, other) for mode in lin.parts if isinstance(mode, Mode) and mode.dim == part.dim]
+        pieces = -(-end // room)
+        found[part.dim] = max(have, nesting(-(-end // pieces), steps, size))
+        break
+    return found

@@ -1,0 +1,54 @@
+"""What a user may ask of the planner besides the transfer itself."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from isoviz.errors import InputError
+from isoviz.units import parse_bytes
+
+PLANNERS = {
+    "auto": "the best planner there is for the transfer",
+    "simple": "shortest path; one Memcpy channel converts (Isometry, section 4.4)",
+    "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
+    "spdl": "shortest path; the first hop converts (Isometry, section 6.3)",
+    "direct": "one channel, no intermediate buffer",
+}
+"""Names of the planners, each with a line for people."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """Choices of a transfer; None leaves a choice to the machine.
+
+    `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
+    "32MiB"; `slots` is the number of slots of an intermediate buffer.
+
+    Raises:
+        InputError: an unknown planner, a size that is none, or no slots.
+    """
+
+    planner: str = "auto"
+    slot_limit: int | None = None
+    memory_limit: int | None = None
+    slots: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.planner not in PLANNERS:
+            raise InputError(f"planner {self.planner!r}: expected one of {', '.join(PLANNERS)}")
+        for name in ("slot_limit", "memory_limit"):
+            value = getattr(self, name)
+            if value is not None:
+                size = parse_bytes(value)
+                if size < 1:
+                    raise InputError(f"{name}: expected at least one byte")
+                object.__setattr__(self, name, size)
+        slots: Any = self.slots
+        if slots is not None and (isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= 1024):
+            raise InputError(f"slots {slots!r}: expected 1 to 1024")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Only what was chosen."""
+        found = {"planner": self.planner, "slot_limit": self.slot_limit, "memory_limit": self.memory_limit, "slots": self.slots}
+        return {name: value for name, value in found.items() if value is not None}

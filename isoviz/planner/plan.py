@@ -1,0 +1,182 @@
+"""A plan: a path with every decision made. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from isoviz.layouts import Chunk, ChunkSequence, Layout, Linearization, View
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from isoviz.planner.transfer import Transfer
+
+
+@dataclass(frozen=True)
+class Hop:
+    """One hop: a channel that moves every chunk from one memory to the next, from one layout to another.
+
+    `request_bytes` bounds the contiguous run (PREFIX, at most a chunk; the mean over the fields), `shuffle_bytes` is what has
+    to be held to convert (TOTAL / SUFFIX), `throughput` what the channel sustains with such runs in bytes per second.
+    """
+
+    index: int
+    channel: str
+    kind: str
+    source: str
+    destination: str
+    source_layout: str
+    destination_layout: str
+    request_bytes: float
+    shuffle_bytes: int
+    throughput: float
+    converts: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object with exactly the fields."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An intermediate buffer: a ring of `slots` slots of `nbytes` each, holding chunks in `layout`."""
+
+    memory: str
+    layout: Layout
+    nbytes: int
+    slots: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all its slots."""
+        return self.nbytes * self.slots
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `plan()` decided, for one machine (`machine_digest`).
+
+    `order` is the layout whose `outer` slowest components number the blocks, `per_chunk` of which make a chunk; all intermediate
+    layouts end with the same components. `seconds` is the predicted completion time T, `throughput` the steady state in bytes per
+    second. `overlap` tells whether T counts on hops that work at the same time.
+    """
+
+    transfer: Transfer
+    machine_name: str
+    machine_digest: str
+    planner: str
+    hops: tuple[Hop, ...]
+    order: Layout
+    outer: int
+    per_chunk: int
+    slots: int
+    overlap: bool
+    seconds: float
+    throughput: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that move."""
+        return self.transfer.nbytes
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """The memories of the path, source to destination."""
+        return (self.hops[0].source, *(hop.destination for hop in self.hops))
+
+    @cached_property
+    def chunks(self) -> ChunkSequence:
+        """The chunks, in the order in which they move; boxes in coordinates local to the transfer."""
+        return ChunkSequence(self.order.on(self.transfer.space, self.transfer.fields), self.outer, self.per_chunk)
+
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks."""
+        return len(self.chunks)
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a full chunk."""
+        return min(self.chunks.chunk_bytes, self.transfer.nbytes)
+
+    @cached_property
+    def _intermediate(self) -> tuple[Linearization, ...]:
+        return tuple(Layout(hop.destination_layout).on(self.transfer.space, self.transfer.fields) for hop in self.hops[:-1])
+
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The intermediate buffers, in the order of the path."""
+        return tuple(
+            Buffer(hop.destination, lin.layout, ChunkSequence(lin, self.outer, self.per_chunk).chunk_bytes, self.slots)
+            for hop, lin in zip(self.hops, self._intermediate, strict=False)
+        )
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of all intermediate buffers together."""
+        return sum(buffer.total_bytes for buffer in self.buffers)
+
+    def views(self, hop: int, chunk: Chunk) -> tuple[View, View]:
+        """Both ends of a hop for one chunk: the instances themselves, or slots that hold just this chunk."""
+        last = len(self.hops) - 1
+        source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
+        return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
+
+    def _slot(self, buffer: int, chunk: Chunk) -> View:
+        lin = self._intermediate[buffer]
+        sequence = ChunkSequence(lin, self.outer, self.per_chunk)
+        return View(lin, base=-chunk.index * self.per_chunk * sequence.block_bytes)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal plan; also what `--json` prints."""
+        from isoviz.planner.plan_file import plan_to_json
+
+        return plan_to_json(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Plan:
+        """The plan that `to_json` described.
+
+        Raises:
+            TransferError: not such an object; the message names the place.
+        """
+        from isoviz.planner.plan_file import plan_from_json
+
+        return plan_from_json(data)
+
+    def __str__(self) -> str:
+        lines = [
+            (
+                f"{self.planner} plan for {self.machine_name}: {format_bytes(self.bytes)} in {format_seconds(self.seconds)},"
+                f" {format_rate(self.throughput)}"
+            ),
+            f"  chunks: {self.chunk_count} of {format_bytes(self.chunk_bytes)}"
+            + (
+                f"; buffers: {format_bytes(self.buffer_bytes)}, {self.slots} slot{'s'[: self.slots > 1]} each"
+                if self.buffers
+                else ""
+            ),
+        ]
+        rows = [("", "memory", "layout", "channel", "run", "shuffle", "rate"), *(_row(hop) for hop in self.hops)]
+        last = self.hops[-1]
+        rows.append(("", last.destination, Layout(last.destination_layout).pretty, "", "", "", ""))
+        widths = [max(len(row[column]) for row in rows) for column in range(7)]
+        lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        lines += [f"  note: {note}" for note in self.notes]
+        return "\n".join(lines)
+
+
+def _row(hop: Hop) -> tuple[str, ...]:
+    return (
+        f"{hop.index}",
+        hop.source,
+        Layout(hop.source_layout).pretty,
+        hop.kind,
+        format_bytes(hop.request_bytes),
+        format_bytes(hop.shuffle_bytes),
+        format_rate(hop.throughput) + (" converts" if hop.converts else ""),
+    )

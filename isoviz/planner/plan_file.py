@@ -1,0 +1,193 @@
+"""Transfers and plans as JSON objects, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import InputError, TransferError
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.planner.options import PLANNERS
+from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.reading import needed, number, shown, table, text, whole
+from isoviz.planner.transfer import Instance, Transfer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+FORMAT = "isoviz-plan-1"
+"""Name and version of the JSON form of a plan."""
+
+_INSTANCE = ("memory", "space", "fields", "layout", "path")
+_TRANSFER = ("source", "destination", "shape", "source_origin", "destination_origin", "fields", "priority")
+_HOP = tuple(Hop.__dataclass_fields__)
+
+
+def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
+    """A transfer as a JSON object."""
+    return {
+        "source": _instance_to_json(transfer.source),
+        "destination": _instance_to_json(transfer.destination),
+        "shape": list(transfer.shape),
+        "source_origin": list(transfer.source_origin),
+        "destination_origin": list(transfer.destination_origin),
+        "fields": list(transfer.field_names),
+        "priority": transfer.priority,
+    }
+
+
+def transfer_from_json(data: Any, where: str = "transfer") -> Transfer:
+    """The transfer that `transfer_to_json` described.
+
+    Raises:
+        TransferError: not such an object; the message names the place.
+    """
+    entry = table(data, where, _TRANSFER)
+    return Transfer(
+        _instance_from_json(needed(entry, "source", where), f"{where}.source"),
+        _instance_from_json(needed(entry, "destination", where), f"{where}.destination"),
+        _list(entry, "shape", where),
+        _list(entry, "source_origin", where),
+        _list(entry, "destination_origin", where),
+        _list(entry, "fields", where),
+        whole(entry, "priority", where, 0),
+    )
+
+
+def _instance_to_json(instance: Instance) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "memory": instance.memory,
+        "space": instance.space.as_dict(),
+        "fields": instance.fields.as_dict(),
+        "layout": str(instance.layout),
+    }
+    if instance.path is not None:
+        found["path"] = instance.path
+    return found
+
+
+def _instance_from_json(data: Any, where: str) -> Instance:
+    entry = table(data, where, _INSTANCE)
+    space = IndexSpace.of(table(needed(entry, "space", where), f"{where}.space"))
+    fields = FieldSpace.of(table(needed(entry, "fields", where), f"{where}.fields"))
+    path = text(entry, "path", where) if "path" in entry else None
+    return Instance(text(entry, "memory", where), space, fields, Layout(text(entry, "layout", where)), path)
+
+
+def plan_to_json(plan: Plan) -> dict[str, Any]:
+    """See `Plan.to_json`."""
+    return {
+        "format": FORMAT,
+        "planner": plan.planner,
+        "machine": {"name": plan.machine_name, "digest": plan.machine_digest},
+        "bytes": plan.bytes,
+        "seconds": plan.seconds,
+        "throughput": plan.throughput,
+        "chunk_bytes": plan.chunk_bytes,
+        "chunks": plan.chunk_count,
+        "slots": plan.slots,
+        "overlap": plan.overlap,
+        "buffer_bytes": plan.buffer_bytes,
+        "order": {"layout": str(plan.order), "outer": plan.outer, "per_chunk": plan.per_chunk},
+        "hops": [hop.to_json() for hop in plan.hops],
+        "notes": list(plan.notes),
+        "transfer": transfer_to_json(plan.transfer),
+    }
+
+
+def plan_from_json(data: Mapping[str, Any]) -> Plan:
+    """See `Plan.from_json`."""
+    try:
+        return _plan(table(data, "plan"))
+    except TransferError:
+        raise
+    except InputError as error:
+        raise TransferError(f"plan: {error}") from None
+    except RecursionError:
+        raise TransferError("plan: nested too deeply") from None
+
+
+def _plan(entry: Mapping[str, Any]) -> Plan:
+    if entry.get("format") != FORMAT:
+        raise TransferError(f"plan.format: expected {FORMAT!r}, got {shown(entry.get('format'))}")
+    machine = table(needed(entry, "machine", "plan"), "plan.machine", ("name", "digest"))
+    order = table(needed(entry, "order", "plan"), "plan.order", ("layout", "outer", "per_chunk"))
+    hops = needed(entry, "hops", "plan")
+    if not isinstance(hops, list) or not hops:
+        raise TransferError(f"plan.hops: expected a list of at least one hop, got {shown(hops)}")
+    planner = text(entry, "planner", "plan")
+    if planner not in PLANNERS:
+        raise TransferError(f"plan.planner: {shown(planner)}; expected one of {', '.join(PLANNERS)}")
+    overlap = needed(entry, "overlap", "plan")
+    if not isinstance(overlap, bool):
+        raise TransferError(f"plan.overlap: expected true or false, got {shown(overlap)}")
+    plan = Plan(
+        transfer=transfer_from_json(needed(entry, "transfer", "plan"), "plan.transfer"),
+        machine_name=text(machine, "name", "plan.machine"),
+        machine_digest=text(machine, "digest", "plan.machine"),
+        planner=planner,
+        hops=tuple(_hop(hop, f"plan.hops[{i}]", i) for i, hop in enumerate(hops)),
+        order=Layout(text(order, "layout", "plan.order")),
+        outer=whole(order, "outer", "plan.order"),
+        per_chunk=whole(order, "per_chunk", "plan.order"),
+        slots=whole(entry, "slots", "plan"),
+        overlap=overlap,
+        seconds=number(entry, "seconds", "plan"),
+        throughput=number(entry, "throughput", "plan"),
+        notes=tuple(str(note) for note in _list(entry, "notes", "plan")),
+    )
+    _check_path(plan)
+    return plan
+
+
+def _hop(data: Any, where: str, index: int) -> Hop:
+    entry = table(data, where, _HOP)
+    if whole(entry, "index", where) != index:
+        raise TransferError(f"{where}.index: expected {index}")
+    converts = needed(entry, "converts", where)
+    if not isinstance(converts, bool):
+        raise TransferError(f"{where}.converts: expected true or false, got {shown(converts)}")
+    texts = {
+        name: text(entry, name, where)
+        for name in ("channel", "kind", "source", "destination", "source_layout", "destination_layout")
+    }
+    return Hop(
+        index=index,
+        **texts,
+        request_bytes=number(entry, "request_bytes", where),
+        shuffle_bytes=whole(entry, "shuffle_bytes", where),
+        throughput=number(entry, "throughput", where),
+        converts=converts,
+    )
+
+
+def _check_path(plan: Plan) -> None:
+    """A plan somebody edited must still lead from the source to the destination, in chunks that exist."""
+    at = plan.transfer.source.memory
+    for hop in plan.hops:
+        if hop.source != at:
+            raise TransferError(f"plan.hops[{hop.index}].source: expected {at!r}, where the hop before ends, got {hop.source!r}")
+        at = hop.destination
+    if at != plan.transfer.destination.memory:
+        raise TransferError(f"plan.hops: end in {at!r}; expected {plan.transfer.destination.memory!r}")
+    for here, there in zip(plan.hops, plan.hops[1:], strict=False):
+        if Layout(here.destination_layout) != Layout(there.source_layout):
+            raise TransferError(f"plan.hops[{there.index}].source_layout: expected {here.destination_layout!r}")
+    ends = plan.transfer.source.layout, plan.transfer.destination.layout
+    if (Layout(plan.hops[0].source_layout), Layout(plan.hops[-1].destination_layout)) != ends:
+        raise TransferError("plan.hops: the first or last layout is not that of the transfer's ends")
+    if plan.slots < 1:
+        raise TransferError(f"plan.slots: expected at least 1, got {plan.slots}")
+    tail = plan.order.components[len(plan.order.components) - plan.outer :] if plan.outer else ()
+    for buffer in plan.buffers:
+        if plan.outer and buffer.layout.components[len(buffer.layout.components) - plan.outer :] != tail:
+            raise TransferError(
+                f"plan.order: buffer layout {buffer.layout} does not end with the {plan.outer} components of the order"
+            )
+    plan.chunks  # noqa: B018  raises where the chunks cannot be
+
+
+def _list(entry: Mapping[str, Any], key: str, where: str) -> tuple[Any, ...]:
+    value = entry.get(key, [])
+    if not isinstance(value, list):
+        raise TransferError(f"{where}.{key}: expected a list, got {shown(value)}")
+    return tuple(value)

@@ -1,0 +1,222 @@
+"""From a path of channels to a plan: which hop converts, which blocks, which chunk.
+
+Shared by the planners that convert in one hop (`simple`, `spsl`, `spdl`, `direct`): every buffer before the converting hop
+holds a part in the source's order, every buffer after it a part in the destination's order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isoviz.errors import LimitError
+from isoviz.layouts import Layout, Linearization, compare
+from isoviz.layouts.chunks import ChunkSequence
+from isoviz.machines import Channel, Machine, MemoryKind
+from isoviz.planner.blocks import grown, restricted
+from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.timing import Timing, pipeline
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isoviz.planner.options import Options
+    from isoviz.planner.transfer import Transfer
+
+# The unit in which budgets for a chunk are tried: below this, the work per chunk costs more than overlapping hops gains.
+SMALLEST_CHUNK = 64 * 1024
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """Layouts along a path for one block, with the time they take."""
+
+    layouts: tuple[Linearization, ...]
+    outer: int
+    per_chunk: int
+    runs: tuple[float, ...]
+    channels: tuple[Channel, ...]
+    timing: Timing
+    buffer_bytes: int
+
+    @property
+    def key(self) -> tuple[float, int, tuple[str, ...]]:
+        """Ties: fewer hops first, then less buffer space, then names (DESIGN, section 2)."""
+        return (self.timing.seconds, self.buffer_bytes, tuple(str(lin.layout) for lin in self.layouts))
+
+
+@dataclass(frozen=True)
+class PathSearch:
+    """The best plan along one path of memories that converts in one given hop (None: nothing to convert).
+
+    `hops` holds the parallel channels of every hop; the fastest for the run is taken.
+    """
+
+    transfer: Transfer
+    machine: Machine
+    options: Options
+    hops: tuple[tuple[Channel, ...], ...]
+    converting: int | None
+
+    @property
+    def slots(self) -> int:
+        """Slots of a buffer."""
+        return self.options.slots or self.machine.limits.slots
+
+    def best(self) -> _Candidate:
+        """The candidate with the least predicted time.
+
+        Raises:
+            LimitError: not even one entry fits the limits; the message says what would be enough.
+        """
+        limit = self._slot_limit()
+        best: _Candidate | None = None
+        for block in self._blocks(limit):
+            candidate = self._candidate(block, limit)
+            if candidate is not None and (best is None or candidate.key < best.key):
+                best = candidate
+        if best is None:
+            raise LimitError(
+                f"transfer {self.transfer}: buffers of {format_bytes(limit)} each cannot hold a part of it;"
+                f" with these layouts a slot needs at least {format_bytes(self._smallest())}"
+            )
+        return best
+
+    def _slot_limit(self) -> int:
+        """Bytes one slot may have: TH, the memory limit and the capacities divided among all slots of the path."""
+        inside = [channels[0].destination for channels in self.hops[:-1]]
+        machine, limits = self.machine, self.machine.limits
+        bounds = [self.options.slot_limit or limits.slot_limit]
+        total = self.options.memory_limit or limits.memory_limit
+        if total is not None and inside:
+            bounds.append(total // (len(inside) * self.slots))
+        for name in inside:
+            memory = machine.memory(name)
+            if memory.slot_limit is not None and self.options.slot_limit is None:
+                bounds.append(memory.slot_limit)
+            if memory.capacity is not None:
+                bounds.append(self._free(name) // (inside.count(name) * self.slots))
+        return min(bounds)
+
+    def _free(self, name: str) -> int:
+        """Capacity of a memory less the ends of this transfer that lie in it."""
+        ends = (self.transfer.source, self.transfer.destination)
+        taken = sum(end.linearization.nbytes for end in ends if end.memory == name)
+        return max(0, (self.machine.memory(name).capacity or 0) - taken)
+
+    def _order(self) -> Linearization:
+        """Whose order the chunks follow: a disk's, so that it is read or written in sequence; else the destination's."""
+        ends = self.transfer.source_order, self.transfer.destination_order
+        disks = [
+            self.machine.memory(end.memory).kind is MemoryKind.DSK for end in (self.transfer.source, self.transfer.destination)
+        ]
+        return ends[0] if disks[0] and not disks[1] else ends[1]
+
+    def _blocks(self, limit: int) -> Iterator[dict[str, int]]:
+        """Blocks worth trying, for every size of chunk.
+
+        Where all buffers hold the same end's order, a block is a contiguous part of that end. Where the converting hop has buffers
+        of both orders on its sides, a long run at one end costs the other end its run: all splits by powers of two are tried.
+        """
+        source, destination = self.transfer.source_order, self.transfer.destination_order
+        unit = dict.fromkeys(self.transfer.space.dims, 1)
+        last = len(self.hops) - 1
+        both_sides = self.converting is not None and 0 < self.converting < last
+        if not last:
+            lead = self._order()
+        else:
+            lead = destination if self.converting == 0 else source
+        seen: set[tuple[int, ...]] = set()
+        for entries in self._chunk_entries(limit):
+            runs = [entries >> shift for shift in range(entries.bit_length())] if both_sides else [entries]
+            for run in runs:
+                block = grown(lead, destination, unit, run)
+                if both_sides:
+                    block = grown(source, destination, grown(destination, source, block, entries), entries)
+                if tuple(block.values()) not in seen:
+                    seen.add(tuple(block.values()))
+                    yield block
+
+    def _chunk_entries(self, limit: int) -> Iterator[int]:
+        """Entries of a chunk: the most that fit, and, where hops overlap, halves of it as long as that can pay."""
+        entries = limit // self.transfer.fields.nbytes
+        while entries >= 1:
+            yield entries
+            if not self.machine.limits.overlap or entries * self.transfer.fields.nbytes <= SMALLEST_CHUNK:
+                return
+            entries //= 2
+
+    def _candidate(self, block: dict[str, int], limit: int) -> _Candidate | None:
+        source, destination, order = self.transfer.source_order, self.transfer.destination_order, self._order()
+        space, fields = self.transfer.space, self.transfer.fields
+        before, outer = restricted(source, order, block)
+        after, _ = restricted(destination, order, block)
+        last = len(self.hops) - 1
+        at = last if self.converting is None else self.converting
+        inner = [(before if i < at else after).on(space, fields) for i in range(last)]
+        held = inner or [(before if order is source else after).on(space, fields)]
+        sequences = [ChunkSequence(lin, outer) for lin in held]
+        block_bytes = max(sequence.block_bytes for sequence in sequences)
+        if block_bytes > limit:
+            return None
+        per_chunk = min(limit // block_bytes, sequences[0].blocks)
+        layouts = (source, *inner, destination)
+        payload = self.transfer.nbytes
+        chunk = min(per_chunk * block_bytes, payload)
+        runs = [self._run(a, b, chunk) for a, b in itertools.pairwise(layouts)]
+        channels = tuple(
+            max(options, key=lambda c: c.rate(min(run, chunk))) for options, run in zip(self.hops, runs, strict=True)
+        )
+        overlap = self.machine.limits.overlap
+        timing = pipeline(self.machine, channels, runs, payload, chunk, self.slots, overlap)
+        buffers = sum(per_chunk * sequence.block_bytes * self.slots for sequence in sequences) if inner else 0
+        return _Candidate((held[0], *layouts), outer, per_chunk, tuple(runs), channels, timing, buffers)
+
+    @staticmethod
+    def _run(a: Linearization, b: Linearization, chunk: int) -> float:
+        return min(compare(a, b).run_bytes, float(chunk))
+
+    def _smallest(self) -> int:
+        """Bytes of the smallest block: one entry, or what padding makes of it."""
+        return self.transfer.fields.nbytes
+
+    def plan(self, planner: str, notes: Sequence[str] = ()) -> Plan:
+        """The best candidate as a plan."""
+        found = self.best()
+        order, layouts = found.layouts[0], found.layouts[1:]
+        ends = (self.transfer.source.layout, *(lin.layout for lin in layouts[1:-1]), self.transfer.destination.layout)
+        hops = []
+        for i, (channel, run) in enumerate(zip(found.channels, found.runs, strict=True)):
+            here, there = layouts[i], layouts[i + 1]
+            hops.append(
+                Hop(
+                    index=i,
+                    channel=channel.name,
+                    kind=str(channel.kind),
+                    source=channel.source,
+                    destination=channel.destination,
+                    source_layout=str(ends[i]),
+                    destination_layout=str(ends[i + 1]),
+                    request_bytes=run,
+                    shuffle_bytes=compare(here, there).shuffle_bytes,
+                    throughput=channel.rate(run),
+                    converts=i == self.converting,
+                )
+            )
+        return Plan(
+            transfer=self.transfer,
+            machine_name=self.machine.name,
+            machine_digest=self.machine.digest,
+            planner=planner,
+            hops=tuple(hops),
+            order=Layout(order.layout),
+            outer=found.outer,
+            per_chunk=found.per_chunk,
+            slots=self.slots,
+            overlap=self.machine.limits.overlap,
+            seconds=found.timing.seconds,
+            throughput=found.timing.throughput,
+            notes=tuple(notes),
+        )

@@ -1,0 +1,189 @@
+"""Instances and transfers: what is to be moved from where to where (Isometry, section 2)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from isoviz.errors import TransferError
+from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
+from isoviz.planner.blocks import fitted
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A collection of data in a memory: index space + field space + layout.
+
+    `layout` may be given as text. `path` names the file that holds it, where the memory is a file system.
+
+    Raises:
+        NotationError, LayoutError: the layout is none, or does not fit the spaces.
+    """
+
+    memory: str
+    space: IndexSpace
+    fields: FieldSpace
+    layout: Layout
+    path: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "layout", Layout(self.layout))
+        self.layout.on(self.space, self.fields)
+
+    @property
+    def linearization(self) -> Linearization:
+        """Where every (index, field) lies."""
+        return self.layout.on(self.space, self.fields)
+
+    def __str__(self) -> str:
+        return f"{self.memory} {self.layout}"
+
+
+@dataclass(frozen=True)
+class Transfer:
+    """Move a box of entries from one instance to another, converting the layout.
+
+    By default everything moves. A halo, a slice or one field is a part: `shape` is the extent of the box, in the order of the
+    source's dimensions; `source_origin` and `destination_origin` where it begins in each instance, each in the order of that
+    instance's dimensions; `field_names` the fields that move.
+
+    Raises:
+        TransferError: the ends have different dimensions, the box leaves one of them, a field is unknown or has another dtype
+            at the other end, or source and destination are the same file.
+    """
+
+    source: Instance
+    destination: Instance
+    shape: tuple[int, ...] = ()
+    source_origin: tuple[int, ...] = ()
+    destination_origin: tuple[int, ...] = ()
+    field_names: tuple[str, ...] = ()
+    priority: int = 0
+
+    def __post_init__(self) -> None:
+        here, there = self.source.space, self.destination.space
+        if set(here.dims) != set(there.dims):
+            raise TransferError(f"transfer: the source has dimensions ({', '.join(here)}), the destination ({', '.join(there)})")
+        shape = _numbers("shape", self.shape, here, lowest=1)
+        origin = _numbers("source origin", self.source_origin, here)
+        target = _numbers("destination origin", self.destination_origin, there)
+        if not shape:
+            starts = dict(zip(here, origin or (0,) * len(here), strict=True))
+            shape = tuple(size - starts[dim] for dim, size in here.as_dict().items())
+        object.__setattr__(self, "shape", shape)
+        object.__setattr__(self, "source_origin", origin or (0,) * len(here))
+        object.__setattr__(self, "destination_origin", target or (0,) * len(there))
+        for end, instance, starts_at in (
+            ("source", self.source, self.source_origin),
+            ("destination", self.destination, self.destination_origin),
+        ):
+            _check_box(
+                end, instance.space, dict(zip(instance.space, starts_at, strict=True)), dict(zip(here, shape, strict=True))
+            )
+        object.__setattr__(self, "field_names", self._checked_fields())
+        if self.source.path is not None and self.source.path == self.destination.path:
+            raise TransferError(f"transfer: source and destination are the same file, {self.source.path!r}")
+
+    @classmethod
+    def whole(
+        cls,
+        space: IndexSpace,
+        fields: FieldSpace,
+        source: str,
+        source_layout: Layout | str,
+        destination: str,
+        destination_layout: Layout | str,
+        priority: int = 0,
+    ) -> Transfer:
+        """All of an instance: `Transfer.whole(space, fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")`."""
+        return cls(
+            Instance(source, space, fields, Layout(source_layout)),
+            Instance(destination, space, fields, Layout(destination_layout)),
+            priority=priority,
+        )
+
+    def _checked_fields(self) -> tuple[str, ...]:
+        here, there = self.source.fields, self.destination.fields
+        names = tuple(self.field_names) or there.names
+        if len(set(names)) != len(names):
+            raise TransferError(f"transfer: a field is named twice among {', '.join(names)}")
+        for name in names:
+            for end, fields in (("source", here), ("destination", there)):
+                if name not in fields.names:
+                    raise TransferError(f"transfer: field {name!r} is not in the {end} ({', '.join(fields.names)})")
+            ours, theirs = here.dtypes[here.index(name)], there.dtypes[there.index(name)]
+            if ours != theirs:
+                raise TransferError(f"transfer: field {name!r} is {ours} in the source and {theirs} in the destination")
+        return names
+
+    @cached_property
+    def space(self) -> IndexSpace:
+        """The index space of what moves, in the order of the source's dimensions."""
+        return IndexSpace.of(dict(zip(self.source.space, self.shape, strict=True)))
+
+    @cached_property
+    def fields(self) -> FieldSpace:
+        """The fields that move."""
+        return self.source.fields.subset(self.field_names)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that move."""
+        return self.space.volume * self.fields.nbytes
+
+    @cached_property
+    def source_order(self) -> Linearization:
+        """The order in which the source stores what moves: its layout on the box."""
+        return fitted(self.source.layout, self.space, self.fields)
+
+    @cached_property
+    def destination_order(self) -> Linearization:
+        """The order in which the destination stores what moves."""
+        return fitted(self.destination.layout, self.space, self.fields)
+
+    @property
+    def converts(self) -> bool:
+        """Whether the two ends store what moves in different orders."""
+        return self.source_order.normal != self.destination_order.normal
+
+    def source_view(self) -> View:
+        """The source as one end of a copy, local index 0 being the box's origin."""
+        return View(self.source.linearization, self.source_origin)
+
+    def destination_view(self) -> View:
+        """The destination as one end of a copy."""
+        return View(self.destination.linearization, self.destination_origin)
+
+    @property
+    def is_partial(self) -> bool:
+        """Whether the destination holds more than what this transfer writes."""
+        there = self.destination
+        return there.space.volume != self.space.volume or len(there.fields) != len(self.fields)
+
+    def __str__(self) -> str:
+        return f"{self.source} → {self.destination} ({self.space}; {self.fields})"
+
+
+def _numbers(what: str, given: Sequence[int] | Mapping[str, int], space: IndexSpace, lowest: int = 0) -> tuple[int, ...]:
+    if isinstance(given, Mapping):
+        if set(given) != set(space.dims):
+            raise TransferError(f"transfer: {what} {dict(given)}: expected numbers for ({', '.join(space)})")
+        given = tuple(given[dim] for dim in space)
+    values: tuple[Any, ...] = tuple(given)
+    if values and len(values) != len(space):
+        raise TransferError(f"transfer: {what} {values}: expected {len(space)} numbers for ({', '.join(space)})")
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise TransferError(f"transfer: {what} {values}: expected whole numbers of at least {lowest}")
+    return values
+
+
+def _check_box(end: str, space: IndexSpace, origin: Mapping[str, int], shape: Mapping[str, int]) -> None:
+    for dim in space:
+        last = origin[dim] + shape[dim]
+        if shape[dim] < 1 or last > space[dim]:
+            raise TransferError(
+                f"transfer: in dimension {dim!r} the box is {origin[dim]} to {last}, the {end} has 0 to {space[dim]}"
+            )

@@ -1,0 +1,113 @@
+"""Transfer files: a transfer, its machine and its options as TOML (DESIGN, section 3)."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoviz.errors import FileError, TransferError
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.machines import Machine, preset
+from isoviz.planner.options import Options
+from isoviz.planner.reading import needed, shown, table, text, whole
+from isoviz.planner.transfer import Instance, Transfer
+
+_TABLES = ("space", "fields", "source", "destination", "box", "machine", "options")
+_END = ("memory", "layout", "path", "origin", "space", "fields")
+_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "priority")
+
+
+@dataclass(frozen=True)
+class TransferFile:
+    """What a transfer file says. `machine_options` name a preset or a machine file; `folder` is where relative paths begin."""
+
+    transfer: Transfer
+    options: Options
+    machine_options: Mapping[str, Any]
+    folder: Path
+
+    def machine(self) -> Machine:
+        """The machine it names.
+
+        Raises:
+            MachineError: no such preset, or one that does not take these options. FileError: no such machine file.
+        """
+        given = dict(self.machine_options)
+        if "file" in given:
+            return Machine.load(self.folder / str(given["file"]))
+        return preset(given.pop("preset"), **given)
+
+
+def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
+    """Reads a transfer file (a path), or the same as nested dictionaries.
+
+    Besides the tables of DESIGN, section 3, `[box]` with `shape` (a table by dimension) and `fields` (a list) moves a part;
+    `origin` in `[source]` and `[destination]` says where the box begins, and `space` and `fields` there override the common ones.
+    Paths in a file are relative to the file.
+
+    Raises:
+        FileError: it cannot be read. TransferError: it is no TOML, or a key is missing, unknown or of another type.
+        SpaceError, NotationError, LayoutError, InputError: what a value says makes no sense.
+    """
+    if isinstance(source, Mapping):
+        return _parse(source, "transfer", Path())
+    path = Path(source)
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"transfer file {str(path)!r}: {error.strerror or error}") from None
+    try:
+        data = tomllib.loads(content.decode())
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+        reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "nested too deeply"
+        raise TransferError(f"transfer file {str(path)!r}: is no TOML: {reason}") from None
+    return _parse(data, f"transfer file {str(path)!r}", path.parent)
+
+
+def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
+    entry = table(data, where, _TABLES)
+    space = IndexSpace.of(table(needed(entry, "space", where), f"{where}: space"))
+    fields = FieldSpace.of(table(needed(entry, "fields", where), f"{where}: fields"))
+    ends = {name: table(needed(entry, name, where), f"{where}: {name}", _END) for name in ("source", "destination")}
+    instances = {name: _instance(end, space, fields, f"{where}: {name}", folder) for name, end in ends.items()}
+    box = table(entry.get("box", {}), f"{where}: box", ("shape", "fields"))
+    options = table(entry.get("options", {}), f"{where}: options", _OPTIONS)
+    names = box.get("fields", [])
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise TransferError(f"{where}: box.fields: expected a list of names, got {shown(names)}")
+    transfer = Transfer(
+        instances["source"],
+        instances["destination"],
+        shape=_numbers(box, "shape", instances["source"].space, f"{where}: box"),
+        source_origin=_numbers(ends["source"], "origin", instances["source"].space, f"{where}: source"),
+        destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space, f"{where}: destination"),
+        field_names=tuple(names),
+        priority=whole(options, "priority", f"{where}: options", 0),
+    )
+    machine = table(entry.get("machine", {"preset": "local"}), f"{where}: machine")
+    if ("preset" in machine) == ("file" in machine):
+        raise TransferError(f"{where}: machine: expected either 'preset' or 'file'")
+    text(machine, "preset" if "preset" in machine else "file", f"{where}: machine")
+    if "file" in machine and len(machine) > 1:
+        raise TransferError(f"{where}: machine: a file takes no further options")
+    chosen = Options(**{key: value for key, value in options.items() if key != "priority"})
+    return TransferFile(transfer, chosen, dict(machine), folder)
+
+
+def _instance(end: Mapping[str, Any], space: IndexSpace, fields: FieldSpace, where: str, folder: Path) -> Instance:
+    if "space" in end:
+        space = IndexSpace.of(table(end["space"], f"{where}.space"))
+    if "fields" in end:
+        fields = FieldSpace.of(table(end["fields"], f"{where}.fields"))
+    path = str(folder / text(end, "path", where)) if "path" in end else None
+    return Instance(text(end, "memory", where), space, fields, Layout(text(end, "layout", where)), path)
+
+
+def _numbers(entry: Mapping[str, Any], key: str, space: IndexSpace, where: str) -> tuple[int, ...]:
+    if key not in entry:
+        return ()
+    given = table(entry[key], f"{where}.{key}", space.dims)
+    return tuple(whole(given, dim, f"{where}.{key}", 0 if key == "origin" else space[dim]) for dim in space)

@@ -1,0 +1,89 @@
+"""What came out of a run: measured beside predicted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+
+
+@dataclass(frozen=True)
+class HopMeasurement:
+    """One hop as it ran: seconds spent in it over all chunks, bytes moved, requests issued."""
+
+    index: int
+    seconds: float
+    bytes: int
+    requests: int
+
+    @property
+    def throughput(self) -> float:
+        """Bytes per second while the hop was at work."""
+        return self.bytes / self.seconds if self.seconds > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class Report:
+    """A run of a plan.
+
+    `seconds` is what the transfer took: from the first request until the last byte was where it belongs, for files until the disk
+    has it (fsync). Allocation, page faults of buffers, generated data, and verification are not in it. `flush_seconds` is
+    the part that waiting for the disk took. `verified` is True after a bit-for-bit comparison, None where it was not asked for.
+    """
+
+    plan: Plan
+    seconds: float
+    flush_seconds: float
+    hops: tuple[HopMeasurement, ...]
+    verified: bool | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that moved from source to destination."""
+        return self.plan.bytes
+
+    @property
+    def throughput(self) -> float:
+        """Bytes per second over the whole transfer."""
+        return self.bytes / self.seconds if self.seconds > 0 else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added."""
+        found = self.plan.to_json()
+        for entry, hop in zip(found["hops"], self.hops, strict=True):
+            entry["measured_throughput"] = hop.throughput
+            entry["measured_seconds"] = hop.seconds
+            entry["requests"] = hop.requests
+        found["verified"] = self.verified
+        found["measured"] = {"seconds": self.seconds, "throughput": self.throughput, "flush_seconds": self.flush_seconds}
+        found["notes"] = [*self.plan.notes, *self.notes]
+        return found
+
+    def __str__(self) -> str:
+        plan = self.plan
+        verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
+        rows = [("", "predicted", "measured", "measured / predicted")]
+        rows.append(("time", format_seconds(plan.seconds), format_seconds(self.seconds), _ratio(self.seconds, plan.seconds)))
+        predicted = plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
+        rows.append(("rate", format_rate(predicted), format_rate(self.throughput), _ratio(self.throughput, predicted)))
+        for hop, found in zip(plan.hops, self.hops, strict=True):
+            name = f"hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
+            rows.append((name, format_rate(hop.throughput), format_rate(found.throughput), _ratio(found.throughput, hop.throughput)))
+        widths = [max(len(row[column]) for row in rows) for column in range(4)]
+        lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]
+        for row in rows:
+            cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+            lines.append("  " + "  ".join(cells))
+        if self.flush_seconds > 0:
+            lines.append(f"  of which waiting for the disk to have everything (fsync): {format_seconds(self.flush_seconds)}")
+        lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
+        return "\n".join(lines)
+
+
+def _ratio(measured: float, predicted: float) -> str:
+    return f"{measured / predicted:.2f}×" if predicted > 0 else "–"

@@ -1,0 +1,78 @@
+"""Transfers to begin from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from isoviz.widgets.settings import End, Settings, rows
+
+
+@dataclass(frozen=True)
+class Example:
+    """A transfer worth looking at, with the words that offer it."""
+
+    title: str
+    settings: Settings
+
+
+def _example(
+    title: str,
+    *,
+    sizes: dict[str, int],
+    fields: dict[str, str],
+    source: tuple[str, str],
+    destination: tuple[str, str],
+    machine: str = "local",
+) -> Example:
+    return Example(
+        title,
+        Settings(
+            machine=machine,
+            dimensions=rows(sizes, 1),
+            fields=rows(fields, 1 + len(sizes)),
+            source=End(*source),
+            destination=End(*destination),
+        ),
+    )
+
+
+EXAMPLES: dict[str, Example] = {
+    "file-to-memory": Example("Structs in a file to fields in memory", Settings()),
+    "transpose": _example(
+        "Transpose a matrix in memory",
+        sizes={"x": 4096, "y": 2048},
+        fields={"value": "float64"},
+        source=("node0.sys", "<F, x, y>"),
+        destination=("node0.sys", "<F, y, x>"),
+    ),
+    "tile": _example(
+        "Cut an image file into 64 × 64 tiles",
+        sizes={"x": 4000, "y": 3000},
+        fields={"red": "uint8", "green": "uint8", "blue": "uint8", "alpha": "uint8"},
+        source=("node0.dsk", "<F, x, y>"),
+        destination=("node0.sys", "<x_in=64, y_in=64, F, x_out, y_out>"),
+    ),
+    "small": _example(
+        "A small one, every cell visible",
+        sizes={"x": 8, "y": 6},
+        fields={"a": "float32", "b": "float64"},
+        source=("node0.dsk", "<F, x, y>"),
+        destination=("node0.sys", "<x_in=4, F, y, x_out>"),
+    ),
+    "two-node": _example(
+        "Isometry, section 4.3: disk to GPU across two nodes",
+        sizes={"x": 2048, "y": 1024},
+        fields={"a": "float64", "b": "float64"},
+        source=("node0.dsk", "<F, x, y>"),
+        destination=("node1.fbm0", "<x, y, F>"),
+        machine="two-node",
+    ),
+    "tensor": _example(
+        "NHWC tensors to NCHW on a GPU of another node",
+        sizes={"c": 64, "w": 56, "h": 56, "n": 128},
+        fields={"value": "float32"},
+        source=("node0.sys", "<F, c, w, h, n>"),
+        destination=("node1.fbm0", "<F, w, h, c, n>"),
+        machine="sapling",
+    ),
+}

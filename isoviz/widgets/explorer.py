@@ -1,0 +1,122 @@
+"""The explorer as a Jupyter widget: thin, it hands commands to a session and publishes snapshots of it."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections import deque
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from isoviz.widgets import zoom
+from isoviz.widgets.session import Session, describe
+from isoviz.widgets.settings import Settings
+from isoviz.widgets.snapshot import pictures, snapshot
+from isoviz.widgets.worker import Publisher
+
+_STATIC = Path(__file__).parent / "static"
+
+
+class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
+    """A view of a session: all panes ("explorer"), or one of "layout", "plan", "run".
+
+    Closing it stops its threads, and those of its session where it made the session itself.
+    """
+
+    _esm = _STATIC / "explorer.js"
+    _css = _STATIC / "explorer.css"
+
+    pane = traitlets.Unicode("explorer", help="which panes are shown").tag(sync=True)
+    snapshot = traitlets.Dict(help="the state as the browser gets it; see isoviz.widgets.snapshot").tag(sync=True)
+    pictures = traitlets.Dict(help="the pictures of the state by name, SVG").tag(sync=True)
+    static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)
+
+    def __init__(self, session: Session | Settings | None = None, *, pane: str = "explorer") -> None:
+        self._owns_session = not isinstance(session, Session)
+        self.session = session if isinstance(session, Session) else Session(session)
+        self._shown_in: int | None = None
+        self._asked: deque[dict[str, Any]] = deque()
+        self._revision = 1
+        self._publishing = threading.Lock()
+        super().__init__(
+            pane=pane,
+            static_picture=uuid.uuid4().hex,
+            snapshot=snapshot(self.session.state, self._revision),
+            pictures=pictures(self.session.state),
+        )
+        self._publisher = Publisher(self._publish, "isoviz-publisher")
+        self._unlisten = self.session.listen(self._publisher.touch)
+        self.on_msg(self._receive)
+        self._publisher.touch(True)  # what happened between the first snapshot and `listen`
+
+    def close(self) -> None:
+        """Stop the threads and take the widget off the page."""
+        if hasattr(self, "_publisher"):
+            self._unlisten()
+            self._publisher.close()
+            if self._owns_session:
+                self.session.close()
+        super().close()
+
+    # ---- the thread in which a message arrives is unknown: it is queued and nothing else
+
+    def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        if not isinstance(content, Mapping):
+            return
+        content = dict(content)
+        if str(content.get("kind")) in zoom.KINDS:
+            self._asked.append(content)
+            content = {**content, "kind": "hello"}  # the session acknowledges it; the publisher answers
+        self.session.send(content)
+        self._publisher.touch(True)
+
+    # ---- in the thread of the publisher, the only one that talks to the browser
+
+    def _publish(self) -> None:
+        with self._publishing:
+            state = self.session.state
+            self._revision += 1
+            try:
+                told, drawn = snapshot(state, self._revision), pictures(state)
+            except Exception as error:  # a defect; the last snapshot with it is better than silence
+                told, drawn = {**self.snapshot, "revision": self._revision, "defect": describe(error)}, self.pictures
+            with self.hold_sync():
+                self.snapshot = told
+                self.pictures = drawn
+            while self._asked:
+                self.send(*zoom.answer(self._asked.popleft(), state))
+
+    def _ipython_display_(self) -> None:
+        """Show the explorer; as the last value of the cell that has just shown it, not once more."""
+        count = _execution_count()
+        if self._shown_in is None or self._shown_in != count:
+            self.show()
+
+    def show(self) -> None:
+        """Display the explorer and, for viewers without a kernel, a static picture beside it."""
+        from IPython.display import display
+
+        from isoviz.widgets.static_picture import StaticPicture
+
+        self._shown_in = _execution_count()
+        display(_Live(self), StaticPicture(self.session, self.static_picture))
+
+
+class _Live:
+    """What is displayed of a widget: its view."""
+
+    def __init__(self, widget: Explorer) -> None:
+        self._widget = widget
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        return self._widget._repr_mimebundle_(**options)
+
+
+def _execution_count() -> int:
+    from IPython import get_ipython  # type: ignore[attr-defined]
+
+    return int(getattr(get_ipython(), "execution_count", -1) or -1)  # type: ignore[no-untyped-call]

@@ -1,0 +1,261 @@
+"""The session: what has been chosen in the explorer, what follows from it, and what was run."""
+
+from __future__ import annotations
+
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import traitlets
+
+from isoviz.errors import InputError
+from isoviz.widgets.derive import derive, local_settings
+from isoviz.widgets.examples import EXAMPLES
+from isoviz.widgets.running import Finished, Progressed, Runner
+from isoviz.widgets.settings import Settings, edited
+from isoviz.widgets.state import Derived, Run, State
+from isoviz.widgets.worker import Calculator, Worker
+
+KEPT_RUNS = 20
+
+
+@dataclass(frozen=True)
+class _Command:
+    """What a view or a caller asks for."""
+
+    content: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class _Computed:
+    """What the calculator found out."""
+
+    number: int
+    result: Derived | Exception
+    final: bool
+
+
+@dataclass(frozen=True)
+class _Chosen:
+    """Settings as a whole."""
+
+    settings: Settings
+
+
+_Message = _Command | _Computed | _Chosen | Progressed | Finished
+
+
+class Session(traitlets.HasTraits):
+    """The state behind the panes of the explorer, and the threads that keep it.
+
+    Commands come from any thread through `send`; one thread owns the state, applies them and replaces `state`, a frozen value.
+    The other traits are views of it for Python code: `session.plan`, `session.observe(…, names="report")`. Observers are
+    called in the thread of the session.
+    """
+
+    state = traitlets.Instance(State, help="everything the explorer shows, a frozen value")
+    settings = traitlets.Instance(Settings, help="what has been entered")
+    machine = traitlets.Any(None, allow_none=True, help="the machine planned on")
+    transfer = traitlets.Any(None, allow_none=True, help="the transfer; None while something is wrong with it")
+    plan = traitlets.Any(None, allow_none=True, help="the plan; None while there is none for the settings")
+    report = traitlets.Any(None, allow_none=True, help="the report of the last run that ended well")
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        compute: Callable[[Derived], Iterator[Derived]] = derive,
+        execute: Callable[..., Any] | None = None,
+    ) -> None:
+        start = settings or Settings()
+        first = State(start, Derived(start))
+        super().__init__(state=first, settings=start)
+        self._listeners: tuple[Callable[[bool], None], ...] = ()
+        self._changed = threading.Condition()
+        self._runner = Runner(self._put) if execute is None else Runner(self._put, execute)
+        self._calculator: Calculator[Derived, Derived] = Calculator(compute, self._deliver, "isoviz-calculator")
+        self._worker: Worker[_Message] = Worker(self._handle, self._failed, "isoviz-session")
+        self._calculator.request(0, first.derived)
+
+    # ---- for callers, from any thread
+
+    def send(self, command: Mapping[str, Any]) -> None:
+        """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …"""
+        self._put(_Command(dict(command)))
+
+    def choose(self, settings: Settings) -> None:
+        """Replace all settings."""
+        self._put(_Chosen(settings))
+
+    def run(self) -> None:
+        """Run the plan and measure; returns at once."""
+        self.send({"kind": "run"})
+
+    def cancel(self) -> None:
+        """Cancel the run in hand."""
+        self.send({"kind": "cancel"})
+
+    def wait(self, timeout: float | None = 60.0) -> State:
+        """Wait until everything asked for so far is done, runs included, and return the state.
+
+        Raises:
+            TimeoutError: it takes longer than `timeout` seconds.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        with self._changed:
+            while not (self._worker.idle and self.state.settled and not self.state.run.active):
+                left = None if end is None else end - time.monotonic()
+                if left is not None and left <= 0:
+                    raise TimeoutError(f"the explorer is still busy after {timeout} seconds")
+                # The worker says so when it has handled a message; it is idle a moment later, hence the short second look.
+                self._changed.wait(0.02 if left is None else min(left, 0.02))
+        return self.state
+
+    def listen(self, listener: Callable[[bool], None]) -> Callable[[], None]:
+        """Call `listener(finished)` after every change, in the thread of the session; returns what stops it."""
+        self._listeners = (*self._listeners, listener)
+
+        def stop() -> None:
+            self._listeners = tuple(other for other in self._listeners if other is not listener)
+
+        return stop
+
+    def close(self) -> None:
+        """Cancel what runs and stop all threads."""
+        self._listeners = ()
+        self._calculator.close()
+        self._runner.close()
+        self._worker.close()
+
+    # ---- in the thread of the session
+
+    def _put(self, message: _Message) -> None:
+        self._worker.put(message)
+
+    def _deliver(self, number: int, result: Derived | Exception, final: bool) -> None:
+        self._put(_Computed(number, result, final))
+
+    def _handle(self, messages: list[_Message]) -> None:
+        state = self.state
+        for message in messages:
+            state = self._after(state, message)
+        if state.edits != self.state.edits:
+            self._calculator.request(state.edits, replace(state.derived, settings=state.settings))
+        progress_only = all(isinstance(message, Progressed) for message in messages)
+        self._show(state, finished=state.settled and not progress_only)
+
+    def _after(self, state: State, message: _Message) -> State:
+        match message:
+            case _Command(content):
+                return self._commanded(state, content)
+            case _Chosen(settings):
+                return replace(state, settings=settings, edits=state.edits + 1, notice="", defect="")
+            case _Computed(number, result, final):
+                return _computed(state, number, result, final)
+            case Progressed(number, fraction, text):
+                if number == state.run.number and state.run.phase == "running":
+                    return replace(state, run=replace(state.run, fraction=fraction, text=text))
+            case Finished(run):
+                if run.number == state.run.number:
+                    return replace(state, run=run, history=(run, *state.history)[:KEPT_RUNS])
+        return state
+
+    def _commanded(self, state: State, content: Mapping[str, Any]) -> State:
+        client, number = content.get("client"), content.get("number")
+        if isinstance(client, str) and isinstance(number, int):
+            newest = max(number, state.acknowledged.get(client, 0))
+            state = replace(state, acknowledged={**state.acknowledged, client: newest})
+        kind = content.get("kind")
+        try:
+            if kind == "run":
+                return self._start(state)
+            if kind == "cancel":
+                if state.run.phase == "running":
+                    self._runner.cancel()
+                    return replace(state, run=replace(state.run, phase="cancelling", text="Cancelling"))
+                return state
+            if kind == "forget":
+                return replace(state, history=())
+            if kind == "hello":
+                return state
+            if kind == "example":
+                if (example := EXAMPLES.get(str(content.get("value")))) is None:
+                    raise InputError(f"example {content.get('value')!r}: expected one of {', '.join(EXAMPLES)}")
+                settings = example.settings
+            elif kind == "use-local":
+                settings = local_settings(state.settings, state.derived.machine)
+            else:
+                settings = edited(state.settings, content)
+        except InputError as error:
+            return replace(state, notice=str(error))
+        if settings == state.settings:
+            return state
+        return replace(state, settings=settings, edits=state.edits + 1, notice="", defect="")
+
+    def _start(self, state: State) -> State:
+        if state.run.active:
+            return replace(state, notice="A run is under way: wait for it or cancel it first.")
+        derived = state.derived
+        if not state.settled or derived.plan is None or "plan" in derived.stale or derived.machine is None:
+            return replace(state, notice="There is no plan to run yet.")
+        if derived.not_runnable:
+            return replace(state, notice=derived.not_runnable)
+        run = Run(
+            number=state.run.number + 1, phase="running", text="Preparing", plan=derived.plan,
+            transfer_text=transfer_text(state.settings),
+        )  # fmt: skip
+        self._runner.start(run, derived.machine)
+        return replace(state, run=run, notice="")
+
+    def _failed(self, error: Exception) -> None:
+        self._show(replace(self.state, defect=describe(error)), finished=True)
+
+    def _show(self, state: State, finished: bool) -> None:
+        derived = state.derived
+        good = state.settled and "plan" not in derived.stale
+        with self.hold_trait_notifications():
+            self.state = state
+            self.settings = state.settings
+            self.machine = derived.machine
+            self.transfer = derived.transfer if good else None
+            self.plan = derived.plan if good else None
+            if state.run.report is not None:
+                self.report = state.run.report
+        with self._changed:
+            self._changed.notify_all()
+        for listener in self._listeners:
+            listener(finished)
+
+    def __repr__(self) -> str:
+        return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine}>"
+
+
+def _computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:
+    if number != state.edits:
+        return state
+    if isinstance(result, Exception):
+        return replace(state, computed=number, derived=replace(state.derived, step="", stale=frozenset({"plan"})),
+                       defect=describe(result))  # fmt: skip
+    if final and result.corrections:
+        settings = state.settings
+        for name, value in result.corrections.items():
+            settings = edited(settings, {"kind": "set", "field": name, "value": value})
+        notice = "; ".join(f"{name.replace('-', ' ')} is now {value}" for name, value in result.corrections.items())
+        return replace(
+            state, settings=settings, derived=replace(result, corrections={}), edits=state.edits + 1,
+            notice=f"Another machine: {notice}.",
+        )  # fmt: skip
+    return replace(state, derived=result, computed=number if final else state.computed)
+
+
+def transfer_text(settings: Settings) -> str:
+    """The transfer in one line: `node0.dsk ⟨F, x⟩ → node0.sys ⟨x, F⟩`."""
+    return f"{settings.source.memory} {settings.source.layout} → {settings.destination.memory} {settings.destination.layout}"
+
+
+def describe(error: Exception) -> str:
+    """An exception that should not have happened, for the pane: its name and text, then where it came from."""
+    return f"{type(error).__name__}: {error}\n\n" + "".join(traceback.format_exception(error)[-6:])

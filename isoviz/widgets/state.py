@@ -1,0 +1,108 @@
+"""The state of the explorer: frozen values, replaced as a whole by the one thread that owns them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from isoviz.errors import NotationError
+from isoviz.widgets.settings import Settings
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan, Transfer
+    from isoviz.runtime import Report
+
+Phase = Literal["idle", "running", "cancelling", "done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What is wrong with one control, in words; where it is a place in a text, the text and the place."""
+
+    message: str
+    text: str | None = None
+    position: int | None = None
+    expected: str | None = None
+
+    @classmethod
+    def of(cls, error: Exception) -> Problem:
+        """The problem that an error tells of."""
+        if isinstance(error, NotationError):
+            # The pane draws the text with a caret below it; the sentence need not repeat text and place.
+            problem = str(error).partition(f"character {error.position + 1}: ")[2] or str(error)
+            return cls(sentence(problem), error.text, error.position, error.expected)
+        return cls(sentence(str(error)))
+
+
+def sentence(text: str) -> str:
+    """The text with a capital letter in front, unless it begins with a name in quotes or the like."""
+    return text[:1].upper() + text[1:]
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What follows from settings, as far as it has been computed; the rest is of the last settings that gave it.
+
+    `problems` maps controls to what is wrong with them. `stale` names what is older than the settings and cannot be renewed
+    until a problem is solved: "source", "destination", "plan". `step` says in words what is being computed, "" at the end.
+    """
+
+    settings: Settings
+    problems: Mapping[str, Problem] = field(default_factory=dict)
+    stale: frozenset[str] = frozenset()
+    step: str = ""
+    source: Linearization | None = None
+    destination: Linearization | None = None
+    machine: Machine | None = None
+    transfer: Transfer | None = None
+    plan: Plan | None = None
+    pictures: Mapping[str, str] = field(default_factory=dict)
+    not_runnable: str = ""
+    offer_local: bool = False
+    corrections: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run, from the click to its report. `error` is what a failed run says."""
+
+    number: int = 0
+    phase: Phase = "idle"
+    fraction: float = 0.0
+    text: str = ""
+    error: str = ""
+    plan: Plan | None = None
+    transfer_text: str = ""
+    report: Report | None = None
+
+    @property
+    def active(self) -> bool:
+        """Whether its thread is at work."""
+        return self.phase in ("running", "cancelling")
+
+
+@dataclass(frozen=True)
+class State:
+    """Everything the explorer shows.
+
+    `edits` counts the changes of the settings, `acknowledged` maps each browser view to its newest command that is in here;
+    `defect` is an exception that should not have happened, with its traceback.
+    """
+
+    settings: Settings
+    derived: Derived
+    run: Run = Run()
+    history: tuple[Run, ...] = ()
+    edits: int = 0
+    computed: int = -1
+    acknowledged: Mapping[str, int] = field(default_factory=dict)
+    notice: str = ""
+    defect: str = ""
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything derived belongs to the newest settings."""
+        return self.computed == self.edits

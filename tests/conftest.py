@@ -1,0 +1,69 @@
+"""What every test shares: reproducible property tests, counts in the summary, and a check for leaked threads."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
+
+# Seeded and few in `make test`; `make test-full` runs every count. Tests scale their own counts by `settings().max_examples`
+# or the fixture `full`. Nothing has a deadline: the machines that run this differ.
+settings.register_profile("reduced", derandomize=True, max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("full", max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.load_profile("full" if FULL else "reduced")
+
+_REPORTED = pytest.StashKey[dict[str, list[object]]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_REPORTED] = {}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker("full") and not FULL:
+            item.add_marker(pytest.mark.skip(reason="only in `make test-full` (ISOVIZ_FULL=1)"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    reported = config.stash[_REPORTED]
+    if reported:
+        terminalreporter.section("reported by tests")
+        width = max(map(len, reported))
+        for name, values in sorted(reported.items()):
+            text = str(sum(values)) if all(type(value) is int for value in values) else ", ".join(map(str, values))  # type: ignore[arg-type]
+            terminalreporter.write_line(f"{name.ljust(width)}  {text}")
+
+
+@pytest.fixture(scope="session")
+def full() -> bool:
+    """Whether this run uses every count (ISOVIZ_FULL=1)."""
+    return FULL
+
+
+@pytest.fixture(scope="session")
+def report(request: pytest.FixtureRequest) -> Callable[[str, object], None]:
+    """`report("property cases", 250)`: a line in the summary at the end; whole numbers of one name are added up."""
+    reported = request.config.stash[_REPORTED]
+
+    def add(name: str, value: object) -> None:
+        reported.setdefault(name, []).append(value)
+
+    return add
+
+
+@pytest.fixture
+def no_leaked_threads() -> Iterator[None]:
+    """Fails a test that leaves threads behind; a thread that is on its way out gets five seconds."""
+    before = set(threading.enumerate())
+    yield
+    left = [thread for thread in threading.enumerate() if thread not in before]
+    for thread in left:
+        thread.join(timeout=5)
+    alive = [thread.name for thread in left if thread.is_alive()]
+    assert not alive, f"threads left behind: {alive}"

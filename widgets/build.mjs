@@ -1,0 +1,101 @@
+// Builds the browser half: one ES module, one style sheet and the licences of what is bundled.
+//
+//   node build.mjs           writes isoviz/widgets/static/
+//   node build.mjs --check   fails where that folder does not hold exactly what would be written
+//   node build.mjs --tests   bundles the tests for node's test runner into .tests/
+import * as esbuild from "esbuild";
+import { gzipSync } from "node:zlib";
+import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const target = join(here, "..", "isoviz", "widgets", "static");
+const limits = { raw: 700 * 1024, gzip: 200 * 1024 };
+
+const common = {
+  absWorkingDir: here,
+  bundle: true,
+  format: "esm",
+  target: "es2022",
+  jsx: "automatic",
+  jsxImportSource: "preact",
+  charset: "utf8",
+  logLevel: "warning",
+};
+
+if (process.argv.includes("--tests")) {
+  const tests = (await readdir(join(here, "tests"))).filter((name) => /\.test\.tsx?$/.test(name));
+  const out = join(here, ".tests");
+  await rm(out, { recursive: true, force: true });
+  await esbuild.build({
+    ...common,
+    entryPoints: tests.map((name) => join("tests", name)),
+    outdir: out,
+    outExtension: { ".js": ".mjs" },
+    platform: "node",
+    packages: "external",
+  });
+} else {
+  const files = await built();
+  const wrong = [];
+  await mkdir(target, { recursive: true });
+  for (const [name, bytes] of Object.entries(files)) {
+    const path = join(target, name);
+    if (process.argv.includes("--check")) {
+      const there = await readFile(path).catch(() => Buffer.alloc(0));
+      if (!there.equals(bytes)) wrong.push(name);
+    } else {
+      await writeFile(path, bytes);
+    }
+  }
+  if (wrong.length > 0) {
+    console.error(`isoviz/widgets/static is not what the sources give: ${wrong.join(", ")}; run: npm run build`);
+    process.exit(1);
+  }
+  const raw = Object.values(files).reduce((sum, bytes) => sum + bytes.length, 0);
+  const gzip = Object.values(files).reduce((sum, bytes) => sum + gzipSync(bytes).length, 0);
+  if (raw > limits.raw || gzip > limits.gzip) {
+    console.error(`bundle too large: ${raw} bytes raw (limit ${limits.raw}), ${gzip} gzip (limit ${limits.gzip})`);
+    process.exit(1);
+  }
+  console.log(`bundle: ${raw} bytes, ${gzip} bytes gzip`);
+}
+
+async function built() {
+  const script = await esbuild.build({
+    ...common,
+    entryPoints: ["src/index.tsx"],
+    minify: true,
+    legalComments: "none",
+    metafile: true,
+    write: false,
+  });
+  const style = await esbuild.build({
+    ...common,
+    entryPoints: ["src/explorer.css"],
+    minify: true,
+    write: false,
+  });
+  return {
+    "explorer.js": Buffer.from(script.outputFiles[0].contents),
+    "explorer.css": Buffer.from(style.outputFiles[0].contents),
+    "THIRD-PARTY-LICENSES.txt": Buffer.from(await licences(Object.keys(script.metafile.inputs))),
+  };
+}
+
+async function licences(inputs) {
+  const names = new Set(
+    inputs.map((path) => /^node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(path)?.[1]).filter((name) => name !== undefined),
+  );
+  const parts = ["explorer.js contains the following packages, each under its own licence.\n"];
+  for (const name of [...names].sort()) {
+    const folder = join(here, "node_modules", name);
+    const about = JSON.parse(await readFile(join(folder, "package.json"), "utf8"));
+    const file = (await readdir(folder)).find((entry) => /^licen[cs]e/i.test(entry));
+    if (file === undefined) throw new Error(`${name} has no licence file`);
+    const text = (await readFile(join(folder, file), "utf8")).replaceAll("\r\n", "\n").trim();
+    parts.push(`${"-".repeat(72)}\n${name} ${about.version} (${about.license})\n\n${text}\n`);
+  }
+  return parts.join("\n");
+}

@@ -1,0 +1,118 @@
+// Figures that can be zoomed. The kernel sends BokehJS from its own package, once for a page, and then figures as JSON.
+import type { JSX } from "preact";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useView } from "./controls.tsx";
+import type { Connection } from "./connection.ts";
+import type { Side } from "./types.ts";
+
+interface Plot {
+  // What `embed_item` gives for a root: views that can be taken away again.
+  clear?: () => void;
+  remove?: () => void;
+}
+interface Bokeh {
+  version: string;
+  embed: { embed_item(item: unknown, target: HTMLElement): Promise<Plot | Plot[]> };
+}
+type Page = typeof globalThis & { Bokeh?: Bokeh & Record<string, Bokeh | undefined>; isovizBokeh?: Map<string, Promise<Bokeh>> };
+
+/** BokehJS of that version: the page's own where it has it, else from the kernel; one load for all views of a page. */
+function load(version: string, connection: Connection): Promise<Bokeh> {
+  const page = globalThis as Page;
+  const loads = (page.isovizBokeh ??= new Map());
+  const there = page.Bokeh?.[version] ?? (page.Bokeh?.version === version ? page.Bokeh : undefined);
+  if (there !== undefined) return Promise.resolve(there);
+  const under = loads.get(version);
+  if (under !== undefined) return under;
+  const promise = new Promise<Bokeh>((resolve, reject) => {
+    const stop = connection.hear((content, buffers) => {
+      if (content["kind"] !== "bokeh-script") return;
+      stop();
+      const url = URL.createObjectURL(new Blob(buffers as unknown as BlobPart[], { type: "text/javascript" }));
+      const script = document.createElement("script");
+      script.src = url;
+      script.onload = () => {
+        URL.revokeObjectURL(url);
+        script.remove();
+        const found = (globalThis as Page).Bokeh;
+        const loaded = found?.[version] ?? found;
+        if (loaded === undefined) reject(new Error("BokehJS did not start"));
+        else resolve(loaded);
+      };
+      script.onerror = () => reject(new Error("the page refused to load BokehJS"));
+      document.head.append(script);
+    });
+    connection.send({ kind: "bokeh-script" });
+  });
+  loads.set(version, promise);
+  promise.catch(() => loads.delete(version));
+  return promise;
+}
+
+/** One end as a figure to zoom and hover; the old figure stays until the new one is drawn. */
+export function BokehPlot({ side }: { side: Side }): JSX.Element {
+  const { connection, snapshot } = useView();
+  const holder = useRef<HTMLDivElement>(null);
+  const [state, setState] = useState<string>("Loading the figure…");
+  const key = `${snapshot.ends[side]?.pretty ?? ""} ${JSON.stringify(snapshot.ends[side]?.digits ?? "")}`;
+
+  useEffect(() => {
+    let over = false;
+    let wanted = 0;
+    const stop = connection.hear((content) => {
+      if (content["kind"] !== "bokeh-figure" || content["side"] !== side || content["number"] !== wanted) return;
+      if (typeof content["error"] === "string") {
+        setState(content["error"]);
+        return;
+      }
+      void show(content["item"], String(content["version"]));
+    });
+    const show = async (item: unknown, version: string): Promise<void> => {
+      try {
+        const bokeh = await load(version, connection);
+        if (over || holder.current === null) return;
+        const fresh = document.createElement("div");
+        fresh.className = "iv-bokeh";
+        // Drawn out of sight first: what is there now goes when the new figure has its place.
+        fresh.style.position = "absolute";
+        fresh.style.visibility = "hidden";
+        holder.current.append(fresh);
+        const plots = await bokeh.embed.embed_item(item, fresh);
+        if (over || holder.current === null) return;
+        fresh.removeAttribute("style");
+        for (const old of [...holder.current.children]) if (old !== fresh) old.remove();
+        drop(current);
+        current = plots;
+        setState("");
+      } catch (error) {
+        setState(`The figure could not be drawn: ${error instanceof Error ? error.message : String(error)}`);
+      }
+    };
+    let current: Plot | Plot[] | null = null;
+    wanted = connection.send({ kind: "bokeh-figure", side, dark: isDark(holder.current) });
+    return () => {
+      over = true;
+      stop();
+      drop(current);
+    };
+  }, [key, side]);
+
+  return (
+    <div class="iv-bokeh-host">
+      {state !== "" && <p class="iv-faint">{state}</p>}
+      <div ref={holder} />
+    </div>
+  );
+}
+
+function drop(plots: Plot | Plot[] | null): void {
+  if (plots === null) return;
+  for (const plot of Array.isArray(plots) ? plots : [plots]) {
+    if (typeof plot.clear === "function") plot.clear();
+    else plot.remove?.();
+  }
+}
+
+function isDark(element: Element | null): boolean {
+  return element?.closest("[data-jp-theme-light='false'], .vscode-dark") !== null;
+}
