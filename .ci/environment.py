@@ -10,9 +10,11 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -37,7 +39,7 @@ def clean_environment(**changes: str) -> dict[str, str]:
     environment = {
         key: value
         for key, value in os.environ.items()
-        if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__")
+        if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__")
     }
     environment.update(PIP_USER="0", PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONNOUSERSITE="1", PYTHONUTF8="1", **changes)
     return environment
@@ -200,7 +202,8 @@ class Environment:
         if self.folder.exists():
             if not marker.exists():
                 raise SetupError(
-                    f"{self.folder.name} was not made by this command; move it away, or name another folder: ISOVIZ_VENV=.venv-isoviz make lab"
+                    f"{self.folder.name} was not made by this command; move it away, "
+                    "or name another folder: ISOVIZ_VENV=.venv-isoviz make lab"
                 )
             facts = probe(str(self.python)) if self.python.exists() else None
             works = facts is not None and not facts["missing"] and tuple(facts["version"]) >= OLDEST
@@ -235,11 +238,8 @@ class Environment:
 
 
 @contextlib.contextmanager
-def loosened(replaced: tuple[str, ...]):  # noqa: ANN201  (a context manager of a path)
+def loosened(replaced: tuple[str, ...]):
     """The constraints without the lines of the packages that `replaced` gives other versions of."""
-    import re
-    import tempfile
-
     names = {re.split(r"[^A-Za-z0-9-]", requirement)[0].lower() for requirement in replaced}
     lines = CONSTRAINTS.read_text(encoding="utf-8").splitlines(keepends=True)
     with tempfile.TemporaryDirectory() as folder:

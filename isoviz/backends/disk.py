@@ -84,6 +84,8 @@ class _OpenFile:
         self._unbuffered = _direct(descriptor, flags)
         self._bounce: Bytes | None = None
         self.requests = 0
+        self.moved_bytes = 0
+        self.cached_bytes = 0  # of them: through the page cache
 
     @property
     def descriptor(self) -> int:
@@ -124,15 +126,18 @@ class _OpenFile:
         while done < len(into):
             check()
             done += self._read_some(offset + done, into[done:], buffered)
+        self.moved_bytes += done
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> int:
         """One request: at least one byte of what is wanted."""
         self.requests += 1
         if self._unbuffered is None or buffered:
             try:
-                return self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset)
+                got = self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset)
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+            self.cached_bytes += got
+            return got
         try:
             if offset % PAGE == 0 and _address(into) % PAGE == 0 and len(into) >= PAGE:
                 whole = min(len(into), REQUEST) // PAGE * PAGE
@@ -244,16 +249,18 @@ class NewFile(_OpenFile):
             while done < len(data):
                 check()
                 done += self._write_some(offset + done, data[done:])
+            self.moved_bytes += done
         except OSError as error:
             raise self._no_room(error) from None
 
     def _write_some(self, offset: int, data: Bytes) -> int:
         self.requests += 1
         lead = -offset % PAGE  # bytes before the first whole page
-        if self._unbuffered is None or len(data) - lead < PAGE:
-            return os.pwritev(self.descriptor, [data[:REQUEST].data], offset)
-        if lead:
-            return os.pwritev(self.descriptor, [data[:lead].data], offset)
+        if self._unbuffered is None or len(data) - lead < PAGE or lead:
+            wanted = REQUEST if self._unbuffered is None or len(data) - lead < PAGE else lead
+            got = os.pwritev(self.descriptor, [data[:wanted].data], offset)
+            self.cached_bytes += got
+            return got
         whole = min(len(data), REQUEST) // PAGE * PAGE
         if _address(data) % PAGE:
             whole = min(whole, _BOUNCE)

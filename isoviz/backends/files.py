@@ -58,7 +58,10 @@ class FileStore:
     @property
     def notes(self) -> tuple[str, ...]:
         if self.file.is_direct:
-            return self._notes
+            if self.file.cached_bytes * 8 <= self.file.moved_bytes:
+                return self._notes
+            share = self.file.cached_bytes / self.file.moved_bytes
+            return (*self._notes, f"{self.file.path}: {share:.0%} went through the page cache (runs shorter than a page)")
         return (*self._notes, f"{self.file.path}: buffered (the file system takes no unbuffered access)")
 
     def flush(self) -> None:
@@ -166,6 +169,7 @@ def _runs(copy: StridedCopy, disk: int) -> Iterator[tuple[int, int]]:
     inner: list[tuple[int, int, int]] = []
     while loops and math.prod(loop[0] for loop in inner) * loops[-1][0] <= _BATCH:
         inner.insert(0, loops.pop())
+    cuts: list[tuple[int, int, tuple[tuple[int, int, int], ...]]]
     if not inner and loops:  # one long loop: cut it
         extent, here, there = loops.pop()
         whole, rest = divmod(extent, _BATCH)

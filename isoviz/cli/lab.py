@@ -11,6 +11,7 @@ import hashlib
 import importlib.util
 import json
 import os
+import platform
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
@@ -31,7 +32,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--dir", type=Path, default=Path(), metavar="DIR", help="the folder to serve (default: this one)")
     parser.add_argument("--port", type=int, metavar="PORT", help="the port to listen on (default: 8888 or the next free one)")
-    parser.add_argument("--ip", default="localhost", metavar="ADDRESS", help="the address to listen on (default: this computer only)")
+    parser.add_argument("--ip", default="localhost", metavar="ADDRESS", help="the address to listen on (default: localhost)")
     parser.add_argument("--no-browser", action="store_true", help="open no window; print the address")
     parser.add_argument("--fresh", action="store_true", help="set an edited working copy aside and start from a new one")
     parser.set_defaults(func=run)
@@ -123,7 +124,7 @@ def _unused(folder: Path) -> Path:
 
 def has_display() -> bool:
     """Whether a browser window can open here."""
-    if sys.platform.startswith("linux"):
+    if platform.system() == "Linux":
         return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
     return not os.environ.get("SSH_CONNECTION")
 
@@ -131,14 +132,12 @@ def has_display() -> bool:
 def server_command(root: Path, notebook: Path, *, ip: str, port: int | None, browser: bool) -> list[str]:
     """The command that serves `root` and opens `notebook`.
 
-    As root, JupyterLab starts only when told so; the prompt about news, and the request behind it, are switched off.
+    As root, JupyterLab starts only when told so.
     """
     options = [
         f"--ServerApp.root_dir={root}",
         f"--ServerApp.ip={ip}",
         f"--LabApp.default_url=/lab/tree/{notebook.relative_to(root).as_posix()}",
-        "--LabApp.news_url=None",
-        "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
         "--log-level=WARN",
     ]
     if port is not None:
@@ -152,8 +151,12 @@ def server_command(root: Path, notebook: Path, *, ip: str, port: int | None, bro
 
 def start(command: list[str]) -> NoReturn:
     """Run the server in place of this process, so that signals reach it and nothing is left when it ends."""
+    environment = dict(os.environ)
     # A kernel named python3 in the user's own data folder must not take the place of this environment's.
-    environment = {**os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    environment["JUPYTER_PREFER_ENV_PATH"] = "1"
+    # Defaults of ours, below the user's own settings: no prompt about news, and no request behind it.
+    ours = str(Path(__file__).parent / "jupyter")
+    environment["JUPYTER_CONFIG_PATH"] = os.pathsep.join(filter(None, (environment.get("JUPYTER_CONFIG_PATH"), ours)))
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(command[0], command, environment)  # noqa: S606  (no shell, and every part is ours)

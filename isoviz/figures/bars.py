@@ -59,9 +59,7 @@ def bars_svg(rows: Sequence[Measured], *, title: str, width: float = 760, theme:
             drawing.rect(left, at, length, 14, fill=token, radius=2)
             drawing.text(left + length + 7, at + 11.2, format_rate(value), size=11.5, fill="ink")
         ratio = row.ratio
-        drawing.text(
-            width - MARGIN, y + 21, f"{ratio:.2f} ×" if ratio is not None else "–", size=13, anchor="end", bold=True
-        )
+        drawing.text(width - MARGIN, y + 21, f"{ratio:.2f} ×" if ratio is not None else "–", size=13, anchor="end", bold=True)
         y += _ROW
     if not rows:
         drawing.text(MARGIN, y + 12, "Nothing was measured.", size=13, fill="muted")

@@ -1,4 +1,4 @@
-"""Throughput functions as curves to draw: which channels share one, how it is sampled, and where the hops of a plan stand on it."""
+"""Throughput functions as curves to draw: which channels share one, how it is sampled, where the hops of a plan stand on it."""
 
 from __future__ import annotations
 
@@ -86,8 +86,7 @@ def sampled(channel: Channel) -> tuple[tuple[float, float], ...]:
 def operating_points(plan: Plan) -> tuple[OperatingPoint, ...]:
     """The operating point of each hop of a plan, labelled with the number of the hop."""
     return tuple(
-        OperatingPoint(hop.channel, min(hop.request_bytes, plan.chunk_bytes), hop.throughput, str(hop.index))
-        for hop in plan.hops
+        OperatingPoint(hop.channel, min(hop.request_bytes, plan.chunk_bytes), hop.throughput, str(hop.index)) for hop in plan.hops
     )
 
 

@@ -166,9 +166,7 @@ def _rows(groups: Iterable[Sequence[Memory]]) -> tuple[dict[MemoryKind, int], bo
     return {kind: 0 if single else number for number, kind in enumerate(kinds)}, single
 
 
-def _place(
-    memories: Sequence[Memory], row_of: dict[MemoryKind, int], single: bool, x: float
-) -> tuple[float, dict[str, Rect]]:
+def _place(memories: Sequence[Memory], row_of: dict[MemoryKind, int], single: bool, x: float) -> tuple[float, dict[str, Rect]]:
     if single:
         ordered = sorted(memories, key=lambda memory: (_KINDS.index(memory.kind), memory.name))
         step = BOX_WIDTH + 150

@@ -22,10 +22,16 @@ def pretty(layout: str) -> str:
 
 def hop_tip(hop: Hop) -> str:
     """A hop in one line."""
-    text = f"{hop.source} → {hop.destination} by {hop.kind}, {format_rate(hop.throughput)}, runs of {format_bytes(hop.request_bytes)}"
+    text = f"{hop.source} → {hop.destination} by {hop.kind}, {format_rate(hop.throughput)}"
+    text += f", runs of {format_bytes(hop.request_bytes)}"
     if hop.converts:
         text += f", converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}"
     return text
+
+
+def changes(hop: Hop) -> bool:
+    """Whether the two ends of a hop are laid out differently, be it only in blocks."""
+    return hop.source_layout != hop.destination_layout
 
 
 def slowest(hops: Sequence[Hop]) -> frozenset[int]:
@@ -56,7 +62,7 @@ def draw_cards(drawing: Drawing, hops: Sequence[Hop], x: float, y: float, width:
 def _layout_lines(hop: Hop, width: float) -> list[str]:
     """The layouts of a hop, at most three lines each."""
     lines = _at_most(wrap(pretty(hop.source_layout), width, 11.5, mono=True), 3)
-    if hop.converts:
+    if changes(hop):
         lines += _at_most(wrap("→ " + pretty(hop.destination_layout), width, 11.5, mono=True), 3)
     return lines
 
@@ -65,9 +71,7 @@ def _at_most(lines: list[str], count: int) -> list[str]:
     return lines if len(lines) <= count else [*lines[: count - 1], "… " + lines[-1]]
 
 
-def _card(
-    drawing: Drawing, hop: Hop, lines: Sequence[str], width: float, height: float, share: float, limits: bool
-) -> None:
+def _card(drawing: Drawing, hop: Hop, lines: Sequence[str], width: float, height: float, share: float, limits: bool) -> None:
     inner = width - 24
     strong = "path" if limits else "ink"
     drawing.rect(0.5, 0.5, width - 1, height - 1, fill="panel", stroke="path" if limits else "line", radius=8, tip=hop_tip(hop))
@@ -80,11 +84,9 @@ def _card(
         drawing.text(12, y, line, size=11.5, mono=True)
         y += _LINE
     facts = f"runs of {format_bytes(hop.request_bytes)}"
-    if not hop.converts:
-        facts += " · layout kept"
-    elif hop.shuffle_bytes:
-        longer = f"{facts} · shuffle {format_bytes(hop.shuffle_bytes)}"
-        facts = longer if text_width(longer, 11.5) <= inner else facts
+    remark = "converts" if hop.converts else "same order, in blocks" if changes(hop) else "layout kept"
+    if text_width(f"{facts} · {remark}", 11.5) <= inner:
+        facts = f"{facts} · {remark}"
     bottom = height - 34
     drawing.text(12, bottom - 16, shorten(facts, inner, 11.5), size=11.5, fill="muted")
     drawing.text(12, bottom + 7, format_rate(hop.throughput), size=14, bold=True, fill=strong)

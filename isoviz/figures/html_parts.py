@@ -23,25 +23,29 @@ def styles(selector: str) -> str:
     """The style sheet of a representation; `selector` is an id, which outweighs the rules notebooks have for tables."""
     s = selector
     return (
-        theme.css(s, _TOKENS)
-        + f"{s}{{font:14px/1.5 {SANS};color:var(--iv-ink);background:var(--iv-paper);padding:10px 4px;max-width:1180px}}"
+        theme.css(s, _TOKENS) + f"{s}{{font:14px/1.5 {SANS};color:var(--iv-ink);background:var(--iv-paper);"
+        f"padding:10px 16px;max-width:1180px;box-sizing:border-box}}"
         f"{s} h2,{s} h3{{font-weight:600;line-height:1.3;margin:.2em 0 .5em;color:inherit}}"
         f"{s} h3{{font-size:1.15em}}{s} p{{margin:.3em 0 .7em}}"
-        f"{s} svg{{display:block;margin:6px 0 12px}}"
-        f"{s} table{{border-collapse:collapse;margin:6px 0 12px;font-size:13px;color:inherit;border:0;table-layout:auto;width:auto}}"
+        f"{s} svg{{display:block;margin:-4px 0 8px -16px}}"
+        f"{s} table{{border-collapse:collapse;margin:6px 0 12px;font-size:13px;color:inherit;border:0;"
+        f"table-layout:auto;width:auto}}"
         f"{s} caption{{text-align:left;color:var(--iv-muted);padding:0 0 4px;caption-side:top}}"
         f"{s} th,{s} td{{text-align:left;padding:4px 12px 4px 0;border:0;border-bottom:1px solid var(--iv-faint);"
         f"vertical-align:top;white-space:normal;max-width:none;background:none;color:inherit}}"
         f"{s} thead th{{color:var(--iv-muted);font-weight:600;border-bottom:1px solid var(--iv-line)}}"
         f"{s} .n{{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}}"
         f"{s} code,{s} pre{{font-family:{MONO};font-size:12.5px;background:none;color:inherit;padding:0;border:0}}"
-        f"{s} pre{{background:var(--iv-panel);padding:10px 12px;border-radius:6px;overflow-x:auto;white-space:pre;margin:6px 0}}"
-        f"{s} .scroll{{overflow-x:auto}}{s} .slow td{{font-weight:600;background:var(--iv-path-soft)}}"
+        f"{s} pre{{background:var(--iv-panel);padding:10px 12px;border-radius:6px;"
+        f"overflow-x:auto;white-space:pre;margin:6px 0}}"
+        f"{s} .scroll{{overflow-x:auto}}{s} tbody tr{{background:none}}{s} .slow td{{font-weight:600;background:var(--iv-path-soft)}}"
         f"{s} .badge{{display:inline-block;padding:1px 10px;border-radius:11px;font-weight:600;font-size:13px}}"
-        f"{s} .good{{color:var(--iv-good);background:var(--iv-good-soft)}}{s} .bad{{color:var(--iv-bad);background:var(--iv-bad-soft)}}"
+        f"{s} .good{{color:var(--iv-good);background:var(--iv-good-soft)}}"
+        f"{s} .bad{{color:var(--iv-bad);background:var(--iv-bad-soft)}}"
         f"{s} .none{{color:var(--iv-muted);background:var(--iv-panel)}}"
         f"{s} .facts{{display:flex;flex-wrap:wrap;gap:6px 28px;margin:4px 0 10px;padding:0}}"
-        f"{s} .facts div{{display:flex;flex-direction:column}}{s} .facts dt{{color:var(--iv-muted);font-size:12px;font-weight:400}}"
+        f"{s} .facts div{{display:flex;flex-direction:column}}"
+        f"{s} .facts dt{{color:var(--iv-muted);font-size:12px;font-weight:400}}"
         f"{s} .facts dd{{margin:0;font-size:16px;font-weight:600}}"
         f"{s} summary{{cursor:pointer;color:var(--iv-muted)}}"
     )
@@ -55,10 +59,12 @@ def representation(kind: str, *parts: str) -> str:
 
 
 def heading(text: str, level: int = 3, after: str = "") -> str:
+    """A heading; `after` is markup that follows its text."""
     return f"<h{level}>{escape(text)}{' ' + after if after else ''}</h{level}>"
 
 
 def paragraph(text: str) -> str:
+    """A paragraph of plain text."""
     return f"<p>{escape(text)}</p>"
 
 
@@ -68,10 +74,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def cell(value: object) -> str:
+    """`Markup` as it is, everything else escaped."""
     return value.html if isinstance(value, Markup) else escape(value)
 
 
 def code(text: object) -> Markup:
+    """Text in the fixed-width face."""
     return Markup(f"<code>{escape(text)}</code>")
 
 
@@ -88,7 +96,7 @@ def table(
     strong = set(marked)
     head = "".join(f'<th scope="col"{_number(k in right)}>{escape(text)}</th>' for k, text in enumerate(header))
     body = "".join(
-        f"<tr{' class="slow"' if number in strong else ''}>"
+        ('<tr class="slow">' if number in strong else "<tr>")
         + "".join(f"<td{_number(k in right)}>{cell(value)}</td>" for k, value in enumerate(row))
         + "</tr>"
         for number, row in enumerate(rows)
@@ -104,10 +112,12 @@ def _number(yes: bool) -> str:
 
 
 def folded(summary: str, content: str, *, opened: bool = False) -> str:
+    """Content that a reader folds out; works without scripts."""
     return f"<details{' open' if opened else ''}><summary>{escape(summary)}</summary>{content}</details>"
 
 
 def pre(text: object) -> str:
+    """Text with its line breaks and columns."""
     return f"<pre>{escape(text)}</pre>"
 
 

@@ -15,7 +15,7 @@ from isoviz.figures.order_cells import CellPlot, draw_cells
 from isoviz.figures.order_view import OrderView, order_view
 from isoviz.figures.png import png_data_url
 from isoviz.figures.svg import Drawing, shorten, text_width, wrap
-from isoviz.figures.theme import FIELD_TOKEN, MONO, RAMP_INK, ThemeName, dimension_tokens, ramp
+from isoviz.figures.theme import FIELD_COLOUR, MONO, RAMP_INK, ThemeName, dimension_tokens, ramp
 from isoviz.layouts.layout import Component, Layout
 from isoviz.layouts.linearization import Linearization
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
@@ -87,7 +87,7 @@ def captions(view: OrderView, *, example: bool = False, notes: Sequence[str] = (
     said.append(f"The first component varies fastest: {fastest}.")
     said.append(
         f"Numbers are byte offsets; {format_bytes(linearization.nbytes)} in all"
-        + (f", of which {format_bytes(linearization.nbytes - linearization.payload)} padding." if linearization.is_padded else ".")
+        + (f", of it {format_bytes(linearization.nbytes - linearization.payload)} padding." if linearization.is_padded else ".")
     )
     found = [" ".join(said)]
     if example:
@@ -119,7 +119,7 @@ def _chips(drawing: Drawing, linearization: Linearization, y: float, width: floa
     for component in linearization.layout.components:
         is_dimension = isinstance(component, Component)
         text = shorten(str(component), 220, 13, mono=True)
-        token = tokens[component.dim] if isinstance(component, Component) else FIELD_TOKEN
+        token = tokens[component.dim] if isinstance(component, Component) else FIELD_COLOUR
         chip = text_width(text, 13, mono=True) + 18
         if x + chip > MARGIN + width - 60 and x > start:
             x, y = start, y + 32
@@ -156,10 +156,13 @@ def _panels(drawing: Drawing, view: OrderView, y: float, width: float) -> tuple[
         left = _overview(drawing, view, MARGIN, y, OVERVIEW, with_frame=True, detail=detail)
         right = draw_cells(drawing, detail, MARGIN + OVERVIEW + 56, y)
         bottom = max(left, right)
-        sampled = "" if max(view.columns, view.rows) <= 512 else " (sampled: one cell for each dot)"
+        sampled = ""
+        if max(view.columns, view.rows) > 512:
+            sampled = f" (one sampled in {-(-view.columns // 512)}\u00a0×\u00a0{-(-view.rows // 512)})"
+        whose = f" of field {view.fields[0]}" if len(view.linearization.fields) > 1 else ""
         notes.append(
-            f"Left: all {view.columns:,} × {view.rows:,} cells{sampled}, coloured from first byte to last. "
-            f"Right: the corner {view.horizontal} < {detail.columns}, {view.vertical} < {detail.rows} framed there, "
+            f"Left: all {view.columns:,} × {view.rows:,} cells{whose}{sampled}, coloured from first byte to last. "
+            f"Right: the corner {view.horizontal}\u00a0<\u00a0{detail.columns}, {view.vertical}\u00a0<\u00a0{detail.rows} framed there, "
             "coloured within itself."
         )
     notes.append("The line is the order of storage, dashed where it leaves what is shown and comes back.")
@@ -236,7 +239,7 @@ def _overview(
     else:
         for row, name in enumerate(view.fields[:rows]):
             label = shorten(name, 110, 12)
-            drawing.text(left - 9, top + 22 * row + 15, label, size=12, fill=FIELD_TOKEN, anchor="end")
+            drawing.text(left - 9, top + 22 * row + 15, label, size=12, fill=FIELD_COLOUR, anchor="end")
     if with_frame and detail is not None:
         frame_width = max(5.0, detail.columns / view.columns * wide)
         frame_height = max(5.0, detail.rows / view.rows * high)
@@ -247,7 +250,8 @@ def _overview(
 def _axis(drawing: Drawing, dim: str, size: int, x: float, width: float, baseline: float, token: str) -> None:
     drawing.text(x, baseline, "0", size=11, fill=token)
     drawing.text(x + width, baseline, f"{size - 1}", size=11, fill=token, anchor="end")
-    drawing.text(x + width / 2, baseline, shorten(f"{dim} →", width - 60, 13, bold=True), size=13, fill=token, anchor="middle", bold=True)
+    name = shorten(f"{dim} →", width - 60, 13, bold=True)
+    drawing.text(x + width / 2, baseline, name, size=13, fill=token, anchor="middle", bold=True)
 
 
 def _byte_span(view: OrderView) -> tuple[int, int]:

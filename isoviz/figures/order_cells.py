@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
 from isoviz.figures.order_view import Cell, OrderView
 from isoviz.figures.svg import Drawing, shorten, text_width
-from isoviz.figures.theme import FIELD_TOKEN, RAMP_INK, colour, dimension_tokens, ramp
+from isoviz.figures.theme import FIELD_COLOUR, RAMP_INK, colour, dimension_tokens, ramp
 
 MAX_CELLS = 420
 MAX_HEIGHT = 620.0
@@ -151,13 +152,13 @@ def _labels(drawing: Drawing, plot: CellPlot) -> None:
             drawing.text(plot.label_width - 9, middle, text, size=11, fill=tokens[view.vertical], anchor="end")
         else:
             text = shorten(view.fields[row], 104, 12)
-            drawing.text(plot.label_width - 9, middle, text, size=12, fill=FIELD_TOKEN, anchor="end", tip=view.fields[row])
+            drawing.text(plot.label_width - 9, middle, text, size=12, fill=FIELD_COLOUR, anchor="end", tip=view.fields[row])
     if view.vertical and len(view.fields) > 1:
         strip = plot.cell_height / len(view.fields)
         x = plot.x(plot.columns - 1) + plot.cell_width + 7
         for number, name in enumerate(view.fields):
             y = plot.y(0) + strip * (number + 0.5) + 4
-            drawing.text(x, y, shorten(name, 82, 11), size=11, fill=FIELD_TOKEN, tip=name)
+            drawing.text(x, y, shorten(name, 82, 11), size=11, fill=FIELD_COLOUR, tip=name)
 
 
 def _outlines(drawing: Drawing, plot: CellPlot) -> None:
@@ -181,7 +182,7 @@ def _outlines(drawing: Drawing, plot: CellPlot) -> None:
 def _order_line(drawing: Drawing, plot: CellPlot, cells: list[Cell]) -> None:
     solid: list[str] = []
     dashed: list[str] = []
-    for first, second in zip(cells, cells[1:], strict=False):
+    for first, second in pairwise(cells):
         (x1, y1), (x2, y2) = plot.centre(first), plot.centre(second)
         target = solid if plot.view.follows(first, second) else dashed
         target.append(f"M{x1:.0f} {y1:.0f}L{x2:.0f} {y2:.0f}")

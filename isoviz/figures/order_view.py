@@ -128,9 +128,7 @@ class OrderView:
                 for j in range(len(across)):
                     padding = j >= self.columns or (self.vertical is not None and i >= self.rows)
                     row, part = (i, strip) if self.vertical else (strip, 0)
-                    found.append(
-                        Cell(j, row, part, self._index(j, i), field, int(table[i, j]), nbytes, int(rank[i, j]), padding)
-                    )
+                    found.append(Cell(j, row, part, self._index(j, i), field, int(table[i, j]), nbytes, int(rank[i, j]), padding))
         return sorted(found, key=lambda cell: cell.offset)
 
     def _index(self, column: int, row: int) -> tuple[int, ...]:
@@ -176,9 +174,7 @@ def order_view(
     if field is not None:
         linearization.fields.index(field)
     shown = (field,) if field is not None else linearization.fields.names
-    return OrderView(
-        linearization, chosen[0] if chosen else None, chosen[1] if len(chosen) > 1 else None, held, tuple(shown)
-    )
+    return OrderView(linearization, chosen[0] if chosen else None, chosen[1] if len(chosen) > 1 else None, held, tuple(shown))
 
 
 def default_axes(linearization: Linearization, other: Linearization | None = None) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.figures.graph_layout import (
@@ -60,7 +61,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     _hops(drawing, layout, placer, hops)
     drawing.close()
     y = MARGIN + layout.height + 12
-    for line in wrap(_legend(machine, layout, hops), width, 11.5):
+    for line in wrap(_legend(machine, hops), width, 11.5):
         drawing.text(MARGIN, y + 10, line, size=11.5, fill="muted")
         y += 17
     if hops and cards:
@@ -70,11 +71,10 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
 
 def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: bool) -> None:
     for panel in layout.panels:
-        frame = panel.frame
-        drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="faint", radius=10)
-        drawing.text(frame.x + 14, frame.y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
-    frame = layout.hidden_frame
-    if frame is not None:
+        x, y = panel.frame.x, panel.frame.y
+        drawing.rect(x, y, panel.frame.width, panel.frame.height, fill="panel", stroke="faint", radius=10)
+        drawing.text(x + 14, y + 20, f"node {panel.node}", size=12, fill="muted", bold=True)
+    if (frame := layout.hidden_frame) is not None:
         drawing.rect(frame.x, frame.y, frame.width, frame.height, fill="panel", stroke="line", radius=10, stroke_dasharray="4 4")
         count = len(layout.hidden)
         lines = [f"+ {count} more node{'s' if count > 1 else ''}"]
@@ -161,9 +161,7 @@ def _edges(
                 _label(drawing, placer, text, spots)
 
 
-def _edge_labels(
-    drawing: Drawing, placer: LabelPlacer, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]
-) -> None:
+def _edge_labels(drawing: Drawing, placer: LabelPlacer, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]) -> None:
     """Rates in the middle where both ways are alike, else one at each end: what arrives there."""
     to_second = [channel.peak for channel in channels if channel.destination == pair[1]]
     to_first = [channel.peak for channel in channels if channel.destination == pair[0]]
@@ -195,7 +193,7 @@ def _short_rate(rate: float) -> str:
 
 def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: LabelPlacer) -> None:
     """The channels between neighbouring nodes as one band each, not nine lines."""
-    for left, right in zip(layout.panels, layout.panels[1:], strict=False):
+    for left, right in pairwise(layout.panels):
         there = [c for c in machine.channels if c.source in left.boxes and c.destination in right.boxes]
         back = [c for c in machine.channels if c.source in right.boxes and c.destination in left.boxes]
         if not there and not back:
@@ -256,30 +254,30 @@ def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequ
 
 
 def _loop(box: Rect, layout: GraphLayout, *, large: bool = False) -> tuple[str, tuple[float, float]]:
-    """A self-loop at an upper corner of a box, on the side away from the middle of its node; with its outermost point."""
-    frame = next(panel.frame for panel in layout.panels if box.x >= panel.frame.x and box.x < panel.frame.x + panel.frame.width)
+    """A self-loop on top of a box, on the side away from the middle of its node; with its uppermost point."""
+    frame = next(panel.frame for panel in layout.panels if panel.frame.x <= box.x < panel.frame.x + panel.frame.width)
     left = box.centre[0] < frame.centre[0] - 20
-    sign = -1.0 if left else 1.0
-    x = box.x if left else box.x + box.width
-    reach = 20.0 if large else 13.0
-    start = (x - sign * 20, box.y - 2)
-    end = (x + sign * 3, box.y + 18)
+    wide, high = (30.0, 30.0) if large else (18.0, 17.0)
+    start = box.x + 8 + wide if left else box.x + box.width - 8 - wide
+    end = box.x + 8 if left else box.x + box.width - 8
+    lean = (end - start) * 0.45
     data = (
-        f"M{start[0]:.1f} {start[1]:.1f}C{start[0]:.1f} {start[1] - reach * 1.5:.1f} "
-        f"{end[0] + sign * reach * 1.5:.1f} {end[1]:.1f} {end[0]:.1f} {end[1]:.1f}"
+        f"M{start:.1f} {box.y - 1:.1f}C{start - lean:.1f} {box.y - high:.1f} "
+        f"{end + lean:.1f} {box.y - high:.1f} {end:.1f} {box.y - 3:.1f}"
     )
-    return data, (x + sign * reach * 0.32, box.y - reach * 0.32)
+    return data, ((start + end) / 2, box.y - high * 0.75)
 
 
 # -- words
 
 
-def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
+def _legend(machine: Machine, hops: Sequence[Hop]) -> str:
     said = []
     if hops:
         said.append("Red: the path, hops numbered in order, with the rate each sustains. Grey: channels not used.")
     elif machine.channels:
-        said.append("Numbers are peak rates in GB/s unless marked; two on one line: what arrives at that end. Loops copy within a memory.")
+        said.append("Numbers are peak rates in GB/s unless marked; two on one line: what arrives at that end.")
+        said.append("Loops copy within a memory.")
     if any(memory.emulated for memory in machine.memories):
         said.append("Dashed boxes are emulated in host memory.")
     sources = sorted({channel.provenance.split(" ")[0] for channel in machine.channels if channel.provenance})

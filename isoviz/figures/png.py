@@ -1,4 +1,4 @@
-"""A picture of at most 256 colours as a PNG in a data address, for the few places where a thousand rectangles say nothing more."""
+"""A picture of at most 256 colours as a PNG in a data address, for where a thousand rectangles would say nothing more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The little that is needed to write SVG by hand: escaped, well-formed, themed, with ids that no other picture on the page has."""
+"""The little that is needed to write SVG by hand: escaped, well-formed, themed, with ids no other picture on the page has."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ _seen_lock = threading.Lock()
 def escape(text: object) -> str:
     """`text` as character data or attribute value, in XML and in HTML; characters XML cannot hold are left out."""
     clean = _NOT_XML.sub("", str(text))
-    return (
-        clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("'", "&#39;")
-    )
+    return clean.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace('"', "&quot;").replace("'", "&#39;")
 
 
 def finish(content: str) -> str:
@@ -65,10 +63,10 @@ def shorten(text: str, width: float, size: float, *, mono: bool = False, bold: b
 
 
 def wrap(text: str, width: float, size: float, *, mono: bool = False) -> list[str]:
-    """`text` in lines no wider than `width`; a word that is wider alone is shortened."""
+    """`text` in lines no wider than `width`, broken at spaces (not at non-breaking ones); a word wider than that is shortened."""
     lines: list[str] = []
     current = ""
-    for word in text.split():
+    for word in filter(None, text.split(" ")):
         longer = f"{current} {word}" if current else word
         if not current or text_width(longer, size, mono=mono) <= width:
             current = longer
@@ -204,10 +202,9 @@ class Drawing:
         background = f"<rect{self.attributes(width=width, height=height, rx=6, fill='paper')}/>"
         sheet = ""
         if self._paint:
-            rules = "".join(
-                f"#{ID} .{name[0]}-{token}{{{name}:var(--iv-{token})}}" for name, token in sorted(self._paint)
-            )
-            sheet = f"<style>{themes.css("#" + ID, sorted(self._used))}{rules}</style>"
+            rules = "".join(f"#{ID} .{name[0]}-{token}{{{name}:var(--iv-{token})}}" for name, token in sorted(self._paint))
+            tokens = themes.css("#" + ID, sorted(self._used))
+            sheet = f"<style>{tokens}{rules}</style>"
         defs = f"<defs>{''.join(self._defs)}</defs>" if self._defs else ""
         return finish(
             f'<svg xmlns="http://www.w3.org/2000/svg" id="{ID}" role="img" aria-labelledby="{ID}-t {ID}-d" '

@@ -55,8 +55,8 @@ TOKENS: Final[dict[str, Token]] = {
     "field": Token("#a3287a", "#f39ad0"),
 }
 
-DIMENSION_TOKENS: Final = tuple(f"dim{number}" for number in range(7))
-FIELD_TOKEN: Final = "field"
+DIMENSION_COLOURS: Final = tuple(f"dim{number}" for number in range(7))
+FIELD_COLOUR: Final = "field"
 
 # Names that people use again and again get their colour by agreement rather than by digest.
 _AGREED: Final = {
@@ -76,19 +76,19 @@ def dimension_tokens(dims: Iterable[str]) -> dict[str, str]:
     Where two names of one space would share a colour, the later in alphabetical order moves to the next free one.
     """
     chosen: dict[str, str] = {}
-    free = set(range(len(DIMENSION_TOKENS)))
+    free = set(range(len(DIMENSION_COLOURS)))
     names = sorted(set(dims))
     # Agreed names first: a digest never takes the colour of an agreed one.
     for name in sorted(names, key=lambda each: (each not in _AGREED, each)):
         wanted = _AGREED.get(name)
         if wanted is None:
-            wanted = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=2).digest()[0] % len(DIMENSION_TOKENS)
+            wanted = hashlib.blake2b(name.encode("utf-8", "replace"), digest_size=2).digest()[0] % len(DIMENSION_COLOURS)
         if not free:
-            free = set(range(len(DIMENSION_TOKENS)))
+            free = set(range(len(DIMENSION_COLOURS)))
         while wanted not in free:
-            wanted = (wanted + 1) % len(DIMENSION_TOKENS)
+            wanted = (wanted + 1) % len(DIMENSION_COLOURS)
         free.discard(wanted)
-        chosen[name] = DIMENSION_TOKENS[wanted]
+        chosen[name] = DIMENSION_COLOURS[wanted]
     return chosen
 
 

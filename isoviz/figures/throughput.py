@@ -13,6 +13,7 @@ from isoviz.units import format_bytes, format_rate
 
 MARGIN = 16.0
 _LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 236.0
+_SHIFTS = ((0, 0), (0, -28), (0, 28), (-28, 0), (-28, -26), (-28, 26), (-56, 0), (0, -52), (0, 52), (28, -26), (28, 26))
 _DASHES = (None, "7 3", "2 3", "9 3 2 3")
 
 
@@ -26,8 +27,8 @@ def throughput_svg(
 ) -> str:
     """What each channel sustains for runs of a length: bytes per second over bytes, both logarithmic.
 
-    Channels of one kind with the same function share a line; lines of one kind differ in their dashes. `points` mark where the hops of
-    a plan work.
+    Channels of one kind with the same function share a line; lines of one kind differ in their dashes. `points` mark where the
+    hops of a plan work.
     """
     found = curves(channels)
     drawing = Drawing("Throughput functions", _description(found, points), theme)
@@ -94,7 +95,7 @@ def _marks(drawing: Drawing, points: Sequence[OperatingPoint], box: Bounds, fram
         run = min(max(point.run_bytes, box.low_run), box.high_run)
         px, py = _place(run, point.rate, box, frame)
         x, y = px, py
-        for dx, dy in ((0, 0), (0, -28), (0, 28), (-28, 0), (-28, -26), (-28, 26), (-56, 0), (0, -52), (0, 52), (28, -26), (28, 26)):
+        for dx, dy in _SHIFTS:
             x, y = px + dx, py + dy
             inside = frame[1] + 11 <= y <= frame[1] + frame[3] - 11
             if (inside or (dx, dy) == (0, 0)) and all((x - a) ** 2 + (y - b) ** 2 >= 25**2 for a, b in taken):

@@ -43,26 +43,21 @@ def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None) -> Vi
         raise LayoutError(f"array of shape {array.shape}: holds nothing, so it has no layout")
     order = sorted(range(array.ndim), key=lambda axis: (array.strides[axis], array.shape[axis] > 1, -axis))
     sizes = dict.fromkeys(names, 1)
-    reach = array.itemsize  # bytes of all faster axes together: what the next stride has to be a multiple of
+    reach = unit = array.itemsize  # bytes that all faster axes use, and the stride of the last of them
     last: str | None = None
     for axis in order:
-        if array.shape[axis] > 1:
-            stride = array.strides[axis]
-            if stride < reach or stride % reach:
-                raise LayoutError(
-                    f"array of shape {array.shape} and strides {array.strides}: axis {axis} ({names[axis]!r}) has stride"
-                    f" {stride}; expected a multiple of {reach}, the bytes it repeats"
-                )
-            if stride > reach:
-                if last is None:
-                    raise LayoutError(
-                        f"array of shape {array.shape} and strides {array.strides}: elements of {array.itemsize} bytes lie"
-                        f" {stride} apart; describe the gap as a field of its own"
-                    )
-                sizes[last] *= stride // reach  # a pitch: the axis below is longer than what is used of it
-            sizes[names[axis]] = array.shape[axis]
-            reach = stride * array.shape[axis]
-            last = names[axis]
+        if array.shape[axis] == 1:
+            continue
+        stride = array.strides[axis]
+        where = f"array of shape {array.shape} and strides {array.strides}: axis {axis} ({names[axis]!r}) has stride {stride}"
+        if stride < reach or stride % unit:
+            raise LayoutError(f"{where}; expected a multiple of {unit}, at least the {reach} bytes that it repeats")
+        if last is not None:
+            sizes[last] = stride // unit  # with a pitch the axis below is longer than what is used of it
+        elif stride != array.itemsize:
+            raise LayoutError(f"{where} for elements of {array.itemsize} bytes; describe the gap as a field of its own")
+        sizes[names[axis]] = array.shape[axis]
+        reach, unit, last = stride * array.shape[axis], stride, names[axis]
     fields = _fields(array.dtype)
     layout = Layout((FIELDS, *(Component(names[axis]) for axis in order)))
     return View(layout.on(IndexSpace.of(sizes), fields))

@@ -207,9 +207,11 @@ class FieldSpace:
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A short text for a dtype that `numpy.dtype` understands."""
-    if dtype.names is not None or dtype.subdtype is not None:
+    """A short text for a dtype that `numpy.dtype` understands; a structured one as its bytes, `V12`."""
+    if dtype.base.names is not None:
         return f"V{dtype.itemsize}"
+    if dtype.subdtype is not None:
+        return f"{dtype.shape}{dtype_text(dtype.base)}".replace(" ", "")
     return dtype.name if dtype.isnative and dtype.kind in "biufc" else dtype.str
 
 

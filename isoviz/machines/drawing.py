@@ -78,6 +78,7 @@ def _headline(machine: Machine) -> str:
         if number or nouns == "channels"
     )
     bounds = f"slots up to {format_bytes(limits.slot_limit)}, {limits.slots} per buffer"
+    bounds += "" if limits.overlap else ", hops in turn"
     if limits.memory_limit is not None:
         bounds += f", buffers up to {format_bytes(limits.memory_limit)} together"
     return f"Machine {machine.name}: {counts}; {bounds}"

@@ -15,8 +15,8 @@ class Limits:
 
     `slot_limit` bounds one slot, in bytes (Isometry's space threshold TH, 32 MiB in its evaluation); `memory_limit` all buffers
     of one transfer together, in bytes (None: no bound); `slots` is how many slots the ring of a buffer has. `overlap` says
-    whether the hops of a path work at the same time, on different chunks; an engine that moves a chunk all the way before the next one
-    starts has none, and predictions must not count on it.
+    whether the hops of a path work at the same time, on different chunks; an engine that moves a chunk all the way before the
+    next one starts has none, and predictions must not count on it.
 
     Raises:
         MachineError: a field of the wrong type or out of range.

@@ -88,17 +88,16 @@ def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, sha
         at = -(-at // size) * size  # requests keep to their own grid
         if at + 2 * size > end:
             at = 0
-        part = buffer[:size]
         times: list[float] = []
-        while at + size <= end:
-            begin = time.perf_counter()
-            request(at, part)
-            times.append(time.perf_counter() - begin)
-            at += size
-            spent = sum(times)
-            if size * len(times) >= _MOST_PER_SAMPLE or spent > 4 * share or (len(times) > 1 and spent > share):
-                break
-        part.release()
+        with buffer[:size] as part:
+            while at + size <= end:
+                begin = time.perf_counter()
+                request(at, part)
+                times.append(time.perf_counter() - begin)
+                at += size
+                spent = sum(times)
+                if size * len(times) >= _MOST_PER_SAMPLE or spent > 4 * share or (len(times) > 1 and spent > share):
+                    break
         reached = max(reached, at)
         # A rate is bytes over time, so the mean request counts; the spread is that of the middle half, past stray pauses.
         ordered = sorted(times)

@@ -1,8 +1,8 @@
 """Throughput functions: how fast a channel moves data whose contiguous runs are `r` bytes long.
 
-`tp(r)` is in bytes per second (Isometry, section 4.1: tp(m_s, m_d, r)). All functions here are monotone (they never fall as
-runs grow), which is what lets a planner turn "at least this fast" into "runs at least this long" (section 4.2); `inverse` is that step.
-They are called thousands of times per plan, so evaluation is plain floats and one bisection.
+`tp(r)` is in bytes per second (Isometry, section 4.1: tp(m_s, m_d, r)). All functions here are monotone (they never fall as runs
+grow), which is what lets a planner turn "at least this fast" into "runs at least this long" (section 4.2); `inverse` is that
+step. They are called thousands of times per plan, so evaluation is plain floats and one bisection.
 """
 
 from __future__ import annotations

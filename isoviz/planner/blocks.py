@@ -20,7 +20,7 @@ Block = Mapping[str, int]
 
 
 def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearization:
-    """A layout on a box of the space it was made for: digits beyond the box's size are dropped.
+    """A layout on a box of the space it was made for: digits that the box does not need are dropped.
 
     Raises:
         LayoutError: dimensions missing or unknown.
@@ -33,8 +33,9 @@ def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearizati
         size = space[part.dim]
         step = math.prod(digit.extent or 1 for digit in layout.digits[part.dim][: part.rank])
         end = size if part.extent is None else min(size, step * part.extent)
-        if step == 1 or step < size:
-            parts.append(Mode(part.dim, -(-end // step), step, end == size))
+        extent = -(-end // step)
+        if extent > 1 or (size == 1 and part.rank == 0):  # a dimension of size 1 has no digit, but has to be named
+            parts.append(Mode(part.dim, extent, step, end == size))
     return layout_of(parts).on(space, fields)
 
 

@@ -117,17 +117,15 @@ class PathSearch:
     def _blocks(self, limit: int) -> Iterator[dict[str, int]]:
         """Blocks worth trying, for every size of chunk.
 
-        Where all buffers hold the same end's order, a block is a contiguous part of that end. Where the converting hop has buffers
-        of both orders on its sides, a long run at one end costs the other end its run: all splits by powers of two are tried.
+        Where all buffers hold the same end's order, a block is a contiguous part of that end. Where the converting hop has
+        buffers on both sides, a long run at one end costs the other end its run: all splits by powers of two are tried.
         """
         source, destination = self.transfer.source_order, self.transfer.destination_order
         unit = dict.fromkeys(self.transfer.space.dims, 1)
         last = len(self.hops) - 1
         both_sides = self.converting is not None and 0 < self.converting < last
-        if not last:
-            lead = self._order()
-        else:
-            lead = destination if self.converting == 0 else source
+        held = destination if self.converting == 0 else source
+        lead = held if last else self._order()
         seen: set[tuple[int, ...]] = set()
         for entries in self._chunk_entries(limit):
             runs = [entries >> shift for shift in range(entries.bit_length())] if both_sides else [entries]

@@ -77,9 +77,10 @@ class Engine:
             there = _opened(stack, memories[-1].destination(transfer.destination, destination, transfer.is_partial))
             if here.identity == there.identity:
                 raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
-            slots = _acquire(stack, plan, memories)
-            move = _Move(plan, here, slots, there, channels, cancel, progress)
-            move.run()
+            with ExitStack() as buffers:
+                slots = _acquire(buffers, plan, memories)
+                move = _Move(plan, here, slots, there, channels, cancel, progress)
+                move.run()
             verified = None
             if verify:
                 move.report("verify")

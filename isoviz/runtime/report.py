@@ -79,7 +79,7 @@ class Report:
         for row in rows:
             cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
             lines.append("  " + "  ".join(cells))
-        if self.flush_seconds > 0:
+        if self.flush_seconds > 0.01 * self.seconds:
             lines.append(f"  of which waiting for the disk to have everything (fsync): {format_seconds(self.flush_seconds)}")
         lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
         return "\n".join(lines)

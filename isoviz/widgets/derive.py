@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 SIDES = ("source", "destination")
 LOCAL = "local"
+PLOT_WIDTH = 620
+"""CSS pixels of a linearization plot at natural size: what fits beside the controls in a cell of usual width."""
 
 _machines: dict[tuple[str, tuple[tuple[str, str], ...]], Future[Machine]] = {}
 _machines_lock = threading.Lock()
@@ -130,9 +132,11 @@ def _caught(action: Callable[[], Any], control: str, problems: dict[str, Problem
 
 
 def common_axes(derived: Derived) -> tuple[str, ...] | None:
-    """The dimensions that both plots draw to the right and down, so that they can be compared: the source's fastest two."""
+    """The dimensions that both plots draw to the right and down, so that they can be compared: those that suit the source."""
+    from isoviz.figures import default_axes
+
     linear = derived.source or derived.destination
-    return None if linear is None else linear.layout.dims[:2]
+    return None if linear is None else tuple(default_axes(linear))
 
 
 def _plots(now: Derived, before: Derived) -> dict[str, str]:
@@ -147,7 +151,7 @@ def _plots(now: Derived, before: Derived) -> dict[str, str]:
         if linear is None or (side in pictures and linear == getattr(before, side) and not turned):
             continue
         fits = axes if axes is not None and set(axes) <= set(linear.space.dims) else None
-        pictures[side] = linearization_svg(linear, axes=fits)
+        pictures[side] = linearization_svg(linear, axes=fits, caption=False, width=PLOT_WIDTH)
     return pictures
 
 
@@ -269,15 +273,14 @@ def _planned(
 
 
 def _plan_pictures(now: Derived) -> Mapping[str, str]:
-    from isoviz.figures import operating_points, path_svg, throughput_svg
+    from isoviz.figures import channels_of, operating_points, path_svg, throughput_svg
 
     assert now.machine is not None and now.plan is not None
-    hops = now.plan.hops
-    channels = dict.fromkeys(now.machine.channel(hop.channel) for hop in hops)
+    channels = channels_of(now.machine, now.plan)
     return {
         **now.pictures,
         "path": path_svg(now.machine, now.plan),
-        "throughput": throughput_svg(list(channels), operating_points(now.plan)),
+        "throughput": throughput_svg(channels, operating_points(now.plan)),
     }
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 import uuid
+import weakref
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -19,6 +21,16 @@ from isoviz.widgets.snapshot import pictures, snapshot
 from isoviz.widgets.worker import Publisher
 
 _STATIC = Path(__file__).parent / "static"
+
+
+_open: weakref.WeakSet[Explorer] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_publishing() -> None:
+    """Say nothing more to a browser once the interpreter goes down: the sockets go first."""
+    for explorer in list(_open):
+        explorer._publisher.close(0.2)
 
 
 class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
@@ -51,6 +63,7 @@ class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
         self._publisher = Publisher(self._publish, "isoviz-publisher")
         self._unlisten = self.session.listen(self._publisher.touch)
         self.on_msg(self._receive)
+        _open.add(self)
         self._publisher.touch(True)  # what happened between the first snapshot and `listen`
 
     def close(self) -> None:

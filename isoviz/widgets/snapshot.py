@@ -82,7 +82,7 @@ def status(state: State) -> str:
 
 def _choices(derived: Derived) -> dict[str, Any]:
     memories = [] if derived.machine is None else [
-        {"name": memory.name, "title": f"{memory.name}: {_KINDS.get(str(memory.kind), str(memory.kind))}"
+        {"name": memory.name, "about": "", "title": f"{memory.name}: {_KINDS.get(str(memory.kind), str(memory.kind))}"
          + (", emulated" if memory.emulated else "")}
         for memory in derived.machine.memories
     ]  # fmt: skip
@@ -98,14 +98,15 @@ def _fixed_choices() -> dict[str, Any]:
         "machines": [
             {
                 "name": name,
-                "title": f"{name}: {info.description}",
+                "title": name,
+                "about": info.description,
                 "options": [_option(option_name, option) for option_name, option in info.options.items()],
             }
             for name, info in presets().items()
         ],
         "dtypes": list(DTYPES),
-        "planners": [{"name": name, "title": f"{name}: {text}"} for name, text in PLANNERS.items()],
-        "examples": [{"name": name, "title": example.title} for name, example in EXAMPLES.items()],
+        "planners": [{"name": name, "title": name, "about": text} for name, text in PLANNERS.items()],
+        "examples": [{"name": name, "title": example.title, "about": ""} for name, example in EXAMPLES.items()],
     }
 
 
@@ -127,15 +128,16 @@ def _problem(problem: Problem) -> dict[str, Any]:
 @lru_cache(maxsize=64)
 def _palette(dims: tuple[str, ...]) -> dict[str, dict[str, str]]:
     """The colours that the pictures give the dimensions and F."""
-    from isoviz.figures import theme
+    from isoviz.figures import FIELD_TOKEN, colour, dimension_tokens
 
-    tokens = theme.dimension_tokens(dims) | {"F": theme.FIELD_TOKEN}
-    return {dim: {"light": theme.TOKENS[token].light, "dark": theme.TOKENS[token].dark} for dim, token in tokens.items()}
+    tokens = dimension_tokens(dims) | {"F": FIELD_TOKEN}
+    return {dim: {"light": colour(token, "light"), "dark": colour(token, "dark")} for dim, token in tokens.items()}
 
 
 # ---- what follows
 
 
+@lru_cache(maxsize=32)
 def _end(linear: Linearization | None) -> dict[str, Any] | None:
     from isoviz.layouts import Component, Mode
 
@@ -173,8 +175,16 @@ def _end(linear: Linearization | None) -> dict[str, Any] | None:
         "pretty": linear.layout.pretty,
         "size": format_bytes(linear.nbytes),
         "note": f"{format_bytes(padding)} of it padding" if padding else "",
+        "numpy": _numpy(linear),
         "digits": digits,
     }
+
+
+def _numpy(linear: Linearization) -> str:
+    from isoviz.figures import numpy_equivalent
+
+    same = numpy_equivalent(linear, max_fields=6)
+    return f"{same.array}\n{same.element}"
 
 
 def _stride(linear: Linearization, mode: Any, first: int) -> str:
@@ -200,6 +210,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
         "figures": [{"name": name, "title": title, "value": value} for name, title, value in figures],
         "hops": [
             {
+                "index": hop.index,
                 "channel": hop.channel,
                 "kind": str(hop.kind),
                 "source": hop.source,
@@ -247,7 +258,7 @@ def _report(run: Run, report: Report) -> dict[str, Any]:
     assert run.plan is not None
     rows = [("overall", "Overall", report.bytes / run.plan.seconds if run.plan.seconds else 0.0, report.throughput)]
     rows += [
-        (hop.channel, f"{hop.index + 1}  {hop.kind}", hop.throughput, measured.throughput)
+        (hop.channel, f"{hop.index} {hop.kind}", hop.throughput, measured.throughput)
         for hop, measured in zip(run.plan.hops, report.hops, strict=True)
     ]
     most = max((max(predicted, measured) for _, _, predicted, measured in rows), default=0.0) or 1.0

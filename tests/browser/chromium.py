@@ -168,7 +168,8 @@ def _unpack() -> None:
     (_UNPACKED / "chromium").chmod(0o755)
     wrapper = _UNPACKED / "chromium-with-libraries"  # for systems without NSS and the like
     libraries = sorted({str(path.parent) for path in _UNPACKED.rglob("*.so*")})
-    wrapper.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH="{":".join(libraries)}" exec "{_UNPACKED / "chromium"}" "$@"\n', encoding="utf-8")
+    path = ":".join(libraries)
+    wrapper.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH="{path}" exec "{_UNPACKED}/chromium" "$@"\n', encoding="utf-8")
     wrapper.chmod(0o755)
     shutil.rmtree(_UNPACKED / "package")
     archive.unlink()

@@ -8,8 +8,9 @@ import statistics
 import subprocess
 import sys
 
-import isoviz
 import pytest
+
+import isoviz
 
 HEAVY = ("networkx", "pulp", "highspy", "bokeh", "ipywidgets", "anywidget", "cupy", "mpi4py", "numba")
 
@@ -40,7 +41,7 @@ def test_heavy_modules_would_be_noticed() -> None:
     assert "networkx" in loaded_after("import isoviz, networkx")
 
 
-def test_import_time(report) -> None:  # noqa: ANN001
+def test_import_time(report) -> None:
     code = "import time; start = time.perf_counter(); import {}; print(time.perf_counter() - start)"
     times: dict[str, list[float]] = {"numpy": [], "isoviz": []}
     for _ in range(11):

@@ -21,7 +21,11 @@ def _files() -> list[Path]:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git checkout")
     done = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     return sorted(path for name in done.stdout.split("\0") if name and (path := ROOT / name).is_file())
 
@@ -137,9 +141,7 @@ def test_constraints_name_every_requirement() -> None:
     assert project["project"]["requires-python"] == ">=3.11"
     groups = [project["project"]["dependencies"], *project["project"]["optional-dependencies"].values()]
     required = {re.split(r"[^A-Za-z0-9-]", line)[0] for group in groups for line in group}
-    constrained = {
-        line.split("==")[0] for line in (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()
-    }
+    constrained = {line.split("==")[0] for line in (ROOT / ".ci" / "constraints.txt").read_text(encoding="utf-8").splitlines()}
     assert required <= constrained
 
 

@@ -131,7 +131,9 @@ export function SelectControl(props: SelectProps): JSX.Element {
   const [draft, setDraft] = useState<Draft | null>(null);
   const id = useId();
   const value = shown(draft, props.value, connection.acknowledged);
-  const known = props.choices.some((choice) => choice.name === value);
+  const known = props.choices.find((choice) => choice.name === value);
+  const about = known?.about ?? "";
+  const described = [props.problem !== undefined ? `${id}-problem` : "", about !== "" ? `${id}-about` : ""].filter((part) => part !== "");
   return (
     <div class={`iv-control${props.hideLabel ? " iv-control-bare" : ""}`}>
       <label for={id} class={props.hideLabel ? "iv-hidden" : "iv-label"}>
@@ -145,14 +147,14 @@ export function SelectControl(props: SelectProps): JSX.Element {
           data-testid={props.testid ?? props.name}
           value={value}
           aria-invalid={props.problem !== undefined}
-          aria-describedby={props.problem !== undefined ? `${id}-problem` : undefined}
+          aria-describedby={described.length > 0 ? described.join(" ") : undefined}
           onChange={(event) => {
             const chosen = event.currentTarget.value;
             if (chosen !== "") setDraft({ text: chosen, number: connection.send(props.command(chosen)) });
           }}
         >
           {props.prompt !== undefined && <option value="">{props.prompt}</option>}
-          {!known && value !== "" && <option value={value}>{value} (not there)</option>}
+          {known === undefined && value !== "" && <option value={value}>{value} (not there)</option>}
           {props.choices.map((choice) => (
             <option key={choice.name} value={choice.name}>
               {choice.title}
@@ -161,6 +163,11 @@ export function SelectControl(props: SelectProps): JSX.Element {
         </select>
         <Icon name="down" />
       </span>
+      {about !== "" && (
+        <p class="iv-about" id={`${id}-about`}>
+          {about}
+        </p>
+      )}
       <ProblemNote id={`${id}-problem`} name={props.name} problem={props.problem} />
     </div>
   );
@@ -176,7 +183,6 @@ const shapes: Record<string, string> = {
   bad: "M8 3.5v5.5M8 12v.5",
   swap: "M3 5.5h9M9.5 3 12 5.5 9.5 8M13 10.5H4M6.5 8 4 10.5 6.5 13",
   zoom: "M6.8 11.2a4.4 4.4 0 1 0 0-8.8 4.4 4.4 0 0 0 0 8.8zM10 10l3.5 3.5M4.9 6.8h3.8M6.8 4.9v3.8",
-  down2: "M3 6l5 5 5-5",
 };
 
 export function Icon({ name }: { name: keyof typeof shapes }): JSX.Element {

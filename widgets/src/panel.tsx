@@ -75,7 +75,7 @@ function MachineGroup(): JSX.Element {
             <SelectControl
               key={`${machine}-${option.name}`}
               {...common}
-              choices={option.choices.map((name) => ({ name, title: name }))}
+              choices={option.choices.map((name) => ({ name, title: name, about: "" }))}
             />
           ) : (
             <TextControl

@@ -29,6 +29,8 @@ export interface Problem {
 export interface Choice {
   name: string;
   title: string;
+  /** A line on what it is. */
+  about: string;
 }
 
 export interface MachineOption {
@@ -74,10 +76,13 @@ export interface End {
   pretty: string;
   size: string;
   note: string;
+  /** The NumPy array with the same bytes, and the expression of an element of it. */
+  numpy: string;
   digits: DigitRow[];
 }
 
 export interface Hop {
+  index: number;
   channel: string;
   kind: string;
   source: string;

@@ -38,15 +38,15 @@ export function Answer(): JSX.Element {
   const active = run.phase === "running" || run.phase === "cancelling";
   return (
     <div class="iv-answer">
-      <dl class={`iv-figures${old ? " iv-stale" : ""}`}>
+      <div class={`iv-figures${old ? " iv-stale" : ""}`} role="group" aria-label="The plan in figures">
         {(plan?.figures ?? []).map((figure) => (
           <div key={figure.name} data-testid={`figure-${figure.name}`}>
-            <dt>{figure.title}</dt>
-            <dd>{figure.value}</dd>
+            <span class="iv-figure-title">{figure.title}</span>
+            <span class="iv-figure-value">{figure.value}</span>
           </div>
         ))}
         {plan === null && <p class="iv-faint">{snapshot.step === "" ? "No plan yet." : `${snapshot.step}…`}</p>}
-      </dl>
+      </div>
       <div class="iv-run">
         <Button
           label={active ? "Running…" : "Run and measure"}
@@ -112,7 +112,14 @@ function Plot({ side }: { side: Side }): JSX.Element {
       <div class="iv-plot" data-testid={`plot-${side}`}>
         {zoom ? <BokehPlot side={side} /> : <Picture name={side} />}
       </div>
-      {end !== null && <DigitTable end={end} />}
+      {end !== null && (
+        <>
+          <pre class="iv-numpy" title="The NumPy array whose bytes lie in this order, and how an element is reached">
+            {end.numpy}
+          </pre>
+          <DigitTable end={end} />
+        </>
+      )}
     </Card>
   );
 }
@@ -193,7 +200,7 @@ export function PlanCards(): JSX.Element | null {
               {plan.hops.map((hop, index) => (
                 <tr key={index} class={hop.bottleneck ? "iv-bottleneck" : ""}>
                   <th scope="row">
-                    {hop.kind}
+                    {hop.index} {hop.kind}
                     {hop.bottleneck && <span class="iv-tag">slowest hop</span>}
                   </th>
                   <td>

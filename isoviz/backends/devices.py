@@ -1,0 +1,49 @@
+"""What this computer has of a machine: the devices an engine is given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoviz.backends.files import DiskMemory, DiskRead, DiskWrite
+from isoviz.backends.host import HostMemory, Memcpy
+from isoviz.backends.verify import BUDGET, verify
+from isoviz.machines import ChannelKind, MemoryKind
+
+if TYPE_CHECKING:
+    from isoviz.machines import Channel, Memory
+    from isoviz.planner import Plan
+    from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory
+
+
+class ThisComputer:
+    """Host memory and files of this process, as node 0 of any machine. Memories marked as emulated are held in host memory.
+
+    `directory` is where files without a path are kept (None: the working directory), `verify_budget` the bytes of memory that a
+    comparison may use. Meets `isoviz.runtime.protocols.Devices`.
+    """
+
+    def __init__(self, directory: str | Path | None = None, verify_budget: int = BUDGET) -> None:
+        self.directory = directory
+        self.verify_budget = verify_budget
+
+    def memory(self, memory: Memory) -> RealMemory | None:
+        if memory.emulated and memory.kind is not MemoryKind.DSK:
+            return HostMemory(memory.name)
+        if memory.node != 0:
+            return None
+        if memory.kind is MemoryKind.SYS:
+            return HostMemory(memory.name)
+        if memory.kind is MemoryKind.DSK:
+            return DiskMemory(memory.name, self.directory)
+        return None
+
+    def channel(self, channel: Channel) -> RealChannel | None:
+        if channel.kind is ChannelKind.DISK_READ:
+            return DiskRead()
+        if channel.kind is ChannelKind.DISK_WRITE:
+            return DiskWrite()
+        return Memcpy()  # every other channel joins memories that are host memory here
+
+    def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
+        verify(plan.transfer, source, destination, self.verify_budget, check)

@@ -1,0 +1,65 @@
+"""Running a transfer file: plan, files as they really are, report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoviz.backends import Engine
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.npy import is_npy, read_header
+from isoviz.backends.stored import stored_array
+from isoviz.planner import Transfer, TransferFile, load_transfer
+from isoviz.planner import plan as make_plan
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime import CancelToken, Report
+    from isoviz.runtime.engine import ProgressCallback
+
+
+def run_file(
+    path: str | Path | TransferFile,
+    *,
+    planner: str | None = None,
+    verify: bool = True,
+    progress: ProgressCallback | None = None,
+    cancel: CancelToken | None = None,
+) -> Report:
+    """Plan the transfer that a transfer file describes for its machine, and run it on this computer.
+
+    Without a `path` in the file the source is generated and the destination given up after it was verified. A destination `path`
+    that exists is replaced once the new file is complete.
+
+    Raises:
+        InputError: the file, the machine or the data are not right; RunError: the run failed.
+    """
+    file = path if isinstance(path, TransferFile) else load_transfer(path)
+    machine = file.machine()
+    plan = plan_transfer_file(file, machine, planner)
+    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel)
+
+
+def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None = None) -> Plan:
+    """The plan of a transfer file, for its data as they lie on the disk."""
+    options = file.options if planner is None else replace(file.options, planner=planner)
+    return make_plan(as_stored(file.transfer), machine, options.planner, options)
+
+
+def as_stored(transfer: Transfer) -> Transfer:
+    """A transfer whose source, where it is a `.npy` file with gaps between its fields (an aligned struct), knows of the gaps.
+
+    Raises:
+        FileError: the file is not what the transfer says.
+    """
+    source = transfer.source
+    if source.path is None or not is_npy(source.path) or not Path(source.path).exists():
+        return transfer
+    if read_header(source.path).dtype.names is None:
+        return transfer
+    stored = stored_array(source.path, source.layout, source.space, source.fields)
+    if not stored.record.has_gaps:
+        return transfer
+    return replace(transfer, source=replace(source, fields=stored.record.stored))

@@ -1,0 +1,266 @@
+"""Did every byte arrive? A comparison of both ends by other means than those that moved the data.
+
+Host memory is looked at as what its layout says it is in NumPy: bytes reshaped to the digits of the layout, transposed to the dimensions.
+Files are read by runs whose offsets follow from the strides of the layout. Neither uses the copy geometry. Bytes are compared
+as integers, so NaNs and negative zeros count for what they are. The comparison goes tile by tile within a memory budget.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from isoviz.backends.files import FileStore
+from isoviz.backends.host import Bytes, HostStore
+from isoviz.errors import RunError, VerificationError
+from isoviz.layouts import Linearization
+from isoviz.layouts.linearization import Mode
+
+if TYPE_CHECKING:
+    from isoviz.planner import Transfer
+    from isoviz.runtime.protocols import Store
+
+Array = np.ndarray[Any, Any]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
+Ranges = dict[str, tuple[int, int]]
+
+BUDGET = 64 << 20
+_GAP = 4096  # bytes between two runs that are cheaper to read than to skip
+_INTEGERS: dict[int, np.dtype[Any]] = {8: np.dtype("u8"), 4: np.dtype("u4"), 2: np.dtype("u2"), 1: np.dtype("u1")}
+
+
+class _Reader(Protocol):
+    def read(self, ranges: Ranges, field: str) -> Array:
+        """The elements of a box as integers: one axis per dimension in the transfer's order, one for the words of an element."""
+
+
+def verify(
+    transfer: Transfer, source: Store, destination: Store, budget: int = BUDGET, check: Callable[[], None] | None = None
+) -> None:
+    """Compare what a transfer moved, bit for bit. `budget` bounds the memory used, in bytes; `check` may raise to stop.
+
+    Raises:
+        VerificationError: naming the first index and field that differ. RunError: a file cannot be read.
+    """
+    ends = []
+    for store, instance, origin in (
+        (source, transfer.source, transfer.source_origin),
+        (destination, transfer.destination, transfer.destination_origin),
+    ):
+        start = dict(zip(instance.space.dims, origin, strict=True))
+        ends.append((_reader(store, instance.linearization, transfer.space.dims), start, instance.linearization))
+    for tile in _tiles(transfer, [lin for _, _, lin in ends], budget):
+        if check is not None:
+            check()
+        for field in transfer.field_names:
+            a, b = (
+                reader.read({dim: (lo + at[dim], hi + at[dim]) for dim, (lo, hi) in tile.items()}, field) for reader, at, _ in ends
+            )
+            if not np.array_equal(a, b):
+                raise _difference(transfer, tile, field, a, b)
+        for reader, _, _ in ends:
+            if isinstance(reader, _FileReader):
+                reader.forget()
+
+
+def _difference(transfer: Transfer, tile: Ranges, field: str, a: Array, b: Array) -> VerificationError:
+    wrong = np.argwhere((a != b).any(axis=-1))
+    index = {dim: int(i) + tile[dim][0] for dim, i in zip(transfer.space.dims, wrong[0], strict=True)}
+    at = tuple(int(i) for i in wrong[0])
+    return VerificationError(
+        f"verification failed: field {field!r} at {', '.join(f'{dim}={i}' for dim, i in index.items()) or 'its only index'}"
+        f" is {b[at].tobytes().hex()}, the source has {a[at].tobytes().hex()} (bytes in hexadecimal)"
+    )
+
+
+def _reader(store: Store, linearization: Linearization, dims: Sequence[str]) -> _Reader:
+    if isinstance(store, HostStore):
+        return _HostReader(store.array, linearization, dims)
+    if isinstance(store, FileStore):
+        return _FileReader(store, linearization, dims)
+    raise RunError(f"verification: cannot read {type(store).__name__}")
+
+
+def _tiles(transfer: Transfer, orders: Sequence[Linearization], budget: int) -> Iterator[Ranges]:
+    """Boxes that fit the budget and are long in both orders, in turn."""
+    sizes = transfer.space.as_dict()
+    # Two copies of the data and their comparison; at worst positions of eight bytes, a few at a time, for every element.
+    each = 6 * max(lin.fields.nbytes for lin in orders) + 48 * len(transfer.fields)
+    entries = max(1, budget // each)
+    tile = dict.fromkeys(sizes, 1)
+    turns = itertools.cycle(orders)
+    idle = 0
+    while idle < len(orders):
+        idle += 1
+        for part in next(turns).parts:
+            if not isinstance(part, Mode) or tile[part.dim] >= min(part.step * part.extent, sizes[part.dim]):
+                continue
+            wanted = min(2 * tile[part.dim], part.step * part.extent, sizes[part.dim])
+            if math.prod(tile.values()) // tile[part.dim] * wanted <= entries:
+                tile[part.dim] = wanted
+                idle = 0
+            break
+    starts = [range(0, size, tile[dim]) for dim, size in sizes.items()]
+    for corner in itertools.product(*starts):
+        yield {dim: (at, min(at + tile[dim], sizes[dim])) for dim, at in zip(sizes, corner, strict=True)}
+
+
+def _word(size: int) -> np.dtype[Any]:
+    return next(dtype for width, dtype in _INTEGERS.items() if size % width == 0)
+
+
+class _HostReader:
+    """Host memory as the array its layout describes."""
+
+    def __init__(self, array: Bytes, linearization: Linearization, dims: Sequence[str]) -> None:
+        self.lin = linearization
+        self.dims = tuple(dims)
+        self.digits = [part for part in linearization.parts[::-1] if isinstance(part, Mode)]  # slowest first
+        self.array = array[: linearization.nbytes]
+
+    def read(self, ranges: Ranges, field: str) -> Array:
+        f = self.lin.fields.index(field)
+        size, start = self.lin.fields.sizes[f], self.lin.fields.starts[f]
+        inner = self.lin.inner_count
+        blocks = self.array.reshape(-1, inner * self.lin.fields.nbytes)
+        elements = blocks[:, inner * start : inner * (start + size)].reshape(*(digit.extent for digit in self.digits), size)
+        words = elements.view(_word(size))
+        order = sorted(range(len(self.digits)), key=lambda axis: (self.dims.index(self.digits[axis].dim), -self.digits[axis].step))
+        words = words.transpose(*order, len(self.digits))
+        axes = [self.digits[axis] for axis in order]
+        if len(axes) == len(self.dims):
+            return words[tuple(slice(*ranges[digit.dim]) for digit in axes)]
+        return words[self._coordinates(axes, ranges)]
+
+    def _coordinates(self, axes: Sequence[Mode], ranges: Ranges) -> tuple[IntArray, ...]:
+        """The digits of every coordinate of a box, an open mesh over the dimensions."""
+        found = []
+        for digit in axes:
+            coordinates = np.arange(*ranges[digit.dim], dtype=np.int64) // digit.step % digit.extent
+            shape = [1] * len(self.dims)
+            shape[self.dims.index(digit.dim)] = -1
+            found.append(coordinates.reshape(shape))
+        return tuple(found)
+
+
+class _FileReader:
+    """A file, read by contiguous runs. The tile read last is kept for its other fields."""
+
+    def __init__(self, store: FileStore, linearization: Linearization, dims: Sequence[str]) -> None:
+        self.store = store
+        self.lin = linearization
+        self.dims = tuple(dims)
+        self._held: tuple[Ranges, dict[str, Array]] | None = None
+
+    def forget(self) -> None:
+        """Give the memory of the last tile back."""
+        self._held = None
+
+    def read(self, ranges: Ranges, field: str) -> Array:
+        if self._held is None or self._held[0] != ranges:
+            self._held = None
+            self._held = ranges, self._tile(ranges)
+        return self._held[1][field]
+
+    def _tile(self, ranges: Ranges) -> dict[str, Array]:
+        fields = self.lin.fields
+        if self.lin.inner_count == 1:  # fields of an entry together: read entries
+            records = self._elements([(0, fields.nbytes, fields.names[0])], ranges)[0]
+            found = {}
+            for name, start, size in zip(fields.names, fields.starts, fields.sizes, strict=True):
+                found[name] = records[..., start : start + size].view(_word(size))
+            return found
+        units = [(self.lin.field_base(name), size, name) for name, size in zip(fields.names, fields.sizes, strict=True)]
+        elements = self._elements(units, ranges)
+        return {name: array.view(_word(size)) for (_, size, name), array in zip(units, elements, strict=True)}
+
+    def _elements(self, units: Sequence[tuple[int, int, str]], ranges: Ranges) -> list[Array]:
+        """For every unit (base, size, field) the bytes of its elements: shape of the box + (size,)."""
+        runs = [_Runs(self.lin, self.dims, ranges, *unit) for unit in units]
+        positions, buffer = self._fetch(runs)
+        return [run.gathered(buffer, at) for run, at in zip(runs, positions, strict=True)]
+
+    def _fetch(self, runs: Sequence[_Runs]) -> tuple[list[IntArray], Bytes]:
+        """Read all runs in the order of the file, neighbours together; where each begins in the buffer."""
+        starts = np.concatenate([run.starts.ravel() for run in runs])
+        ends = starts + np.concatenate([np.broadcast_to(run.lengths, run.starts.shape).ravel() for run in runs])
+        order = np.argsort(starts, kind="stable")
+        starts, ends = starts[order], ends[order]
+        gap = min(_GAP, int((ends - starts).max()))
+        first = np.concatenate([[True], starts[1:] > ends[:-1] + gap])
+        lo = starts[first]
+        hi = ends[np.concatenate([first[1:], [True]])]
+        place = np.concatenate([[0], np.cumsum(hi - lo)])
+        buffer = np.empty(int(place[-1]), np.uint8)
+        for at, begin, end in zip(lo.tolist(), place[:-1].tolist(), place[1:].tolist(), strict=True):
+            self._pread(at, buffer[begin:end])
+        moved = starts - (lo - place[:-1])[np.cumsum(first) - 1]
+        positions = np.empty_like(moved)
+        positions[order] = moved
+        cuts = np.cumsum([run.starts.size for run in runs])[:-1]
+        return [part.reshape(run.starts.shape) for part, run in zip(np.split(positions, cuts), runs, strict=True)], buffer
+
+    def _pread(self, offset: int, into: Bytes) -> None:
+        done = 0
+        while done < len(into):
+            try:
+                got = os.preadv(self.store.file.descriptor, [into[done:].data], self.store.base + offset + done)
+            except OSError as error:
+                raise RunError(f"{self.store.file.path}: cannot be read back: {error.strerror}") from None
+            if got == 0:
+                raise RunError(f"{self.store.file.path}: ends before the instance does")
+            done += got
+
+
+class _Runs:
+    """The contiguous runs of one unit in a box: `starts` of shape (other dimensions, segments), `lengths` of every segment, bytes."""
+
+    def __init__(self, lin: Linearization, dims: Sequence[str], ranges: Ranges, base: int, size: int, field: str) -> None:
+        self.size = size
+        strides = lin.strides(field)
+        offsets: list[IntArray] = []
+        for dim in dims:
+            coordinates = np.arange(*ranges[dim], dtype=np.int64)
+            total = np.zeros_like(coordinates)
+            for digit, stride in strides:
+                if digit.dim == dim:
+                    total += coordinates // digit.step % digit.extent * stride
+            offsets.append(total)
+        self.shape = tuple(len(offset) for offset in offsets)
+        # The dimension along which neighbours touch; any one where none do.
+        touching = [int(np.count_nonzero(np.diff(offset) == size)) for offset in offsets]
+        self.fast = max(range(len(dims)), key=lambda d: touching[d]) if dims else -1
+        along = offsets.pop(self.fast) if dims else np.zeros(1, np.int64)
+        first = np.concatenate([[True], np.diff(along) != size])
+        self.counts: IntArray = np.diff(np.append(np.flatnonzero(first), len(along)))  # elements in each segment
+        self.lengths: IntArray = self.counts * size
+        others = np.array(base, np.int64)
+        for offset in offsets:
+            others = others[..., None] + offset
+        self.starts: IntArray = others.reshape(-1, 1) + along[first]
+
+    def gathered(self, buffer: Bytes, positions: IntArray) -> Array:
+        """The elements out of a buffer in which every run begins at a position: uint8 of shape (box..., size)."""
+        if (self.counts == self.counts[0]).all():
+            width = int(self.lengths[0])
+        else:  # ragged: element by element
+            within = np.arange(int(self.counts.sum()), dtype=np.int64)
+            within -= np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
+            positions = np.repeat(positions, self.counts, axis=1) + within * self.size
+            width = self.size
+        if positions.size == 1:  # one run: nothing to gather
+            elements = buffer[int(positions.flat[0]) :][:width]
+            return self._shaped(elements)
+        windows: Array = np.ndarray((len(buffer) - width + 1,), f"V{width}", buffer.data, 0, (1,))
+        return self._shaped(windows[positions].view(np.uint8))
+
+    def _shaped(self, elements: Bytes) -> Array:
+        others = tuple(extent for d, extent in enumerate(self.shape) if d != self.fast)
+        if not self.shape:
+            return elements.reshape(self.size)
+        return np.moveaxis(elements.reshape(*others, self.shape[self.fast], self.size), -2, self.fast)

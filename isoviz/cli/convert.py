@@ -1,0 +1,104 @@
+"""`isoviz convert IN OUT`: an array file from one layout to another, within a memory limit."""
+
+from __future__ import annotations
+
+import argparse
+
+_EPILOG = """\
+Layouts count fastest first: "<F, x>" is an array of structs, "<x, F>" a struct of arrays, and "<F, x, y>" a C-order array whose last
+axis is x. Files named .npy say their fields and sizes; other files are raw bytes and need --space and --fields.
+
+How a layout is stored in OUT.npy: a C-order array whose axes are the digits of the layout, slowest first. Where F is the fastest
+component its elements are structs. Fields of one type elsewhere make an axis of their own: "<x, F>" of two float32 is an array of
+shape (2, n). Fields of different types make a struct of arrays: numpy.load("OUT.npy")["re"] is all of re. A block that does not divide
+its dimension pads the last block with zeros; such a file is read back with --space. The gaps of aligned structs are left out, byte
+order stays as it is.
+
+examples:
+  isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
+  isoviz convert in.raw out.npy --from "<F, x, y>" --to "<F, y, x>" --space "x=4096,y=4096" --fields "re=float32,im=float32"
+"""
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `convert`."""
+    parser = subparsers.add_parser(
+        "convert",
+        help="write an array file in another layout",
+        description="Write the array in the file IN to the file OUT in another layout, out of core.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("source", metavar="IN", help="a .npy file, or raw bytes under any other name")
+    parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name")
+    parser.add_argument("--from", dest="from_layout", metavar="LAYOUT", help="the layout of IN (default for .npy: the array's own)")
+    parser.add_argument("--to", dest="to_layout", metavar="LAYOUT", required=True, help="the layout of OUT")
+    parser.add_argument("--space", metavar="SIZES", help='the index space, such as "x=4096,y=4096"')
+    parser.add_argument("--fields", metavar="TYPES", help='the fields, such as "re=float32,im=float32"')
+    parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB (default: 256MiB)")
+    parser.add_argument("--verify", action="store_true", help="compare every byte of IN and OUT before OUT gets its name")
+    parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists (otherwise that is an error)")
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Convert and print the report."""
+    from isoviz.backends.conversion import convert
+    from isoviz.cli.output import print_json, watched
+
+    with watched() as watch:
+        done = convert(
+            args.source,
+            args.destination,
+            args.from_layout,
+            args.to_layout,
+            space=None if args.space is None else parse_space(args.space),
+            fields=None if args.fields is None else parse_pairs("--fields", args.fields, "re=float32,im=float32"),
+            memory_limit=args.memory_limit,
+            verify=args.verify,
+            overwrite=args.overwrite,
+            progress=watch.progress,
+            cancel=watch.cancel,
+        )
+    if args.json:
+        print_json(done.to_json())
+    else:
+        print(done)
+    return 0
+
+
+def parse_space(text: str) -> dict[str, int]:
+    """The sizes in `"x=4096,y=4096"`.
+
+    Raises:
+        InputError: not such a list.
+    """
+    from isoviz.errors import InputError
+
+    found = {}
+    for name, value in parse_pairs("--space", text, "x=4096,y=4096").items():
+        try:
+            found[name] = int(value.replace("_", ""))
+        except ValueError:
+            raise InputError(f"--space {text!r}: size {value!r} of {name!r} is not a whole number") from None
+    return found
+
+
+def parse_pairs(option: str, text: str, example: str) -> dict[str, str]:
+    """The pairs in `"name=value,name=value"`, in order.
+
+    Raises:
+        InputError: not such a list, or a name twice.
+    """
+    from isoviz.errors import InputError
+
+    found: dict[str, str] = {}
+    for item in text.split(","):
+        name, equals, value = (part.strip() for part in item.partition("="))
+        if not equals or not name or not value:
+            raise InputError(f"{option} {text!r}: {item.strip()!r} is not name=value; expected a list such as {example!r}")
+        if name in found:
+            raise InputError(f"{option} {text!r}: {name!r} stands twice")
+        found[name] = value
+    return found

@@ -1,0 +1,96 @@
+"""What commands share: JSON on standard output, progress on standard error, signals that cancel."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled
+
+if TYPE_CHECKING:
+    from isoviz.runtime import Progress
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def print_json(data: Any) -> None:
+    """One JSON object on standard output."""
+    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+class Watch:
+    """A run as the command line sees it: its `cancel` token and its `progress` callback."""
+
+    def __init__(self) -> None:
+        self.cancel = threading.Event()
+        self.signal = 0
+        self.running = False
+        self._line = ""
+        self._last = 0.0
+        self._began = 0.0
+        self._tty = sys.stderr.isatty()
+
+    def progress(self, progress: Progress) -> None:
+        """Show how far the run is, a few times a second, where somebody looks at it."""
+        self.running = True
+        now = time.monotonic()
+        self._began = self._began or now
+        if not self._tty or now - self._last < 0.1:
+            return
+        self._last = now
+        from isoviz.units import format_bytes, format_rate
+
+        if progress.stage == "verify":
+            self._show("verifying …")
+        elif now > self._began:
+            share = progress.bytes_done / max(progress.bytes, 1)
+            rate = format_rate(progress.bytes_done / (now - self._began))
+            self._show(f"{share:4.0%} of {format_bytes(progress.bytes)}, chunk {progress.chunks_done}/{progress.chunks}, {rate}")
+
+    def _show(self, line: str) -> None:
+        sys.stderr.write("\r" + line.ljust(len(self._line)))
+        sys.stderr.flush()
+        self._line = line
+
+    def clear(self) -> None:
+        """Take the progress line away."""
+        if self._line:
+            sys.stderr.write("\r" + " " * len(self._line) + "\r")
+            sys.stderr.flush()
+            self._line = ""
+
+    def stop(self, number: int, _frame: FrameType | None) -> None:
+        """Signal handler: the engine stops between two requests; anything else, or a second signal, stops at once."""
+        again = self.cancel.is_set()
+        self.signal = number
+        self.cancel.set()
+        if again or not self.running:
+            raise KeyboardInterrupt(number)
+
+
+@contextmanager
+def watched() -> Iterator[Watch]:
+    """A watch whose token SIGINT, SIGTERM and SIGHUP set; the run it cancels ends like an interrupted one."""
+    watch = Watch()
+    before: dict[signal.Signals, Any] = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in _SIGNALS:
+            if signal.getsignal(number) is not signal.SIG_IGN:  # nohup stays nohup
+                before[number] = signal.signal(number, watch.stop)
+    try:
+        yield watch
+    except Cancelled:
+        if watch.signal:
+            raise KeyboardInterrupt(watch.signal) from None
+        raise
+    finally:
+        watch.clear()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,38 @@
+"""`isoviz run FILE`: plan a transfer file, run it on this computer, verify and measure."""
+
+from __future__ import annotations
+
+import argparse
+
+from isoviz.cli.plan import add_transfer_arguments
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `run`."""
+    parser = subparsers.add_parser(
+        "run",
+        help="run a transfer on this computer and measure it",
+        description="Plan the transfer that a transfer file (TOML) describes, run it on this computer, compare every byte, and print"
+        " measured beside predicted figures. Where the file names no path, the source is generated and the destination given up"
+        " afterwards. A destination file that exists is replaced once the new one is complete.",
+    )
+    add_transfer_arguments(parser)
+    parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
+    parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run and print the report."""
+    from isoviz.backends.running import run_file
+    from isoviz.cli.output import print_json, watched
+
+    with watched() as watch:
+        report = run_file(
+            args.file, planner=args.planner, verify=not args.no_verify, progress=watch.progress, cancel=watch.cancel
+        )
+    if args.json:
+        print_json(report.to_json())
+    else:
+        print(report)
+    return 0

@@ -1,0 +1,56 @@
+"""Figures of layouts, machines, plans and reports: static SVG and HTML that show everywhere, Bokeh for zoom and hover.
+
+Static figures are strings: no scripts, nothing to load, both colour themes. Bokeh is loaded with the first interactive
+figure that is made.
+"""
+
+from __future__ import annotations
+
+from isoviz.figures.bars import Measured, bars_svg
+from isoviz.figures.curves import OperatingPoint, channels_of, operating_points
+from isoviz.figures.html_page import page
+from isoviz.figures.interactive import linearization_figure, throughput_figure
+from isoviz.figures.linearization import captions, linearization_svg
+from isoviz.figures.numpy_text import NumpyEquivalent, numpy_equivalent
+from isoviz.figures.order_view import OrderView, default_axes, order_view
+from isoviz.figures.path import path_svg
+from isoviz.figures.represent import REPRESENTED, html
+from isoviz.figures.represent_layout import layout_html, linearization_html
+from isoviz.figures.represent_machine import machine_html
+from isoviz.figures.represent_plan import hop_table, plan_html, plan_throughput_svg, report_html, transfer_html
+from isoviz.figures.theme import FIELD_COLOUR, ThemeName, colour, dimension_tokens
+from isoviz.figures.throughput import throughput_svg
+
+__all__ = [
+    "FIELD_COLOUR",
+    "REPRESENTED",
+    "Measured",
+    "NumpyEquivalent",
+    "OperatingPoint",
+    "OrderView",
+    "ThemeName",
+    "bars_svg",
+    "captions",
+    "channels_of",
+    "colour",
+    "default_axes",
+    "dimension_tokens",
+    "hop_table",
+    "html",
+    "layout_html",
+    "linearization_figure",
+    "linearization_html",
+    "linearization_svg",
+    "machine_html",
+    "numpy_equivalent",
+    "operating_points",
+    "order_view",
+    "page",
+    "path_svg",
+    "plan_html",
+    "plan_throughput_svg",
+    "report_html",
+    "throughput_figure",
+    "throughput_svg",
+    "transfer_html",
+]

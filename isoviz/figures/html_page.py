@@ -1,0 +1,72 @@
+"""One self-contained HTML page for a plan and, where there was one, its run: to open, to send, to project."""
+
+from __future__ import annotations
+
+from isoviz.figures.curves import channels_of
+from isoviz.figures.html_parts import facts, folded, heading, paragraph, pre, styles, verified_badge
+from isoviz.figures.path import path_svg
+from isoviz.figures.represent_machine import channel_table, memory_table, rate_table
+from isoviz.figures.represent_plan import decisions, ends, hop_table, plan_facts, plan_throughput_svg, plan_title, report_parts
+from isoviz.figures.svg import escape
+from isoviz.machines import Machine
+from isoviz.planner import Plan
+from isoviz.runtime import Report
+
+_PAGE_STYLE = (
+    "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
+    "#isoviz{max-width:1080px!important;margin:0 auto;padding:28px 24px 60px!important;font-size:16px!important}"
+    "#isoviz h1{font-size:1.7em;line-height:1.25;margin:0 0 .3em}#isoviz h2{font-size:1.3em;margin:1.6em 0 .4em}"
+    "#isoviz .facts dd{font-size:20px}#isoviz .facts dt{font-size:13px}#isoviz table{font-size:14.5px}"
+    "#isoviz footer{color:var(--iv-muted);font-size:13px;margin-top:2.5em}"
+    "@media print{#isoviz section{break-inside:avoid}}"
+)
+
+
+def page(plan: Plan, machine: Machine, report: Report | None = None) -> str:
+    """A complete HTML page, without scripts or anything to load: path, hops, layouts of both ends, throughput functions, and the
+    figures of a run where `report` is given. Follows the colour scheme of the reader's system.
+
+    Raises:
+        MachineError: the plan was made for a machine with other memories or channels.
+    """
+    from isoviz import __version__
+
+    title = plan_title(plan)
+    source_plot, destination_plot, both = ends(plan.transfer)
+    sections = [
+        f"<header><h1>{escape(title)}</h1>{plan_facts(plan)}</header>",
+    ]
+    if report is not None:
+        badge = heading("Run", 2, after=verified_badge(report.verified))
+        sections.append(_section(badge, *report_parts(report)))
+    sections += [
+        _section(heading("Path", 2), path_svg(machine, plan), hop_table(plan)),
+        _section(heading("Layouts of both ends", 2), source_plot, destination_plot, both),
+        _section(
+            heading("Throughput functions", 2),
+            paragraph("Discs mark where each hop works: the run length its layouts allow, and the rate that gives."),
+            plan_throughput_svg(machine, plan),
+            rate_table(channels_of(machine, plan)),
+        ),
+        _section(heading("Decisions", 2), decisions(plan, opened=True)),
+        _section(
+            heading("Machine", 2),
+            facts([("name", machine.name), ("memories", len(machine.memories)), ("channels", len(machine.channels))]),
+            folded("Memories", memory_table(machine)),
+            folded("Channels", channel_table(machine)),
+        ),
+    ]
+    if report is not None:
+        sections.append(_section(folded("The run as text", pre(report))))
+    root = styles("#isoviz").replace("#isoviz{--iv", ":root{--iv")
+    return (
+        '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width,initial-scale=1">'
+        f"<title>{escape(title)}</title><style>{root}{_PAGE_STYLE}</style></head>"
+        f'<body><main id="isoviz" class="isoviz" data-isoviz="page">{"".join(sections)}'
+        f"<footer>isoviz {escape(__version__)}</footer></main></body></html>"
+    )
+
+
+def _section(*parts: str) -> str:
+    return f"<section>{''.join(parts)}</section>"

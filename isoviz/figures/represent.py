@@ -1,0 +1,49 @@
+"""One door to the HTML representation of everything that has one."""
+
+from __future__ import annotations
+
+from isoviz.figures.theme import ThemeName
+from isoviz.layouts import Layout, Linearization
+from isoviz.machines import Machine
+
+REPRESENTED = (
+    ("isoviz.layouts.layout", "Layout"),
+    ("isoviz.layouts.linearization", "Linearization"),
+    ("isoviz.machines.machine", "Machine"),
+    ("isoviz.planner.transfer", "Transfer"),
+    ("isoviz.planner.plan", "Plan"),
+    ("isoviz.runtime.report", "Report"),
+)
+"""(module, class) of every type that `html` knows: for whoever registers display formatters without importing the types."""
+
+
+def html(value: object, *, theme: ThemeName = "auto") -> str:
+    """A self-contained HTML element: a picture, a table beside it, no scripts, nothing to load. Its text twin is `str(value)`.
+
+    Raises:
+        TypeError: a value of a type that has no picture.
+    """
+    if isinstance(value, Layout):
+        from isoviz.figures.represent_layout import layout_html
+
+        return layout_html(value, theme=theme)
+    if isinstance(value, Linearization):
+        from isoviz.figures.represent_layout import linearization_html
+
+        return linearization_html(value, theme=theme)
+    if isinstance(value, Machine):
+        from isoviz.figures.represent_machine import machine_html
+
+        return machine_html(value, theme=theme)
+    from isoviz.figures import represent_plan as plans
+    from isoviz.planner import Plan, Transfer
+    from isoviz.runtime import Report
+
+    if isinstance(value, Transfer):
+        return plans.transfer_html(value, theme=theme)
+    if isinstance(value, Plan):
+        return plans.plan_html(value, theme=theme)
+    if isinstance(value, Report):
+        return plans.report_html(value, theme=theme)
+    known = ", ".join(name for _, name in REPRESENTED)
+    raise TypeError(f"no picture for {type(value).__name__}; expected one of {known}")

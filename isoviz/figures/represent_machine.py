@@ -1,0 +1,89 @@
+"""HTML of a machine: its graph, its memories, its channels and what they sustain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isoviz.figures.curves import curves
+from isoviz.figures.html_parts import folded, heading, representation, table
+from isoviz.figures.path import path_svg
+from isoviz.figures.theme import ThemeName
+from isoviz.figures.throughput import throughput_svg
+from isoviz.machines import Channel, Machine
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+_OPEN = 16
+_MOST = 400
+
+
+def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
+    """The picture of a machine with its memories and channels as tables; long tables are folded."""
+    return representation(
+        "machine",
+        heading(f"Machine {machine.name}"),
+        path_svg(machine, theme=theme),
+        _folded_when_long("Memories", memory_table(machine), len(machine.memories)),
+        _folded_when_long("Channels", channel_table(machine), len(machine.channels)),
+        folded("Throughput functions", throughput_svg(machine.channels, theme=theme) + rate_table(machine.channels)),
+    )
+
+
+def memory_table(machine: Machine) -> str:
+    """The memories with their bounds."""
+    rows: list[Sequence[object]] = [
+        (
+            memory.name,
+            f"{memory.kind}{' (emulated)' if memory.emulated else ''}",
+            memory.node,
+            format_bytes(memory.capacity) if memory.capacity else "–",
+            format_bytes(memory.slot_limit or machine.limits.slot_limit),
+            memory.label,
+        )
+        for memory in machine.memories[:_MOST]
+    ]
+    return table(
+        _caption("memories", len(machine.memories)),
+        ("memory", "kind", "node", "capacity", "slot limit", "remark"),
+        rows,
+        numbers=(2, 3, 4),
+    )
+
+
+def channel_table(machine: Machine) -> str:
+    """The channels with what they sustain and where the figures come from."""
+    rows: list[Sequence[object]] = [
+        (
+            channel.name,
+            channel.kind,
+            format_rate(channel.peak),
+            format_rate(channel.rate(4096)),
+            format_seconds(channel.setup) if channel.setup else "–",
+            channel.provenance,
+        )
+        for channel in machine.channels[:_MOST]
+    ]
+    return table(
+        _caption("channels", len(machine.channels)),
+        ("channel", "kind", "peak", "runs of 4 KiB", "set-up", "figures"),
+        rows,
+        numbers=(2, 3, 4),
+    )
+
+
+def rate_table(channels: Sequence[Channel]) -> str:
+    """What throughput functions give for runs of a few lengths; channels of one kind with the same function share a row."""
+    runs = (64, 4096, 2**18, 2**24)
+    rows: list[Sequence[object]] = [
+        (curve.kind, curve.names, *(format_rate(curve.channels[0].rate(run)) for run in runs), format_rate(curve.peak))
+        for curve in curves(channels)
+    ]
+    header = ("kind", "channels", *(f"runs of {format_bytes(run)}" for run in runs), "peak")
+    return table("Throughput by length of contiguous runs", header, rows, numbers=(2, 3, 4, 5, 6))
+
+
+def _caption(what: str, count: int) -> str:
+    return f"{count} {what}" if count <= _MOST else f"The first {_MOST} of {count} {what}"
+
+
+def _folded_when_long(summary: str, content: str, rows: int) -> str:
+    return content if rows <= _OPEN else folded(f"{summary} ({rows})", content)

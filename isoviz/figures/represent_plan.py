@@ -1,0 +1,240 @@
+"""HTML of transfers, plans and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isoviz.figures.bars import Measured, bars_svg
+from isoviz.figures.curves import channels_of, operating_points
+from isoviz.figures.hop_cards import changes, draw_cards, pretty, slowest
+from isoviz.figures.html_parts import (
+    Markup,
+    cell,
+    code,
+    facts,
+    folded,
+    heading,
+    paragraph,
+    pre,
+    representation,
+    table,
+    verified_badge,
+)
+from isoviz.figures.linearization import linearization_svg
+from isoviz.figures.order_view import default_axes
+from isoviz.figures.path import MARGIN, path_svg
+from isoviz.figures.svg import Drawing
+from isoviz.figures.theme import ThemeName
+from isoviz.figures.throughput import throughput_svg
+from isoviz.layouts import Layout, compare
+from isoviz.machines import Machine
+from isoviz.planner import Plan, Transfer
+from isoviz.runtime import Report
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+
+def transfer_html(transfer: Transfer, *, theme: ThemeName = "auto") -> str:
+    """What is to be moved: both ends with the order of storage at each, drawn along the same dimensions."""
+    return representation("transfer", heading("Transfer"), _transfer_facts(transfer), *ends(transfer, theme=theme))
+
+
+def ends(transfer: Transfer, *, theme: ThemeName = "auto") -> tuple[str, str, str]:
+    """The linearization plots of source and destination, and a table of both."""
+    source, destination = transfer.source, transfer.destination
+    axes = default_axes(source.linearization, destination.linearization)
+    if any(dim not in destination.space for dim in axes):
+        axes = ()
+    pictures = [
+        linearization_svg(instance.linearization, axes=axes or None, heading=f"{name}: {instance.memory}", theme=theme)
+        for name, instance in (("Source", source), ("Destination", destination))
+    ]
+    rows = [
+        (
+            name,
+            each.memory,
+            code(each.layout.pretty),
+            f"({each.space})",
+            f"({each.fields})",
+            format_bytes(each.linearization.nbytes),
+        )
+        for name, each in (("source", source), ("destination", destination))
+    ]
+    both = table("Both ends", ("", "memory", "layout", "index space", "fields", "bytes"), rows, numbers=(5,))
+    return pictures[0], pictures[1], both
+
+
+def plan_html(plan: Plan, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
+    """A plan: its path (over the machine's graph, where the machine is given), its hops as a table, and why it is so."""
+    picture = path_svg(machine, plan, theme=theme) if machine is not None else cards_svg(plan, theme=theme)
+    return representation("plan", heading(plan_title(plan)), plan_facts(plan), picture, hop_table(plan), decisions(plan))
+
+
+def report_html(report: Report, *, theme: ThemeName = "auto") -> str:
+    """A run: whether every byte was verified, and predicted against measured for the whole and for each hop."""
+    title = heading(f"Run of {plan_title(report.plan)}", after=verified_badge(report.verified))
+    return representation("report", title, *report_parts(report, theme=theme))
+
+
+def report_parts(report: Report, *, theme: ThemeName = "auto") -> tuple[str, ...]:
+    """The figures of a run, for a representation or a page."""
+    plan = report.plan
+    key: list[tuple[str, object]] = [
+        ("moved", format_bytes(report.bytes)),
+        ("time", format_seconds(report.seconds)),
+        ("predicted", format_seconds(plan.seconds)),
+        ("rate", format_rate(report.throughput)),
+    ]
+    if report.flush_seconds > 0:
+        key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
+    rows = measurements(report)
+    body: list[Sequence[object]] = [
+        (row.label, row.detail, format_rate(row.predicted), _rate(row.measured), _ratio(row.ratio)) for row in rows
+    ]
+    return (
+        facts(key),
+        bars_svg(rows, title="Predicted against measured", theme=theme),
+        table(
+            "Predicted against measured; a hop's rate counts only the time in which it was at work",
+            ("", "", "predicted", "measured", "measured / predicted"),
+            body,
+            numbers=(2, 3, 4),
+        ),
+        *(paragraph(f"Note: {note}") for note in report.notes),
+    )
+
+
+def measurements(report: Report) -> list[Measured]:
+    """The whole transfer, then each hop; a hop that never ran has no measured rate."""
+    plan = report.plan
+    predicted = plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
+    found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
+    by_index = {hop.index: hop for hop in report.hops}
+    for hop in plan.hops:
+        ran = by_index.get(hop.index)
+        rate = ran.throughput if ran is not None and ran.bytes > 0 else None
+        found.append(Measured(f"hop {hop.index} {hop.kind}", f"{hop.source} → {hop.destination}", hop.throughput, rate))
+    return found
+
+
+def plan_title(plan: Plan) -> str:
+    """`simple plan, node0.dsk → node0.sys`."""
+    transfer = plan.transfer
+    return f"{plan.planner} plan, {transfer.source.memory} → {transfer.destination.memory}"
+
+
+def plan_facts(plan: Plan) -> str:
+    """Key figures of a plan."""
+    key: list[tuple[str, object]] = [
+        ("moves", format_bytes(plan.bytes)),
+        ("predicted time", format_seconds(plan.seconds)),
+        ("steady rate", format_rate(plan.throughput)),
+        ("chunks", f"{plan.chunk_count:,} × {format_bytes(plan.chunk_bytes)}"),
+    ]
+    if plan.buffers:
+        key.append(("buffers", f"{format_bytes(plan.buffer_bytes)}, {plan.slots} slot{'s' if plan.slots > 1 else ''} each"))
+    key.append(("machine", plan.machine_name))
+    return facts(key)
+
+
+def hop_table(plan: Plan) -> str:
+    """The path as in Isometry's table 3: memory, layout, and for each hop its run (PREFIX), shuffle size and rate."""
+    limiting = slowest(plan.hops)
+    space, fields = plan.transfer.space, plan.transfer.fields
+    rows: list[Sequence[object]] = []
+    for hop in plan.hops:
+        here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
+        prefix = compare(here.on(space, fields), there.on(space, fields)).prefix_text
+        both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if changes(hop) else [])
+        rows.append(
+            (
+                hop.index,
+                Markup(f"{cell(hop.source)}<br>→&#160;{cell(hop.destination)}"),
+                hop.kind,
+                Markup("".join(map(cell, both))),
+                Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
+                format_bytes(hop.shuffle_bytes) if hop.converts else "–",
+                format_rate(hop.throughput),
+                "slowest" if hop.index in limiting and len(plan.hops) > 1 else "",
+            )
+        )
+    marked = [number for number, hop in enumerate(plan.hops) if hop.index in limiting and len(plan.hops) > 1]
+    return table(
+        "Hops in order. Run: contiguous bytes of a request, from the common prefix of both layouts; "
+        "shuffle size: bytes before the common suffix, which must be held to convert",
+        ("hop", "memories", "channel", "layout", "run (prefix)", "shuffle size", "rate", ""),
+        rows,
+        numbers=(0, 5, 6),
+        marked=marked,
+    )
+
+
+def decisions(plan: Plan, *, opened: bool = False) -> str:
+    """The plan in words: what limits it, where it converts, what moves at a time, its notes, and the text card."""
+    said = "".join(paragraph(sentence) for sentence in (*reasons(plan), *plan.notes))
+    return said + folded("As text", pre(plan), opened=opened)
+
+
+def reasons(plan: Plan) -> list[str]:
+    """Why the plan is as fast as it is, as sentences."""
+    slow = min(slowest(plan.hops))
+    hop = next(hop for hop in plan.hops if hop.index == slow)
+    found = [
+        (
+            f"Slowest is hop {hop.index} ({hop.kind}): with runs of {format_bytes(hop.request_bytes)} it sustains "
+            f"{format_rate(hop.throughput)}."
+        )
+    ]
+    if len(plan.hops) > 1:
+        how = (
+            "The hops work on different chunks at the same time, which gives"
+            if plan.overlap
+            else "The hops take turns on each chunk, so their times add up:"
+        )
+        found.append(f"{how} {format_rate(plan.throughput)} in the steady state.")
+    converting = [hop for hop in plan.hops if hop.converts]
+    found += [
+        f"Hop {hop.index} ({hop.kind}) converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}."
+        for hop in converting
+    ]
+    if not converting:
+        found.append("Both ends have the same order: nothing is converted.")
+    if plan.chunk_count > 1:
+        through = ""
+        if plan.buffers:
+            count = f"{len(plan.buffers)} buffers" if len(plan.buffers) > 1 else "one buffer"
+            through = f", through {count} of {format_bytes(plan.buffer_bytes)} in all"
+        found.append(f"It moves as {plan.chunk_count:,} chunks of {format_bytes(plan.chunk_bytes)}{through}.")
+    return found
+
+
+def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "auto") -> str:
+    """The throughput functions of a plan's channels, with the operating point of each hop."""
+    return throughput_svg(channels_of(machine, plan), operating_points(plan), theme=theme)
+
+
+def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
+    """The hops of a plan as cards alone, where the machine is not at hand."""
+    drawing = Drawing(plan_title(plan), " → ".join(plan.memories), theme)
+    bottom = draw_cards(drawing, plan.hops, MARGIN, MARGIN, width - 2 * MARGIN)
+    return drawing.render(width, bottom + MARGIN)
+
+
+def _transfer_facts(transfer: Transfer) -> str:
+    key: list[tuple[str, object]] = [
+        ("from", transfer.source.memory),
+        ("to", transfer.destination.memory),
+        ("moves", format_bytes(transfer.nbytes)),
+    ]
+    if transfer.shape != transfer.source.space.sizes or len(transfer.fields) != len(transfer.source.fields):
+        key.append(("part", f"{' × '.join(map(str, transfer.shape))}; fields {', '.join(transfer.field_names)}"))
+    if transfer.priority:
+        key.append(("priority", transfer.priority))
+    return facts(key)
+
+
+def _rate(value: float | None) -> str:
+    return format_rate(value) if value is not None else "–"
+
+
+def _ratio(value: float | None) -> str:
+    return f"{value:.2f} ×" if value is not None else "–"

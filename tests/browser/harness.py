@@ -1,0 +1,205 @@
+"""JupyterLab as a user meets it: the real `make lab`, opened in a headless Chromium."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromium
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[2]
+ARTIFACTS = ROOT / "artifacts" / "browser"
+LAB_FOLDER = ROOT / "isoviz-lab"
+PATIENCE = 60_000  # milliseconds that a page may take for anything it does
+READER = "make-lab-output"
+START = 900  # seconds that `make lab` may take where it has to make its environment first
+
+
+class Lab:
+    """A running `make lab`, with configuration, data and runtime folders of its own."""
+
+    def __init__(self, url: str, notebook: Path, home: Path, output: list[str]) -> None:
+        self.url = url
+        self.notebook = notebook
+        self.home = home
+        self.output = output
+
+    @property
+    def document_url(self) -> str:
+        """The address of the notebook alone: JupyterLab's `/lab` would also restore what was open before."""
+        return self.url.replace("/lab/tree/", "/doc/tree/")
+
+    def choose_theme(self, name: str) -> None:
+        """Store the theme in the settings of this server; it shows after a reload."""
+        settings = self.home / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
+        settings.mkdir(parents=True, exist_ok=True)
+        (settings / "themes.jupyterlab-settings").write_text(f'{{"theme": "{name}"}}', encoding="utf-8")
+
+
+@contextlib.contextmanager
+def running_lab(home: Path, *options: str) -> Iterator[Lab]:
+    """Run `make lab` without a window until the block ends; a user's own working copy is kept out of its way."""
+    kept = LAB_FOLDER.with_name(f"{LAB_FOLDER.name}-kept")
+    if LAB_FOLDER.exists():
+        LAB_FOLDER.rename(kept)
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "JUPYTER", "PYTEST"))}
+    folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython"}
+    environment.update({name: str(home / folder) for name, folder in folders.items()})
+    environment.update(HOME=str(home), JUPYTER_NO_CONFIG="", NO_COLOR="1")
+    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "JUPYTER_NO_CONFIG"):
+        environment.pop(name, None)
+    command = ["make", "lab", f"ARGS={' '.join(['--no-browser', '--port', '0', *options])}"]
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
+    )
+    try:
+        url, output = _address(process)
+        yield Lab(url, LAB_FOLDER / "explorer.ipynb", home, output)
+    finally:
+        _stop(process)
+        shutil.rmtree(LAB_FOLDER, ignore_errors=True)
+        if kept.exists():
+            kept.rename(LAB_FOLDER)
+
+
+def _address(process: subprocess.Popen[str]) -> tuple[str, list[str]]:
+    """The address that `make lab` prints, and all that it prints (which grows)."""
+    output: list[str] = []
+    found: queue.Queue[str | None] = queue.Queue()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.append(line)
+            address = re.search(r"https?://(?:localhost|127\.0\.0\.1):\d+/lab/tree/\S+token=\w+", line)
+            if address:
+                found.put(address[0])
+        found.put(None)
+
+    threading.Thread(target=read, daemon=True, name=READER).start()
+    try:
+        url = found.get(timeout=START)
+    except queue.Empty:
+        url = None
+    if url is None:
+        raise AssertionError("`make lab` printed no address:\n" + "".join(output))
+    return url, output
+
+
+def _stop(process: subprocess.Popen[str]) -> None:
+    """End the server as a service manager would, and everything that it started."""
+    if process.poll() is None:
+        _signal(process, signal.SIGTERM)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(timeout=30)
+    _signal(process, signal.SIGKILL)  # what outlived its server
+    process.wait(timeout=30)
+    for thread in threading.enumerate():
+        if thread.name == READER:
+            thread.join(timeout=30)
+    if process.stdout is not None:
+        process.stdout.close()
+
+
+def _signal(process: subprocess.Popen[str], number: int) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, number)
+
+
+@contextlib.contextmanager
+def running_chromium() -> Iterator[Browser]:
+    """A headless Chromium with a profile of its own."""
+    executable = chromium.find()
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=executable, args=list(chromium.FLAGS))
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+class Notebook:
+    """The explorer notebook in a page: what a user does with it, and what the page had to say."""
+
+    def __init__(self, browser: Browser, lab: Lab, **context: Any) -> None:
+        self.lab = lab
+        self.context = browser.new_context(**{"viewport": {"width": 1440, "height": 2600}, **context})
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(PATIENCE)
+        self.errors: list[str] = []
+        self.elsewhere: list[str] = []
+        self.page.on("pageerror", lambda error: self.errors.append(str(error)))
+        self.page.on("request", self._note_request)
+
+    def _note_request(self, request: Any) -> None:
+        if not re.match(r"(https?|wss?)://(localhost|127\.0\.0\.1)[:/]|data:|blob:|about:", request.url):
+            self.elsewhere.append(request.url)
+
+    def open(self) -> None:
+        self.page.goto(self.lab.document_url)
+        self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+        self.wait_for_kernel()
+
+    def wait_for_kernel(self) -> None:
+        self.page.locator(".jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+
+    def run_first_cell(self) -> None:
+        self.page.locator(".jp-CodeCell .jp-InputArea-editor").first.click()
+        self.page.keyboard.press("Shift+Enter")
+        self.settled()
+
+    def run_all_cells(self) -> None:
+        self.page.get_by_role("menuitem", name="Run", exact=True).click()
+        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        self.settled()
+        self.wait_for_kernel()
+
+    @property
+    def explorer(self) -> Locator:
+        return self.page.get_by_test_id("explorer").first
+
+    def part(self, testid: str) -> Locator:
+        return self.explorer.get_by_test_id(testid)
+
+    def settled(self) -> None:
+        """Wait until the explorer shows the answer to everything that was asked."""
+        self.page.locator("[data-testid=explorer][data-busy=false]").first.wait_for()
+
+    def choose_layout(self, side: str, layout: str) -> None:
+        self.part(f"{side}-layout").fill(layout)
+        expect(self.part(f"{side}-layout")).to_have_value(layout, timeout=PATIENCE)
+        self.settled()
+
+    def save(self) -> None:
+        """Save as a user does, and wait until the file is written."""
+        before = self.lab.notebook.stat().st_mtime_ns
+        with self.page.expect_response(lambda response: response.request.method == "PUT" and "/api/contents/" in response.url):
+            self.page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save] jp-button").click()
+        assert self.lab.notebook.stat().st_mtime_ns != before
+
+    def picture(self, name: str) -> Path:
+        """A screenshot of the whole page, kept for people to look at."""
+        ARTIFACTS.mkdir(parents=True, exist_ok=True)
+        path = ARTIFACTS / f"{name}.png"
+        self.page.screenshot(path=path)
+        assert path.stat().st_size > 10_000, f"{name} shows next to nothing"
+        return path
+
+    def close(self) -> None:
+        self.context.close()
+
+
+def git_status() -> str:
+    done = subprocess.run(["git", "status", "--porcelain"], cwd=ROOT, capture_output=True, text=True, check=False)
+    return done.stdout if done.returncode == 0 else f"not a checkout ({sys.platform})"

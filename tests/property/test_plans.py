@@ -1,0 +1,98 @@
+"""Plans of random transfers: they lead where they should, stay within the limits, and carried out they convert correctly."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Callable
+from functools import cache
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+from layout_cases import field_spaces, layouts, spaces
+
+from isoviz.errors import LimitError, NoPathError
+from isoviz.layouts import Box, IndexSpace, apply, strided_copies
+from isoviz.machines import Machine, preset
+from isoviz.planner import Instance, Options, Plan, Transfer, plan
+
+Report = Callable[[str, object], None]
+PLANNERS = ("auto", "simple", "spsl", "spdl", "direct")
+
+
+@cache
+def machine(name: str) -> Machine:
+    return preset(name, measure="assumed") if name == "local" else preset(name)
+
+
+@st.composite
+def transfers(draw: st.DrawFn) -> tuple[Transfer, Machine]:
+    """Whole instances and parts of them, between any two memories of a preset."""
+    where = machine(draw(st.sampled_from(["local", "two-node", "sapling"])))
+    shape, fields = draw(spaces()), draw(field_spaces())
+    memories = [memory.name for memory in where.memories]
+    ends = []
+    for _ in range(2):
+        margins = {dim: draw(st.sampled_from([(0, 0), (0, 0), (1, 2)])) for dim in shape}
+        dims = draw(st.permutations(shape.dims))
+        space = IndexSpace.of({dim: sum(margins[dim]) + shape[dim] for dim in dims})
+        instance = Instance(draw(st.sampled_from(memories)), space, fields, draw(layouts(space)))
+        ends.append((instance, tuple(margins[dim][0] for dim in dims)))
+    (source, origin), (destination, target) = ends
+    extent = tuple(shape[dim] for dim in source.space)
+    names = draw(st.permutations(fields.names))[: draw(st.integers(1, len(fields)))]
+    return Transfer(source, destination, extent, origin, target, tuple(names)), where
+
+
+def carried_out(found: Plan, given: np.ndarray) -> np.ndarray:
+    """The destination after all chunks have gone through all hops, one slot per buffer."""
+    result = np.full(found.transfer.destination.linearization.nbytes, 255, np.uint8)
+    slots = [np.full(buffer.nbytes, 170, np.uint8) for buffer in found.buffers]
+    for chunk in found.chunks:
+        places = [given, *slots, result]
+        for hop in found.hops:
+            source, destination = found.views(hop.index, chunk)
+            for box in chunk.boxes:
+                copies = strided_copies(source, destination, box, found.transfer.field_names)
+                apply(copies, places[hop.index], places[hop.index + 1])
+    return result
+
+
+@given(data=st.data(), case=transfers(), planner=st.sampled_from(PLANNERS))
+def test_plans_carry_out_their_transfer(
+    report: Report, data: st.DataObject, case: tuple[Transfer, Machine], planner: str
+) -> None:
+    transfer, where = case
+    slot = data.draw(st.sampled_from([None, 4096, 256, 64]))
+    total = data.draw(st.sampled_from([None, None, 2048, 512]))
+    options = Options(slot_limit=slot, memory_limit=total)
+    try:
+        found = plan(transfer, where, planner, options)
+    except (LimitError, NoPathError):
+        return
+    report("property cases of plans", 1)
+
+    assert found == plan(transfer, where, planner, options), "planning is deterministic"
+    assert Plan.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert (found.memories[0], found.memories[-1]) == (transfer.source.memory, transfer.destination.memory)
+    for here, hop in zip(found.memories, found.hops, strict=False):
+        channel = where.channel(hop.channel)
+        assert (channel.source, channel.destination) == (here, hop.destination)
+        assert hop.throughput == channel.rate(hop.request_bytes)
+    assert sum(hop.converts for hop in found.hops) == transfer.converts
+    for buffer in found.buffers:
+        assert buffer.nbytes <= (slot or where.limits.slot_limit)
+    assert total is None or found.buffer_bytes <= total
+    for hop, (before, after) in zip(found.hops[1:-1], itertools.pairwise(found.buffers), strict=True):
+        # A hop between two buffers converts inside a chunk (Isometry, 4.2: space constraint), on the side that pads too.
+        assert hop.shuffle_bytes <= max(before.nbytes, after.nbytes)
+    assert found.throughput <= min(hop.throughput for hop in found.hops) * (1 + 1e-9)
+    assert found.seconds >= found.bytes / found.throughput * (1 - 1e-9)
+
+    given = np.random.default_rng(0).integers(0, 255, transfer.source.linearization.nbytes, dtype=np.uint8)
+    expected = np.full(transfer.destination.linearization.nbytes, 255, np.uint8)
+    whole = Box.whole(transfer.space)
+    copies = strided_copies(transfer.source_view(), transfer.destination_view(), whole, transfer.field_names)
+    apply(copies, given, expected)
+    assert (carried_out(found, given) == expected).all()

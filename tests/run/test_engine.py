@@ -1,0 +1,309 @@
+"""The first engine on real memory and files: right bytes, typed failures, nothing left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from run_cases import assumed_machine, elements, no_leaked_files, random_bytes, random_layout, random_spaces
+
+from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Transfer, plan
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.files import DiskRead
+from isoviz.backends.host import Memcpy
+from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
+from isoviz.machines import Channel, ChannelKind, preset
+from isoviz.runtime import Progress
+
+pytestmark = pytest.mark.usefixtures("no_leaked_files")
+__all__ = ["no_leaked_files"]
+
+MACHINE = assumed_machine()
+SPACE, PAIR = IndexSpace(x=5000), FieldSpace(re="f4", im="f8")
+SYS, DSK = "node0.sys", "node0.dsk"
+
+
+def transfer(source: str, destination: str, here: str = "<F, x>", there: str = "<x, F>") -> Transfer:
+    return Transfer.whole(SPACE, PAIR, source, here, destination, there)
+
+
+def small(found: Transfer, slot_limit: int = 8192) -> Any:
+    """A plan with many chunks."""
+    return plan(found, MACHINE, options=Options(slot_limit=slot_limit))
+
+
+@pytest.mark.parametrize("source", [SYS, DSK])
+@pytest.mark.parametrize("destination", [SYS, DSK])
+def test_random_transfers_move_every_element(source: str, destination: str, tmp_path: Path, full: bool) -> None:
+    rng = random.Random(f"{source} {destination}")
+    engine = Engine(MACHINE)
+    for case in range(150 if full else 25):
+        space, fields = random_spaces(rng)
+        here, there = random_layout(rng, space), random_layout(rng, space)
+        found = Transfer.whole(space, fields, source, here, destination, there)
+        a, b = here.on(space, fields), there.on(space, fields)
+        data, out = random_bytes(rng, a.nbytes), np.zeros(b.nbytes, "u1")
+        given: Any = data
+        taken: Any = out
+        if source == DSK:
+            given = tmp_path / f"in{case}"
+            given.write_bytes(data.tobytes())
+        if destination == DSK:
+            taken = tmp_path / f"out{case}"
+        limit = max(64, rng.choice((a.nbytes, a.nbytes // 4)))
+        try:
+            chosen = plan(found, MACHINE, options=Options(slot_limit=limit))
+        except TransferError:  # no part fits this limit
+            chosen = plan(found, MACHINE)
+        report = engine.run(chosen, given, taken)
+        if destination == DSK:
+            out = np.frombuffer(taken.read_bytes(), "u1")
+        assert report.verified
+        assert elements(a, data) == elements(b, out), found
+        assert report.bytes == space.volume * fields.nbytes
+
+
+@pytest.mark.parametrize("memory", [SYS, DSK])
+def test_a_part_moves_and_the_rest_of_the_destination_stays(memory: str, tmp_path: Path) -> None:
+    here = Instance(SYS, IndexSpace(x=40, y=30), FieldSpace(a="f4", b="u1", c="f8"), Layout("<F, x, y>"))
+    there = Instance(memory, IndexSpace(x=50, y=20), FieldSpace(b="u1", c="f8"), Layout("<y, x_in=7, F, x_out>"))
+    found = Transfer(here, there, shape=(12, 9), source_origin=(3, 5), destination_origin=(20, 11), field_names=("c",))
+    rng = random.Random(3)
+    data = random_bytes(rng, here.linearization.nbytes)
+    before = random_bytes(rng, there.linearization.nbytes)
+    out: Any = before.copy()
+    if memory == DSK:
+        out = tmp_path / "out"
+        out.write_bytes(before.tobytes())
+    assert Engine(MACHINE).run(plan(found, MACHINE), data, out).verified
+    after = np.frombuffer(out.read_bytes(), "u1") if memory == DSK else out
+    expected = elements(there.linearization, before)
+    source = elements(here.linearization, data)
+    for x, y in np.ndindex(12, 9):
+        expected[(x + 20, y + 11), "c"] = source[(x + 3, y + 5), "c"]
+    assert elements(there.linearization, after) == expected
+
+
+def test_generated_sources_and_the_report() -> None:
+    seen: list[Progress] = []
+    chosen = small(transfer(DSK, SYS))
+    report = Engine(MACHINE).run(chosen, progress=seen.append)
+    assert chosen.chunk_count > 3
+    assert [p.chunks_done for p in seen if p.stage == "move"] == list(range(chosen.chunk_count + 1))
+    assert seen[-1].stage == "verify"
+    assert seen[-1].bytes_done == seen[-1].bytes == 60_000
+    data = json.loads(json.dumps(report.to_json()))
+    for key in ("planner", "bytes", "seconds", "throughput", "chunk_bytes", "hops", "verified", "measured"):
+        assert key in data
+    assert data["verified"] is True
+    assert data["bytes"] == 60_000
+    assert data["measured"]["throughput"] == pytest.approx(60_000 / data["measured"]["seconds"])
+    for hop in data["hops"]:
+        assert hop["measured_throughput"] > 0
+        assert hop["throughput"] > 0
+    assert "generated data" in " ".join(data["notes"])
+    assert sum(hop.seconds for hop in report.hops) <= report.seconds * 1.001
+    assert "every byte verified" in str(report)
+    unchecked = Engine(MACHINE).run(chosen, verify=False)
+    assert unchecked.verified is None
+    assert "not verified" in str(unchecked)
+
+
+def test_nothing_runs_for_another_machine_or_without_its_devices() -> None:
+    engine = Engine(MACHINE)
+    other = replace(MACHINE, name="other")
+    with pytest.raises(TransferError, match="plan again"):
+        engine.run(plan(transfer(DSK, SYS), other))
+    cluster = preset("two-node")
+    remote = plan(Transfer.whole(SPACE, PAIR, "node0.fbm0", "<F, x>", "node1.fbm0", "<x, F>"), cluster)
+    with pytest.raises(TransferError, match=r"no such device \(FBM\).*node0\.sys, node0\.dsk"):
+        Engine(cluster).run(remote)
+
+
+def test_a_transfer_onto_itself_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(bytes(60_000))
+    (tmp_path / "soft").symlink_to(path)
+    os.link(path, tmp_path / "hard")
+    chosen = small(transfer(DSK, DSK))
+    for name in ("a", "soft", "hard"):
+        with pytest.raises(TransferError, match="the same"):
+            Engine(MACHINE).run(chosen, path, tmp_path / name)
+    assert path.read_bytes() == bytes(60_000)
+    assert (tmp_path / "soft").is_symlink()
+    array = np.zeros(60_000, "u1")
+    with pytest.raises(TransferError, match="the same"):
+        Engine(MACHINE).run(plan(transfer(SYS, SYS), MACHINE), array, array)
+
+
+def test_wrong_ends(tmp_path: Path) -> None:
+    engine, chosen = Engine(MACHINE), plan(transfer(SYS, DSK), MACHINE)
+    for source, words in (
+        (np.zeros(59_999, "u1"), "59999 bytes"),
+        (np.zeros(60_000, object), "Python objects"),
+        (np.zeros((60_000, 2), "u1")[:, 0], "not contiguous"),
+        ("text", "expected a NumPy array"),
+    ):
+        with pytest.raises(TransferError, match=words):
+            engine.run(chosen, source, tmp_path / "out")
+    array = np.zeros(60_000, "u1")
+    for name, words in (("missing/out", "no such directory"), (".", "is a directory")):
+        with pytest.raises(FileError, match=words):
+            engine.run(chosen, array, tmp_path / name)
+    back = plan(transfer(DSK, SYS), MACHINE)
+    (tmp_path / "short").write_bytes(bytes(59_999))
+    (tmp_path / "long").write_bytes(bytes(60_001))
+    np.save(tmp_path / "other.npy", np.zeros(5000, [("re", "f4"), ("im", "f4")]))
+    np.save(tmp_path / "names.npy", np.zeros(5000, [("re", "f4"), ("jm", "f8")]))
+    np.save(tmp_path / "size.npy", np.zeros(4999, [("re", "f4"), ("im", "f8")]))
+    for name, words in (
+        ("absent", "no such file"), ("short", "too short"), ("long", "too long"), (".", "a directory"),
+        ("other.npy", "'im' is <f4; expected <f8"), ("names.npy", "expected re, im"), ("size.npy", "does not fit"),
+    ):
+        with pytest.raises(FileError, match=words):
+            engine.run(back, tmp_path / name)
+    array.flags.writeable = False
+    with pytest.raises(TransferError, match="read-only"):
+        engine.run(plan(transfer(SYS, SYS), MACHINE), np.zeros(60_000, "u1"), array)
+
+
+def test_npy_files_at_both_ends(tmp_path: Path) -> None:
+    array = np.zeros(5000, PAIR.dtype)
+    array.view("u1")[:] = random_bytes(random.Random(1), array.nbytes)
+    np.save(tmp_path / "in.npy", array)
+    assert Engine(MACHINE).run(small(transfer(DSK, DSK)), tmp_path / "in.npy", tmp_path / "out.npy").verified
+    found = np.load(tmp_path / "out.npy")
+    assert found["re"].tobytes() == array["re"].tobytes()
+    assert found["im"].tobytes() == array["im"].tobytes()
+
+
+class Broken(ThisComputer):
+    """This computer with a channel that does something at its third request batch."""
+
+    def __init__(self, kind: ChannelKind, act: Callable[[], None]) -> None:
+        super().__init__()
+        self.kind = kind
+        self.act = act
+        self.calls = 0
+
+    def channel(self, channel: Channel) -> Any:
+        real = super().channel(channel)
+        assert real is not None
+        if channel.kind is not self.kind:
+            return real
+        outer = self
+
+        class Failing:
+            def move(self, copies: Sequence[Any], source: Any, destination: Any, check: Callable[[], None]) -> int:
+                outer.calls += 1
+                if outer.calls == 3:
+                    outer.act()
+                check()
+                return real.move(copies, source, destination, check)
+
+        return Failing()
+
+
+def fail(error: Exception) -> Callable[[], None]:
+    def act() -> None:
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize("error", [RunError("the channel is gone"), OSError(5, "Input/output error"), MemoryError("full")])
+def test_a_failure_names_hop_channel_and_chunk_and_leaves_no_file(error: Exception, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    out.write_bytes(b"what was there")
+    with pytest.raises(RunError) as caught:
+        Engine(MACHINE, Broken(ChannelKind.MEMCPY, fail(error))).run(small(transfer(DSK, DSK)), None, out)
+    assert (caught.value.hop, caught.value.channel, caught.value.chunk) == (1, "node0.sys->node0.sys", 2)
+    assert "hop 1" in str(caught.value)
+    assert out.read_bytes() == b"what was there"
+    assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("kind", [ChannelKind.DISK_READ, ChannelKind.MEMCPY, ChannelKind.DISK_WRITE])
+def test_cancelled_on_the_way(kind: ChannelKind, tmp_path: Path) -> None:
+    token = threading.Event()
+    seen: list[Progress] = []
+    with pytest.raises(Cancelled):
+        Engine(MACHINE, Broken(kind, token.set)).run(
+            small(transfer(DSK, DSK)), None, tmp_path / "out", cancel=token, progress=seen.append
+        )
+    assert seen[-1].chunks_done == 2
+    assert os.listdir(tmp_path) == []
+
+
+def test_cancelled_while_verifying(tmp_path: Path) -> None:
+    token = threading.Event()
+
+    def progress(at: Progress) -> None:
+        if at.stage == "verify":
+            token.set()
+
+    with pytest.raises(Cancelled):
+        Engine(MACHINE).run(small(transfer(DSK, DSK)), None, tmp_path / "out", cancel=token, progress=progress)
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("destination", [SYS, DSK])
+def test_a_wrong_byte_is_found_and_named(destination: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    move = Memcpy.move
+    calls = 0
+
+    def wrong(self: Memcpy, copies: Any, source: Any, there: Any, check: Any) -> int:
+        nonlocal calls
+        done = move(self, copies, source, there, check)
+        calls += 1
+        if calls == 2:
+            there.array[5] ^= 1
+        return done
+
+    monkeypatch.setattr(Memcpy, "move", wrong)
+    out = tmp_path / "out" if destination == DSK else None
+    with pytest.raises(VerificationError, match=r"field 're' at x=\d+"):
+        Engine(MACHINE).run(small(transfer(DSK, destination)), None, out)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_source_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "in"
+    path.write_bytes(bytes(60_000))
+    move = DiskRead.move
+
+    def cut(self: DiskRead, copies: Any, source: Any, there: Any, check: Any) -> int:
+        os.truncate(path, 30_000)
+        return move(self, copies, source, there, check)
+
+    monkeypatch.setattr(DiskRead, "move", cut)
+    with pytest.raises(RunError, match=r"in: ends at byte 30000.*hop 0.*chunk \d"):
+        Engine(MACHINE).run(small(transfer(DSK, DSK)), path, tmp_path / "out")
+    assert os.listdir(tmp_path) == ["in"]
+
+
+def test_many_threads_share_an_engine(tmp_path: Path) -> None:
+    engine, chosen = Engine(MACHINE), small(transfer(DSK, DSK))
+    failures: list[BaseException] = []
+
+    def run(number: int) -> None:
+        try:
+            assert engine.run(chosen, None, tmp_path / f"out{number}").verified
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=run, args=(i,)) for i in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1

@@ -1,0 +1,50 @@
+// A stand-in for the anywidget model: what the view sends is kept, what the kernel says is set by the test.
+import type { Command, Model, Snapshot } from "../src/types.ts";
+import example from "./snapshot.json";
+
+export class FakeModel implements Model {
+  readonly sent: (Command & { client: string; number: number })[] = [];
+  private readonly callbacks = new Map<string, Set<(...values: never[]) => void>>();
+  private readonly values: Record<string, unknown>;
+
+  constructor(snapshot: Snapshot | null, pictures: Record<string, string> = {}) {
+    this.values = { snapshot: snapshot ?? {}, pictures, pane: "explorer", static_picture: "0a" };
+  }
+  get(name: string): unknown {
+    return this.values[name];
+  }
+  on(event: string, callback: (...values: never[]) => void): void {
+    const found = this.callbacks.get(event) ?? new Set();
+    this.callbacks.set(event, found.add(callback));
+  }
+  off(event: string, callback: (...values: never[]) => void): void {
+    this.callbacks.get(event)?.delete(callback);
+  }
+  send(content: unknown): void {
+    this.sent.push(content as Command & { client: string; number: number });
+  }
+  get listeners(): number {
+    return [...this.callbacks.values()].reduce((sum, found) => sum + found.size, 0);
+  }
+  /** The kernel publishes; it acknowledges everything sent so far, or up to a number. */
+  publish(change: (snapshot: Snapshot) => void, upTo = Infinity): void {
+    const next = structuredClone(this.values["snapshot"]) as Snapshot;
+    next.revision += 1;
+    const last = this.sent.at(-1);
+    if (last !== undefined) next.acknowledged = { [last.client]: Math.min(last.number, upTo) };
+    change(next);
+    this.values["snapshot"] = next;
+    for (const callback of this.callbacks.get("change:snapshot") ?? []) (callback as () => void)();
+  }
+  say(content: Record<string, unknown>, buffers: DataView[] = []): void {
+    for (const callback of this.callbacks.get("msg:custom") ?? [])
+      (callback as (content: unknown, buffers: unknown) => void)(content, buffers);
+  }
+}
+
+/** A snapshot that the kernel half really made (tests/unit/test_snapshot_contract.py keeps it true). */
+export function aSnapshot(change: (snapshot: Snapshot) => void = () => undefined): Snapshot {
+  const copy = structuredClone(example) as unknown as Snapshot;
+  change(copy);
+  return copy;
+}
