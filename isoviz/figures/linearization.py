@@ -66,7 +66,14 @@ def linearization_svg(
             drawing.text(MARGIN, y + 9, line, size=11.5, fill="muted")
             y += 17
         equivalent = numpy_equivalent(linearization, max_fields=4)
-        for text in (f"NumPy: {equivalent.array}", f"       element (index, f): {equivalent.element}"):
+        said = (
+            "  f: number of the field"
+            if equivalent.counts_fields
+            else "  f: name of the field"
+            if "[f]" in equivalent.element
+            else ""
+        )
+        for text in (f"NumPy: {equivalent.array}", f"       element: {equivalent.element}{said}"):
             drawing.text(
                 MARGIN, y + 11, shorten(text, inner, 11.5, mono=True), size=11.5, fill="ink", mono=True, style="white-space:pre"
             )

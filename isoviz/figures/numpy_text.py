@@ -15,6 +15,8 @@ class NumpyEquivalent:
 
     array: str
     element: str
+    counts_fields: bool = False
+    """Whether `f` in `element` is the number of a field, not its name."""
 
 
 def numpy_equivalent(linearization: Linearization, max_fields: int | None = None) -> NumpyEquivalent:
@@ -34,7 +36,9 @@ def numpy_equivalent(linearization: Linearization, max_fields: int | None = None
     if inner and len(set(fields.dtypes)) == 1:
         shape = [*(mode.extent for mode in outer), len(fields), *(mode.extent for mode in inner)]
         axes = [*map(_digit, outer), "f", *map(_digit, inner)]
-        return NumpyEquivalent(f"np.empty({_tuple(shape)}, {dtype_text(fields.dtypes[0])!r})", f"a[{', '.join(axes)}]")
+        return NumpyEquivalent(
+            f"np.empty({_tuple(shape)}, {dtype_text(fields.dtypes[0])!r})", f"a[{', '.join(axes)}]", counts_fields=True
+        )
     within = f", {_tuple([mode.extent for mode in inner])}" if inner else ""
     listed = [f"({name!r}, {dtype_text(dtype)!r}{within})" for name, dtype in zip(fields.names, fields.dtypes, strict=True)]
     if max_fields is not None and len(listed) > max_fields:

@@ -165,28 +165,21 @@ def test_example_spaces_fit_their_layout(layout: str) -> None:
 
 
 @pytest.mark.parametrize(("layout", "sizes"), LAYOUTS)
-@pytest.mark.parametrize(
-    "fields", [VALUE, MIXED, FieldSpace(a="int16", b="int16", c="int16")], ids=["one", "mixed", "uniform"]
-)
+@pytest.mark.parametrize("fields", [VALUE, MIXED, FieldSpace(a="int16", b="int16", c="int16")], ids=["one", "mixed", "uniform"])
 def test_numpy_equivalent_is_the_same_memory(layout: str, sizes: str, fields: FieldSpace) -> None:
     space = space_of(sizes)
     lin = Layout(layout).on(space, fields)
     said = numpy_equivalent(lin)
     a = eval(said.array, {"np": np})
     assert a.nbytes == lin.nbytes and a.flags.c_contiguous
-    a.view(np.uint8).reshape(-1)[:] = 0
-    flat = np.frombuffer(a.data, np.uint8) if a.ndim == 0 else a.reshape(-1).view(np.uint8)
+    flat = a.reshape(-1).view(np.uint8)
+    flat[:] = 0
     for at in np.ndindex(*space.sizes):
         for number, field in enumerate(fields.names):
             offset = lin.offset(at, field)
             flat[offset : offset + fields.sizes[number]] = 255
-            f = number if len(set(fields.dtypes)) == 1 and "a[f" not in said.element.split("]")[0] + "]" and "]" in said.element else field
-            names = {**dict(zip(space.dims, at, strict=True)), "a": a}
-            try:
-                element = eval(said.element, {**names, "f": field})
-            except (IndexError, TypeError):
-                element = eval(said.element, {**names, "f": number})
-            del f
+            names = {**dict(zip(space.dims, at, strict=True)), "a": a, "f": number if said.counts_fields else field}
+            element = eval(said.element, names)
             assert np.asarray(element).tobytes() == b"\xff" * fields.sizes[number]
             flat[:] = 0
 

@@ -80,7 +80,9 @@ def test_the_array_holds_every_element_where_the_layout_says() -> None:
         array = raw.view(dtype).reshape(shape)
         part = array["b"]
         for x, y in np.ndindex(6, 4):
-            at = {"<x, y, F>": (y, x), "<x, F, y>": (y, x), "<F, y, x>": (x, y), "<x_in=3, F, y, x_out>": (x // 3, y, x % 3)}[text]
+            at = {"<x, y, F>": (y, x), "<x, F, y>": (y, x), "<F, y, x>": (x, y), "<x_in=3, F, y, x_out>": (x // 3, y, x % 3)}[
+                text
+            ]
             offset = lin.offset((x, y), "b")
             assert part[at].tobytes() == raw[offset : offset + 8].tobytes()
 

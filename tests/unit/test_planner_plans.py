@@ -1,0 +1,288 @@
+"""The simple planners on the machines of the paper, the time model, and what they refuse."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from isoviz.errors import InputError, LimitError, NoPathError, TransferError
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Resource, preset
+from isoviz.planner import Instance, Options, Plan, Transfer, plan
+from isoviz.planner.timing import pipeline
+
+SQUARE = IndexSpace(x=8192, y=8192)
+ENTRY = FieldSpace(value="V16")
+INTEGERS = FieldSpace.of({f"f{i}": "int32" for i in range(8)})
+LINE = IndexSpace(x=4 << 20)
+MIB = 1 << 20
+
+
+def layouts(found: Plan) -> list[str]:
+    return [found.hops[0].source_layout, *(hop.destination_layout for hop in found.hops)]
+
+
+def test_simple_transposes_between_gpus_as_in_section_4_4() -> None:
+    """Isometry, 4.4: FBM → REG → REG → REG* → FBM*, and the Memcpy converts; blocks as in 4.3."""
+    transfer = Transfer.whole(SQUARE, ENTRY, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+    found = plan(transfer, preset("two-node"), "simple")
+    assert found.memories == ("node0.fbm0", "node0.reg", "node0.reg", "node1.reg", "node1.fbm0")
+    assert [hop.kind for hop in found.hops] == ["GPURead", "Memcpy", "RemoteMemcpy", "GPUWrite"]
+    assert [hop.converts for hop in found.hops] == [False, True, False, False]
+    assert found.hops[1].shuffle_bytes <= 32 * MIB
+    assert [hop.request_bytes for hop in found.hops] == [32768, 16, 32 * MIB, 16384]
+
+
+def test_shortest_paths_with_one_end_s_layout() -> None:
+    """Isometry, 6.3: SPSL converts in the last hop, SPDL in the first."""
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.dsk", "<x, F>")
+    machine = preset("sapling")
+    source, target = plan(transfer, machine, "spsl"), plan(transfer, machine, "spdl")
+    assert layouts(source) == ["<F, x>", "<F, x_in=1048576, x_out>", "<x, F>"]
+    assert [hop.converts for hop in source.hops] == [False] * (len(source.hops) - 1) + [True]
+    assert [hop.converts for hop in target.hops] == [True] + [False] * (len(target.hops) - 1)
+    assert all(Layout(hop.destination_layout) == Layout("<x_in=1048576, F, x_out>") for hop in target.hops[:-1])
+    assert target.memories == source.memories
+
+
+def test_simple_to_disk_converts_in_memory() -> None:
+    """Isometry, 6.3: AOS → SOA to disk goes through an in-memory intermediate; SPSL and SPDL convert in DiskWrite."""
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.dsk", "<x, F>")
+    machine = preset("sapling")
+    found = plan(transfer, machine, "simple")
+    assert found.memories == ("node0.sys", "node0.sys", "node0.dsk")
+    assert [hop.kind for hop in found.hops] == ["Memcpy", "DiskWrite"]
+    assert found.hops[1].request_bytes == 4 * MIB, "32 MiB of 8 fields"
+    for name in ("spsl", "spdl", "direct"):
+        assert [(hop.kind, hop.converts) for hop in plan(transfer, machine, name).hops] == [("DiskWrite", True)]
+        assert plan(transfer, machine, name).seconds > 100 * found.seconds
+
+
+def test_nothing_to_convert_takes_the_shortest_path() -> None:
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.sys", "<F, x>")
+    found = plan(transfer, preset("sapling"))
+    assert (found.memories, found.buffers) == (("node0.sys", "node1.sys"), ())
+    assert not any(hop.converts for hop in found.hops)
+
+
+def test_a_path_without_memcpy_says_where_it_converts() -> None:
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.fbm0", "<F, x>", "node0.fbm0", "<x, F>")
+    found = plan(transfer, preset("sapling"))
+    assert [hop.kind for hop in found.hops] == ["GPUCopy"]
+    assert "no Memcpy channel" in found.notes[0]
+
+
+def test_a_disk_to_itself_goes_through_memory() -> None:
+    transfer = Transfer.whole(SQUARE, ENTRY, "node0.dsk", "<F, x, y>", "node0.dsk", "<F, y, x>")
+    found = plan(transfer, preset("local", measure="assumed"), options=Options(memory_limit="64MiB"))
+    assert found.memories == ("node0.dsk", "node0.sys", "node0.sys", "node0.dsk")
+    assert found.buffer_bytes <= 64 * MIB
+    assert not found.overlap
+    assert found.slots == 1
+
+
+def test_prime_sizes_do_not_ruin_a_plan() -> None:
+    machine = preset("two-node")
+    seconds = []
+    for n in (10_000, 10_007):
+        space = IndexSpace(x=n, y=n)
+        found = plan(Transfer.whole(space, ENTRY, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>"), machine)
+        seconds.append(found.seconds / found.bytes)
+    assert seconds[1] == pytest.approx(seconds[0], rel=0.05)
+
+
+def chain(*rates: float, overlap: bool = True, **more: Any) -> tuple[Machine, list[Channel]]:
+    """node0.sys → node1.sys → …: one channel of constant rate after the other."""
+    memories = [Memory(f"node{i}.sys", MemoryKind.SYS, node=i) for i in range(len(rates) + 1)]
+    channels = [
+        Channel("", ChannelKind.REMOTE_MEMCPY, memories[i].name, memories[i + 1].name, Constant(rate), setup=0.5, **more)
+        for i, rate in enumerate(rates)
+    ]
+    resources = [Resource("bus", 50.0)] if more else []
+    return Machine("chain", memories, channels, resources, Limits(overlap=overlap)), channels
+
+
+@pytest.mark.parametrize(
+    ("slots", "overlap", "seconds"),
+    [
+        (2, True, 1.5 + (1 + 2 + 4) + 9 * 4),  # set-up + every hop once + the slowest for the other chunks
+        (1, True, 1.5 + (1 + 2 + 4) + 9 * 6),  # neighbours with one slot between them take turns
+        (1, False, 1.5 + 10 * 7),  # every chunk through all hops
+    ],
+)
+def test_the_time_model(slots: int, overlap: bool, seconds: float) -> None:
+    machine, channels = chain(100.0, 50.0, 25.0)
+    found = pipeline(machine, channels, [100.0] * 3, 1000, 100, slots, overlap)
+    assert found.seconds == pytest.approx(seconds)
+    assert found.hop_seconds == (1, 2, 4)
+
+
+def test_shared_resources_bound_the_throughput() -> None:
+    machine, channels = chain(100.0, 100.0, resources=(("bus", 1.0),))
+    found = pipeline(machine, channels, [100.0] * 2, 1000, 100, 2, True)
+    assert found.throughput == pytest.approx(25.0), "both hops load a bus of 50 B/s"
+    assert found.seconds == pytest.approx(1.0 + 2 + 9 * 4)
+
+
+def test_the_last_chunk_counts_for_what_is_in_it() -> None:
+    machine, channels = chain(100.0, 50.0)
+    assert pipeline(machine, channels, [100.0] * 2, 150, 100, 2, True).seconds == pytest.approx(1.0 + 3 + 0.5 * 2)
+    assert pipeline(machine, channels, [100.0] * 2, 50, 100, 2, True).seconds == pytest.approx(1.0 + 1.5)
+
+
+def test_limits_that_allow_nothing() -> None:
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.dsk", "<x, F>")
+    with pytest.raises(LimitError, match="needs at least 32 B"):
+        plan(transfer, preset("sapling"), options=Options(slot_limit=31))
+    assert plan(transfer, preset("sapling"), options=Options(slot_limit=32)).buffers[0].nbytes == 32
+    small = IndexSpace(x=64)
+    tight = Transfer.whole(small, INTEGERS, "node0.sys", "<F, x>", "node1.dsk", "<x, F>")
+    with pytest.raises(LimitError):
+        plan(tight, preset("sapling"), options=Options(memory_limit=100))
+
+
+def test_paths_and_names_that_do_not_exist() -> None:
+    machine, _ = chain(1.0)
+    there = Transfer.whole(LINE, INTEGERS, "node1.sys", "<F, x>", "node0.sys", "<F, x>")
+    with pytest.raises(NoPathError, match=r"no channels lead from node1\.sys to node0\.sys"):
+        plan(there, machine)
+    with pytest.raises(NoPathError, match="no channel leads directly"):
+        plan(Transfer.whole(LINE, INTEGERS, "node0.dsk", "<F, x>", "node1.dsk", "<F, x>"), preset("sapling"), "direct")
+    with pytest.raises(InputError, match=r"node0\.syss"):
+        plan(Transfer.whole(LINE, INTEGERS, "node0.syss", "<F, x>", "node0.sys", "<F, x>"), preset("sapling"))
+    with pytest.raises(InputError, match="expected one of auto, simple"):
+        plan(there, machine, "best")
+    with pytest.raises(NoPathError, match="back to it"):
+        plan(Transfer.whole(LINE, INTEGERS, "node1.sys", "<F, x>", "node1.sys", "<x, F>"), machine)
+
+
+def test_instances_that_do_not_fit_their_memory() -> None:
+    memory = Memory("node0.sys", MemoryKind.SYS, capacity=1000)
+    loop = Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", Constant(1e9))
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.sys", "<x, F>")
+    with pytest.raises(TransferError, match="has 1000"):
+        plan(transfer, Machine("small", [memory], [loop]))
+
+
+def part(**changes: Any) -> Transfer:
+    space, fields = IndexSpace(x=10, y=8), FieldSpace(a="f4", b="f8")
+    given: dict[str, Any] = {
+        "source": Instance("node0.sys", space, fields, Layout("<F, x, y>")),
+        "destination": Instance("node0.sys", IndexSpace(y=4, x=20), fields, Layout("<x, y, F>")),
+        "shape": (3, 4),
+        "source_origin": (7, 4),
+        "destination_origin": (0, 17),
+    }
+    return Transfer(**given | changes)
+
+
+def test_parts_of_instances() -> None:
+    found = part(field_names=("b",))
+    assert (found.space.as_dict(), found.nbytes) == ({"x": 3, "y": 4}, 12 * 8)
+    assert found.is_partial
+    assert part(source_origin={"y": 4, "x": 7}).source_origin == (7, 4)
+    assert part(shape=(), source_origin=(), destination=part().source, destination_origin=()).shape == (10, 8)
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"shape": (4, 4)}, "dimension 'x' the box is 7 to 11, the source has 0 to 10"),
+        ({"destination_origin": (1, 17)}, "the destination has 0 to 4"),
+        ({"shape": (0, 4)}, "at least 1"),
+        ({"source_origin": (-1, 0)}, "at least 0"),
+        ({"shape": (3,)}, "expected 2 numbers"),
+        ({"shape": {"x": 3}}, "expected numbers for"),
+        ({"field_names": ("c",)}, "field 'c' is not in the source"),
+        ({"field_names": ("a", "a")}, "named twice"),
+        ({"destination": Instance("m", IndexSpace(x=10, z=8), FieldSpace(a="f4"), Layout("<F, x, z>"))}, "dimensions"),
+        ({"destination": Instance("m", IndexSpace(y=8, x=30), FieldSpace(a="i4"), Layout("<F, x, y>"))}, "float32 in the source"),
+    ],
+)
+def test_parts_that_cannot_be(changes: dict[str, Any], problem: str) -> None:
+    with pytest.raises(TransferError, match=problem):
+        part(**changes)
+
+
+def test_onto_itself() -> None:
+    instance = Instance("node0.dsk", LINE, INTEGERS, Layout("<F, x>"), "a.npy")
+    with pytest.raises(TransferError, match=r"same file, 'a\.npy'"):
+        Transfer(instance, instance)
+    with pytest.raises(TransferError, match="no file system"):
+        plan(Transfer(Instance("node0.sys", LINE, INTEGERS, Layout("<F, x>"), "b.npy"), instance), preset("sapling"))
+
+
+def a_plan() -> Plan:
+    return plan(Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.dsk", "<x, F>"), preset("sapling"))
+
+
+def test_text_of_a_plan_has_every_decision() -> None:
+    found = a_plan()
+    text = str(found)
+    for hop in found.hops:
+        assert all(word in text for word in (hop.kind, hop.source, Layout(hop.source_layout).pretty))
+    assert "converts" in text
+    assert "128 MiB" in text
+
+
+def _set(data: dict[str, Any], path: str, value: object) -> dict[str, Any]:
+    keys = path.split(".")
+    at: Any = data
+    for key in keys[:-1]:
+        at = at[int(key) if isinstance(at, list) else key]
+    at[int(keys[-1]) if isinstance(at, list) else keys[-1]] = value
+    return data
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "problem"),
+    [
+        ("format", "other", "plan.format"),
+        ("hops", [], "at least one hop"),
+        ("hops", 3, "expected a list"),
+        ("hops.0.source", "node1.sys", r"plan\.hops\[0\]\.source"),
+        ("hops.0.throughput", float("nan"), r"plan\.hops\[0\]\.throughput"),
+        ("hops.0.extra", 1, "unknown key 'extra'"),
+        ("hops.0.index", 5, "expected 0"),
+        ("hops.1.source_layout", "<x, F>", r"plan\.hops\[1\]\.source_layout"),
+        ("hops.0.converts", "yes", "true or false"),
+        ("planner", "magic", "plan.planner"),
+        ("slots", 0, "at least 1"),
+        ("slots", True, "whole number"),
+        ("seconds", -1, "at least 0"),
+        ("overlap", None, "true or false"),
+        ("machine", [], "expected a table"),
+        ("order.outer", 5, "outer"),
+        ("order.layout", "<F x>", "character 4"),
+        ("transfer.source.space.x", -1, "at least 1"),
+        ("transfer.source.fields", {"a": "O"}, "objects"),
+        ("transfer.shape", "all", "expected a list"),
+    ],
+)
+def test_hostile_plans(path: str, value: object, problem: str) -> None:
+    data = copy.deepcopy(a_plan().to_json())
+    with pytest.raises(TransferError, match=problem) as caught:
+        Plan.from_json(_set(data, path, value))
+    assert "\n" not in str(caught.value)
+
+
+def test_plans_that_miss_something() -> None:
+    for key in a_plan().to_json():
+        data = a_plan().to_json()
+        del data[key]
+        if key in ("bytes", "throughput", "chunk_bytes", "chunks", "buffer_bytes", "notes"):
+            continue
+        with pytest.raises(TransferError, match=key):
+            Plan.from_json(data)
+    with pytest.raises(TransferError, match="expected a table"):
+        Plan.from_json([])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "given", [{"planner": "best"}, {"slot_limit": "lots"}, {"memory_limit": 0}, {"slots": 0}, {"slots": True}]
+)
+def test_options_that_cannot_be(given: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Options(**given)
