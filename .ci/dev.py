@@ -192,10 +192,12 @@ def only_pytest(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
-    """Measured ratios against peers; each benchmark prints a table and writes JSON beside its report."""
+    """Measured ratios against peers: every benchmark, or those named."""
     steps = Steps(environment("lab", "mpi", "bench"))
-    for script in sorted((ROOT / "benchmarks").glob("measure_*.py")):
-        steps(script.stem, str(steps.env.python), str(script), *arguments)
+    names = [argument for argument in arguments if not argument.startswith("-")]
+    options = [argument for argument in arguments if argument.startswith("-")]
+    for name in names or ("import", "convert"):
+        steps(f"bench {name}", steps.tool("isoviz"), "bench", name, *options)
     return steps.result()
 
 

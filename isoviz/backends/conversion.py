@@ -12,10 +12,10 @@ import numpy as np
 
 from isoviz.backends import Engine
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.disk import NewFile, ReadFile
+from isoviz.backends.disk import NewFile
 from isoviz.backends.files import FileTarget
-from isoviz.backends.npy import NpyHeader, is_npy, read_header
-from isoviz.backends.stored import Stored, empty_header, stored_array, stored_raw
+from isoviz.backends.npy import NpyHeader, header_bytes, is_npy, read_header
+from isoviz.backends.stored import Stored, empty_array, stored_array, stored_raw
 from isoviz.errors import FileError, InputError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.planner import Instance, Options, Transfer
@@ -165,22 +165,19 @@ def _machine(destination: Path) -> Machine:
 
 def _empty(header: NpyHeader, stored: Stored, destination: Path, target: Layout) -> Conversion:
     """An array without elements: a header, or an empty raw file."""
-    content = empty_header(header, stored, target) if is_npy(destination) else b""
-    reader = ReadFile(stored.path)
+    dtype, shape = empty_array(header, stored, target)
+    content = header_bytes(dtype, shape) if is_npy(destination) else b""
+    file = NewFile(destination, len(content))
     try:
-        file = NewFile(destination, len(content))
-        try:
-            file.write_at(0, np.frombuffer(content, np.uint8))
-            file.flush()
-            file.publish()
-        finally:
-            file.close()
+        file.write_at(0, np.frombuffer(content, np.uint8))
+        file.flush()
+        file.publish()
     finally:
-        reader.close()
-    return _done(stored.path, destination, stored.layout, target, None)
+        file.close()
+    return Conversion(stored.path, destination, stored.layout, target, str(dtype), shape, None)
 
 
-def _done(source: Path, destination: Path, layout: Layout, target: Layout, report: Report | None) -> Conversion:
+def _done(source: Path, destination: Path, layout: Layout, target: Layout, report: Report) -> Conversion:
     if is_npy(destination):
         header = read_header(destination)
         return Conversion(source, destination, layout, target, str(header.dtype), header.shape, report)

@@ -199,8 +199,8 @@ def new_header(path: str | Path, linearization: Linearization, record: Record) -
     return header_bytes(*array_of(linearization.parts, record, str(path)))
 
 
-def empty_header(header: NpyHeader, stored: Stored, target: Layout) -> bytes:
-    """The header of an empty array converted to another layout: `stored` is the same array with 1 for every 0.
+def empty_array(header: NpyHeader, stored: Stored, target: Layout) -> tuple[np.dtype[Any], tuple[int, ...]]:
+    """Dtype and shape of an empty array converted to another layout: `stored` is the same array with 1 for every 0.
 
     Raises:
         FileError: a blocked layout, which an empty dimension cannot have.
@@ -211,7 +211,7 @@ def empty_header(header: NpyHeader, stored: Stored, target: Layout) -> bytes:
     empty = {digit.dim for digit, extent in zip(_digits(stored.layout), extents, strict=True) if extent == 0}
     parts = target.on(stored.space, stored.record.fields).parts
     zeroed = [part._replace(extent=0) if isinstance(part, Mode) and part.dim in empty else part for part in parts]
-    return header_bytes(*array_of(zeroed, stored.record, str(stored.path)))
+    return array_of(zeroed, stored.record, str(stored.path))
 
 
 def _digits(layout: Layout) -> tuple[Component, ...]:

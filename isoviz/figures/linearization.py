@@ -169,8 +169,8 @@ def _panels(drawing: Drawing, view: OrderView, y: float, width: float) -> tuple[
         whose = f" of field {view.fields[0]}" if len(view.linearization.fields) > 1 else ""
         notes.append(
             f"Left: all {view.columns:,} × {view.rows:,} cells{whose}{sampled}, coloured from first byte to last. "
-            f"Right: the corner {view.horizontal}\u00a0<\u00a0{detail.columns}, {view.vertical}\u00a0<\u00a0{detail.rows} framed there, "
-            "coloured within itself."
+            f"Right: the corner {view.horizontal}\u00a0<\u00a0{detail.columns}, "
+            f"{view.vertical}\u00a0<\u00a0{detail.rows} framed there, coloured within itself."
         )
     notes.append("The line is the order of storage, dashed where it leaves what is shown and comes back.")
     return bottom, notes

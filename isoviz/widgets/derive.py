@@ -19,7 +19,7 @@ from isoviz.widgets.settings import Row, Settings
 from isoviz.widgets.state import Derived, Problem, State
 
 if TYPE_CHECKING:
-    from isoviz.layouts import FieldSpace, IndexSpace, Linearization
+    from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
     from isoviz.machines import Machine
 
 SIDES = ("source", "destination")
@@ -117,9 +117,31 @@ def _linearization(
     from isoviz.layouts import Layout
 
     layout = _caught(lambda: Layout(settings.end(side).layout), f"{side}-layout", problems)
-    if layout is None or space is None or fields is None:
+    if layout is None or not _has_dimensions(layout, settings, side, problems) or space is None or fields is None:
         return None
     return _caught(lambda: layout.on(space, fields), f"{side}-layout", problems)
+
+
+def _has_dimensions(layout: Layout, settings: Settings, side: str, problems: dict[str, Problem]) -> bool:
+    """Whether the layout has just the dimensions that there are; looked at even while their sizes are wrong."""
+    names = [row.name for row in settings.dimensions]
+    text = settings.end(side).layout
+    for dim in layout.dims:
+        if dim not in names:
+            found = re.search(rf"(?<![\w]){re.escape(dim)}(?=$|\W|_(in|out|\d+)(?!\w))", text)
+            position = None if found is None else found.start()
+            problems[f"{side}-layout"] = Problem(f"{dim!r} is not a dimension; expected {_listed(names)}", text, position)
+            return False
+    for name in names:
+        if name not in layout.dims:
+            problems[f"{side}-layout"] = Problem(f"Dimension {name!r} is missing", text, len(text.rstrip().rstrip(">⟩")))
+            return False
+    return True
+
+
+def _listed(names: list[str]) -> str:
+    """`x`, `x or y`, `x, y or z`."""
+    return " or ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _caught(action: Callable[[], Any], control: str, problems: dict[str, Problem]) -> Any:

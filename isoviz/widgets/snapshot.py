@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.units import format_bytes, format_rate, format_seconds
 from isoviz.widgets.derive import SIDES, reason_not_to_run
 from isoviz.widgets.examples import EXAMPLES
-from isoviz.widgets.state import Derived, Problem, Run, State
+from isoviz.widgets.state import Derived, Problem, Run, State, sentence
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
@@ -82,8 +82,11 @@ def status(state: State) -> str:
 
 def _choices(derived: Derived) -> dict[str, Any]:
     memories = [] if derived.machine is None else [
-        {"name": memory.name, "about": "", "title": f"{memory.name}: {_KINDS.get(str(memory.kind), str(memory.kind))}"
-         + (", emulated" if memory.emulated else "")}
+        {
+            "name": memory.name,
+            "title": memory.name,
+            "about": _KINDS.get(str(memory.kind), str(memory.kind)) + (", emulated" if memory.emulated else ""),
+        }
         for memory in derived.machine.memories
     ]  # fmt: skip
     return {**_fixed_choices(), "memories": memories}
@@ -225,7 +228,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
             }
             for hop in plan.hops
         ],
-        "notes": [*plan.notes],
+        "notes": [sentence(note) for note in plan.notes],
     }
 
 
@@ -281,7 +284,7 @@ def _report(run: Run, report: Report) -> dict[str, Any]:
             }
             for name, title, predicted, measured in rows
         ],
-        "notes": [*report.notes],
+        "notes": [sentence(note) for note in report.notes],
     }
 
 

@@ -54,7 +54,12 @@ def running_lab(home: Path, *options: str) -> Iterator[Lab]:
     if LAB_FOLDER.exists():
         LAB_FOLDER.rename(kept)
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "JUPYTER", "PYTEST"))}
-    folders = {"JUPYTER_CONFIG_DIR": "config", "JUPYTER_DATA_DIR": "data", "JUPYTER_RUNTIME_DIR": "runtime", "IPYTHONDIR": "ipython"}
+    folders = {
+        "JUPYTER_CONFIG_DIR": "config",
+        "JUPYTER_DATA_DIR": "data",
+        "JUPYTER_RUNTIME_DIR": "runtime",
+        "IPYTHONDIR": "ipython",
+    }
     environment.update({name: str(home / folder) for name, folder in folders.items()})
     environment.update(HOME=str(home), JUPYTER_NO_CONFIG="", NO_COLOR="1")
     for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "JUPYTER_NO_CONFIG"):
@@ -156,14 +161,30 @@ class Notebook:
 
     def run_first_cell(self) -> None:
         self.page.locator(".jp-CodeCell .jp-InputArea-editor").first.click()
-        self.page.keyboard.press("Shift+Enter")
-        self.settled()
+        self._run("Run Selected Cell")
 
     def run_all_cells(self) -> None:
-        self.page.get_by_role("menuitem", name="Run", exact=True).click()
-        self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-        self.settled()
-        self.wait_for_kernel()
+        self._run("Run All Cells")
+
+    def _run(self, entry: str) -> None:
+        """Choose an entry of the menu *Run*: again where JupyterLab, still connecting to its kernel, drops it unsaid."""
+        started = self.page.locator(".jp-CodeCell .jp-InputPrompt").first
+        for patience in (5_000, 15_000, PATIENCE):
+            self.page.get_by_role("menuitem", name="Run", exact=True).click()
+            self.page.get_by_role("menuitem", name=entry, exact=True).click()
+            try:
+                expect(started).to_have_text(re.compile(r"\[(\d+|\*)\]"), timeout=patience)
+                break
+            except AssertionError:
+                if patience == PATIENCE:
+                    raise
+        failure = self.page.locator(
+            '.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"], .jp-RenderedText pre .ansi-red-fg'
+        )
+        shown = self.page.locator("[data-testid=explorer][data-busy=false]")
+        shown.or_(failure).first.wait_for()
+        assert failure.count() == 0, failure.first.inner_text()
+        shown.first.wait_for()
 
     @property
     def explorer(self) -> Locator:

@@ -1,0 +1,46 @@
+"""`isoviz bench SUITE`: measured ratios against peers."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `bench`."""
+    from isoviz.bench import SUITES
+
+    parser = subparsers.add_parser(
+        "bench",
+        help="measure isoviz beside its peers",
+        description="Measure isoviz beside its peers, all in one run; compare ratios, not times.",
+        epilog="\n".join(f"{name:8} {suite.description}" for name, suite in SUITES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("suite", choices=SUITES, help="what to measure")
+    parser.add_argument("--size", metavar="SIZE", help="bytes to move, such as 1GiB")
+    parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB")
+    parser.add_argument("--directory", metavar="DIR", help="where files are written (default: the temporary directory)")
+    parser.add_argument("--repeat", metavar="N", type=int, help="rounds; medians are reported")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print."""
+    from isoviz.bench import SUITES
+    from isoviz.cli.output import print_json
+    from isoviz.errors import InputError
+
+    suite = SUITES[args.suite]
+    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat")}
+    options = {name: value for name, value in given.items() if value is not None}
+    if unknown := [name for name in options if name not in suite.options]:
+        raise InputError(f"bench {args.suite}: takes no --{unknown[0].replace('_', '-')}")
+    if options.get("repeat", 1) < 1:
+        raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
+    table = suite.measure(**options)
+    if args.json:
+        print_json(table.to_json())
+    else:
+        print(table)
+    return 0

@@ -1,0 +1,198 @@
+"""Files: any offset and length, unbuffered or not; a destination is there completely or not at all."""
+
+from __future__ import annotations
+
+import errno
+import os
+import random
+import signal
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+from run_cases import command, environment, isoviz, no_leaked_files, random_bytes
+
+from isoviz.backends import disk
+from isoviz.backends.disk import NewFile, ReadFile
+from isoviz.backends.host import page_aligned
+from isoviz.errors import FileError, RunError
+
+pytestmark = pytest.mark.usefixtures("no_leaked_files")
+__all__ = ["no_leaked_files"]
+
+
+@pytest.fixture(params=["unbuffered", "buffered", "refusing"])
+def access(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Unbuffered as this file system has it; none at all; opened, but every request refused."""
+    if request.param == "buffered":
+        monkeypatch.setattr(disk, "_DIRECT", 0)
+    elif request.param == "refusing":
+        real_read, real_write, o_direct = os.preadv, os.pwritev, disk._DIRECT
+
+        def is_direct(descriptor: int) -> bool:
+            flags = int(Path(f"/proc/self/fdinfo/{descriptor}").read_text().split("flags:")[1].split()[0], 8)
+            return bool(flags & o_direct)
+
+        def refusing(real):  # type: ignore[no-untyped-def]
+            def call(descriptor, buffers, offset):  # type: ignore[no-untyped-def]
+                if is_direct(descriptor):
+                    raise OSError(errno.EINVAL, "Invalid argument")
+                return real(descriptor, buffers, offset)
+
+            return call
+
+        monkeypatch.setattr(os, "preadv", refusing(real_read))
+        monkeypatch.setattr(os, "pwritev", refusing(real_write))
+    return str(request.param)
+
+
+def cases(rng: random.Random, size: int) -> list[tuple[int, int]]:
+    found = [(0, size), (0, 4096), (4096, 8192), (1, size - 1), (4095, 4098), (size - 1, 1), (10, 0)]
+    for _ in range(60):
+        start = rng.randrange(size)
+        found.append((start, rng.randint(1, min(size - start, rng.choice((50, 5000, 200_000, size))))))
+    return found
+
+
+def test_reading(access: str, tmp_path: Path) -> None:
+    rng = random.Random(1)
+    data = random_bytes(rng, 3_000_001)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    file = ReadFile(tmp_path / "a")
+    room = page_aligned(len(data) + 8192)
+    for start, count in cases(rng, len(data)):
+        shift = rng.choice((0, start % 4096, rng.randrange(4096)))
+        room[:] = 0
+        file.read_at(start, room[shift : shift + count])
+        assert (room[shift : shift + count] == data[start : start + count]).all()
+        assert not room[:shift].any()
+        assert not room[shift + count :].any()
+    with pytest.raises(RunError, match="ends at byte 3000001"):
+        file.read_at(len(data) - 5000, room[:6000])
+    assert file.is_direct == (access == "unbuffered") or access == "unbuffered"
+    file.close()
+
+
+def test_writing(access: str, tmp_path: Path) -> None:
+    rng = random.Random(2)
+    size = 2_000_003
+    expected = np.zeros(size, "u1")
+    file = NewFile(tmp_path / "a", size)
+    for start, count in cases(rng, size)[1:]:
+        shift = rng.choice((0, start % 4096, rng.randrange(4096)))
+        room = page_aligned(count + 4096)[shift : shift + count]
+        room[:] = random_bytes(rng, count)
+        file.write_at(start, room)
+        expected[start : start + count] = room
+    back = np.zeros(size, "u1")
+    file.read_at(0, back)
+    assert (back == expected).all()
+    assert os.listdir(tmp_path) == []
+    file.flush()
+    file.publish()
+    file.close()
+    assert (tmp_path / "a").read_bytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_a_name_appears_with_publish_only(nameless: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not nameless:
+        monkeypatch.delattr(os, "O_TMPFILE")
+    path = tmp_path / "a"
+    path.write_text("before")
+    path.chmod(0o640)
+    for publish in (False, True):
+        file = NewFile(path, 5)
+        file.write_at(0, np.frombuffer(b"after", "u1"))
+        assert path.read_text() == "before"
+        if publish:
+            file.publish()
+        file.close()
+    assert path.read_text() == "after"
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_text("before")
+    (tmp_path / "link").symlink_to("real")
+    file = NewFile(tmp_path / "link", 5)
+    file.write_at(0, np.frombuffer(b"after", "u1"))
+    file.publish()
+    file.close()
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_text() == "after"
+
+
+def test_too_little_space_is_found_before_writing(tmp_path: Path) -> None:
+    with pytest.raises(RunError, match="free"):
+        NewFile(tmp_path / "a", 2**60)
+    with pytest.raises(FileError, match="not a regular file"):
+        NewFile("/dev/null", 5)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = NewFile(tmp_path / "a", 100_000)
+    monkeypatch.setattr(os, "pwritev", full)
+    with pytest.raises(RunError, match="the disk is full"):
+        file.write_at(0, np.zeros(100_000, "u1"))
+    file.close()
+    assert os.listdir(tmp_path) == []
+
+
+LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))"
+
+
+def test_a_file_larger_than_allowed_fails_in_one_line(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.zeros((1024, 1024), "f4"))
+    done = isoviz("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", cwd=tmp_path, code=LIMITED)
+    assert done.returncode == 1
+    assert done.stderr.startswith("isoviz: error: ")
+    assert done.stderr.count("\n") == 1
+    assert "larger than files may be" in done.stderr
+    assert os.listdir(tmp_path) == ["in.npy"]
+
+
+# Moves stop after the second chunk until something happens to the process.
+SLOW = """
+import time
+from isoviz.backends.host import Memcpy
+move, calls = Memcpy.move, 0
+def wait(self, copies, source, destination, check):
+    global calls
+    calls += 1
+    if calls == 3:
+        print('waiting', flush=True)
+        for _ in range(6000):
+            check()
+            time.sleep(0.01)
+    return move(self, copies, source, destination, check)
+Memcpy.move = wait
+"""
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)])
+def test_a_process_that_is_stopped_leaves_no_file(number: signal.Signals, status: int, tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.arange(1 << 18).reshape(512, 512))
+    arguments = ("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", "--memory-limit", "256KiB")
+    started = subprocess.Popen(
+        command(arguments, SLOW), cwd=tmp_path, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert started.stdout is not None
+    assert started.stdout.readline() == "waiting\n"
+    started.send_signal(number)
+    out, error = started.communicate(timeout=60)
+    assert started.returncode == status, error
+    assert out == ""
+    if number != signal.SIGKILL:
+        assert error.startswith("isoviz: error: interrupted")
+        assert error.count("\n") == 1
+    left = [name for name in os.listdir(tmp_path) if not name.endswith(".part")]
+    assert left == ["in.npy"]
+    if number != signal.SIGKILL:
+        assert sorted(os.listdir(tmp_path)) == ["in.npy"]
