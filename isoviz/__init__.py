@@ -53,8 +53,10 @@ _HOMES: dict[str, str | None] = {
 # What has a picture in a notebook: (module, class). Named, not loaded.
 _PICTURED = (
     ("isoviz.layouts.layout", "Layout"),
+    ("isoviz.layouts.linearization", "Linearization"),
     ("isoviz.machines.machine", "Machine"),
     ("isoviz.planner.plan", "Plan"),
+    ("isoviz.planner.transfer", "Transfer"),
     ("isoviz.runtime.report", "Report"),
 )
 

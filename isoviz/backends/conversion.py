@@ -80,10 +80,10 @@ def convert(
     """Write the array in the file `source` to the file `destination` in another layout.
 
     Names ending in `.npy` are NumPy files, all others raw bytes. `from_layout` names the dimensions in the order of storage,
-    fastest first; None takes a `.npy` as it is, its last axis called x, the one before y, and so on. `space` and `fields` are needed for
-    raw files, and for a `.npy` where they do not follow: fields that are an axis of their own (else called f0, f1, …), blocks whose last one is short.
-    The written `.npy` is in C order; its axes are the digits of `to_layout`, slowest first (`isoviz.backends.records.array_of`). Gaps
-    between the fields of an aligned struct are left out.
+    fastest first; None takes a `.npy` as it is, its last axis called x, the one before y, and so on. `space` and `fields` are
+    needed for raw files, and for a `.npy` where they do not follow: fields that are an axis of their own (else called f0, f1,
+    …), blocks whose last one is short. The written `.npy` is in C order; its axes are the digits of `to_layout`, slowest first
+    (`isoviz.backends.records.array_of`). Gaps between the fields of an aligned struct are left out.
 
     `memory_limit` bounds the buffers, in bytes or as "64MiB"; `verify` compares all of it afterwards, within the same limit.
     `destination` appears when it is complete; a file of that name is an error unless `overwrite`, which replaces it.
@@ -125,7 +125,7 @@ def convert(
 def _same_file(a: Path, b: Path) -> bool:
     """Whether two paths lead to one file, through links too."""
     try:
-        return os.path.samefile(a, b)
+        return a.samefile(b)
     except OSError:
         return False
 

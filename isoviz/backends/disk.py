@@ -1,8 +1,9 @@
 """Files (DSK): read and written unbuffered (`O_DIRECT`) where the file system allows, else buffered and said so.
 
-Unbuffered requests want offsets, lengths and addresses in whole pages. A request that has them goes straight between the disk and
-where the data belong; another one goes through a small bounce buffer. Parts of a page at the ends of what is written go through the
-page cache, which alone can complete a page that two runs share. Nothing is ever mapped: mapped pages count as memory of the process.
+Unbuffered requests want offsets, lengths and addresses in whole pages. A request that has them goes straight between the disk
+and where the data belong; another one goes through a small bounce buffer. Parts of a page at the ends of what is written go
+through the page cache, which alone can complete a page that two runs share. Nothing is ever mapped: mapped pages count as
+memory of the process.
 """
 
 from __future__ import annotations
@@ -187,8 +188,8 @@ class ReadFile(_OpenFile):
 class NewFile(_OpenFile):
     """A file being written, without a name (or, where the file system cannot do that, under a temporary one) until `publish`.
 
-    `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens before
-    `publish`, even the end of the process, the final name keeps what it had.
+    `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens
+    before `publish`, even the end of the process, the final name keeps what it had.
 
     Raises:
         FileError: the directory is missing or not writable, or the name belongs to something that is not a regular file.
@@ -216,7 +217,9 @@ class NewFile(_OpenFile):
             raise FileError(f"{self.directory}: {_reason(error).replace('file', 'directory')}") from None
         free = found.f_bavail * found.f_frsize
         if free < self.size:
-            raise RunError(f"{self.final or self.directory}: needs {format_bytes(self.size)}, the disk has {format_bytes(free)} free")
+            raise RunError(
+                f"{self.final or self.directory}: needs {format_bytes(self.size)}, the disk has {format_bytes(free)} free"
+            )
 
     def _create(self) -> int:
         try:
@@ -287,7 +290,10 @@ class NewFile(_OpenFile):
         done = 0
         while done < self.size:
             try:
-                done += os.copy_file_range(existing.descriptor, self.descriptor, self.size - done, done, done) or self._stop(existing)
+                got = os.copy_file_range(existing.descriptor, self.descriptor, self.size - done, done, done)
+                if not got:
+                    raise RunError(f"{existing.path}: became shorter while it was copied")
+                done += got
             except OSError as error:
                 if error.errno not in (*_REFUSED, errno.EXDEV, errno.ENOSYS):
                     raise self._no_room(error) from None
@@ -295,9 +301,6 @@ class NewFile(_OpenFile):
                 existing.read_at(done, piece)
                 self.write_at(done, piece)
                 done += len(piece)
-
-    def _stop(self, existing: ReadFile) -> int:
-        raise RunError(f"{existing.path}: became shorter while it was copied")
 
     def flush(self) -> None:
         """Wait until everything written is on the disk."""
@@ -316,7 +319,7 @@ class NewFile(_OpenFile):
             if self._temporary is None:
                 self._temporary = self._link()
             if self._temporary != self.final:
-                os.replace(self._temporary, self.final)
+                self._temporary.replace(self.final)
             self._temporary = None
             self._sync_directory()
         except OSError as error:

@@ -19,7 +19,7 @@ from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
 from isoviz.backends.stored import new_header, stored_as
-from isoviz.errors import FileError, RunError, TransferError
+from isoviz.errors import FileError, TransferError
 from isoviz.layouts import StridedCopy
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ class DiskMemory:
         here = Path.cwd() if directory is None else Path(directory)
         self.directory = here if os.access(here, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
 
-    def slot(self, nbytes: int) -> HostStore:
-        raise RunError(f"{self.name}: intermediate buffers on a disk are not supported")
+    def slot(self, nbytes: int) -> HostStore:  # noqa: ARG002  # the protocol's signature
+        raise TransferError(f"{self.name}: this engine keeps no intermediate buffers on a disk")
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
         path = _path(given, instance, "source")

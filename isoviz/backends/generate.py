@@ -1,4 +1,4 @@
-"""Data for transfers that name no source: quick to make, the same every time, and different wherever two elements could be mixed up.
+"""Data for transfers that name no source: quick to make, always the same, different wherever elements could be mixed up.
 
 Word n of eight bytes is (n + 1) × an odd constant, modulo 2⁶⁴. Multiplication by an odd number is a bijection, so words and their
 aligned halves do not repeat within 32 GiB; the bytes look random, NaN payloads and denormal numbers among them.

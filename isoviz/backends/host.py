@@ -113,7 +113,7 @@ class HostMemory:
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))
 
-    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:  # noqa: ARG002  # the protocol's
         if given is not None:
             array = _bytes_of(given, instance, "destination")
             if not array.flags.writeable:

@@ -1,8 +1,9 @@
 """One strided copy between two host arrays, with what NumPy has.
 
-NumPy copies a transposition row by row: every line of the cache is fetched once for each of its elements, and strides of a power of
-two fall into the same few sets of the cache. Walking it in tiles keeps the lines until they are used up. Measured on 2048² and 2000²
-elements of 4 bytes against plain `copyto`: 0.7 → 4.7 GB/s and 5.7 → 7.2 GB/s; what does not gain is left to NumPy.
+NumPy copies a transposition row by row: every line of the cache is fetched once for each of its elements, and strides of a
+power of two fall into the same few sets of the cache. Walking it in tiles keeps the lines until they are used up. Measured on
+2048² and 2000² elements of 4 bytes against plain `copyto`: 0.7 → 4.7 GB/s and 5.7 → 7.2 GB/s; what does not gain is left to
+NumPy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The `.npy` format: headers in and out, trusting nothing that is read.
 
-The format is public (NumPy enhancement proposal 1): a magic string, a version, the length of a header, and a Python literal with the
-dtype, the shape and the order. Headers written here end at a multiple of 4096 bytes, so that the data can be read and written
-unbuffered; every reader of the format takes that.
+The format is public (NumPy enhancement proposal 1): a magic string, a version, the length of a header, and a Python literal
+with the dtype, the shape and the order. Headers written here end at a multiple of 4096 bytes, so that the data can be read and
+written unbuffered; every reader of the format takes that.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ def _parsed(path: Path, raw: bytes, encoding: str, data_offset: int) -> NpyHeade
 def _dtype(path: Path, descr: Any) -> np.dtype[Any]:
     try:
         dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(descr)
-    except Exception:  # a hostile description may raise anything
+    except Exception:  # noqa: BLE001  # a hostile description may raise anything
         raise FileError(f"{path}: damaged .npy header: {str(descr)[:60]!r} is not a dtype") from None
     if dtype.hasobject:
         raise FileError(f"{path}: holds Python objects ({dtype}); only data with bytes of their own can be moved")

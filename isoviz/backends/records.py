@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import FileError
-from isoviz.layouts import FieldSpace, FieldsComponent
+from isoviz.layouts import FieldsComponent, FieldSpace
 from isoviz.layouts.linearization import NormalPart
 
 SINGLE = "value"
@@ -119,8 +119,8 @@ def array_of(parts: Sequence[NormalPart], record: Record, where: str = "array") 
 
     Its axes are the digits of the layout, slowest first. Where `F` is the fastest, its elements are packed structs. Elsewhere
     fields of one type make an axis of their own; fields of different types cannot, there the components faster than `F` become
-    sub-arrays of a struct: `<x, F>` of mixed types is one struct of arrays, `a["re"]` the array of all `re`. A ragged last block is in the
-    array, its padding zero.
+    sub-arrays of a struct: `<x, F>` of mixed types is one struct of arrays, `a["re"]` the array of all `re`. A ragged last
+    block is in the array, its padding zero.
 
     Raises:
         FileError: a struct of arrays of 2 GiB or more, which no dtype holds.

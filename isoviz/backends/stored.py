@@ -1,8 +1,8 @@
 """Instances in files: which index space, field space and layout the bytes of a `.npy` or a raw file have.
 
-A layout counts in the order of storage, fastest first. So `<F, x, y>` on a C-order file of shape (n, m) has x along its last axis; on
-a Fortran-order file, whose first axis is the fastest, along its first. Written files are in C order, their axes the digits of the
-layout (`isoviz.backends.records.array_of`).
+A layout counts in the order of storage, fastest first. So `<F, x, y>` on a C-order file of shape (n, m) has x along its last
+axis; on a Fortran-order file, whose first axis is the fastest, along its first. Written files are in C order, their axes the
+digits of the layout (`isoviz.backends.records.array_of`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _record_and_extents(
     place = layout.components.index(FIELDS)
     digits = len(layout.components) - 1
     if header.dtype.names is not None:
-        found = _struct(path, header, layout, place, digits, fields)
+        found = _struct(path, header, layout, place, digits)
     elif len(header.shape) == digits and (fields is None or len(fields) == 1):
         record = Record.of(header.dtype, str(path))
         if fields is not None:
@@ -117,7 +117,7 @@ def _record_and_extents(
 
 
 def _struct(
-    path: Path, header: NpyHeader, layout: Layout, place: int, digits: int, fields: FieldSpace | None
+    path: Path, header: NpyHeader, layout: Layout, place: int, digits: int
 ) -> tuple[Record, tuple[int, ...]]:
     """A structured array: `F` fastest, or the components faster than `F` as sub-arrays."""
     if len(header.shape) == digits and (place == 0 or len(header.dtype.names or ()) == 1):

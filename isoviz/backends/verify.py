@@ -1,8 +1,9 @@
 """Did every byte arrive? A comparison of both ends by other means than those that moved the data.
 
-Host memory is looked at as what its layout says it is in NumPy: bytes reshaped to the digits of the layout, transposed to the dimensions.
-Files are read by runs whose offsets follow from the strides of the layout. Neither uses the copy geometry. Bytes are compared
-as integers, so NaNs and negative zeros count for what they are. The comparison goes tile by tile within a memory budget.
+Host memory is looked at as what its layout says it is in NumPy: bytes reshaped to the digits of the layout, transposed to the
+dimensions. Files are read by runs whose offsets follow from the strides of the layout. Neither uses the copy geometry. Bytes
+are compared as integers, so NaNs and negative zeros count for what they are. The comparison goes tile by tile within a memory
+budget.
 """
 
 from __future__ import annotations
@@ -58,14 +59,16 @@ def verify(
         if check is not None:
             check()
         for field in transfer.field_names:
-            a, b = (
-                reader.read({dim: (lo + at[dim], hi + at[dim]) for dim, (lo, hi) in tile.items()}, field) for reader, at, _ in ends
-            )
+            a, b = (reader.read(_moved(tile, at), field) for reader, at, _ in ends)
             if not np.array_equal(a, b):
                 raise _difference(transfer, tile, field, a, b)
         for reader, _, _ in ends:
             if isinstance(reader, _FileReader):
                 reader.forget()
+
+
+def _moved(tile: Ranges, by: dict[str, int]) -> Ranges:
+    return {dim: (lo + by[dim], hi + by[dim]) for dim, (lo, hi) in tile.items()}
 
 
 def _difference(transfer: Transfer, tile: Ranges, field: str, a: Array, b: Array) -> VerificationError:
@@ -130,7 +133,8 @@ class _HostReader:
         blocks = self.array.reshape(-1, inner * self.lin.fields.nbytes)
         elements = blocks[:, inner * start : inner * (start + size)].reshape(*(digit.extent for digit in self.digits), size)
         words = elements.view(_word(size))
-        order = sorted(range(len(self.digits)), key=lambda axis: (self.dims.index(self.digits[axis].dim), -self.digits[axis].step))
+        places = [(self.dims.index(digit.dim), -digit.step) for digit in self.digits]
+        order = sorted(range(len(places)), key=places.__getitem__)
         words = words.transpose(*order, len(self.digits))
         axes = [self.digits[axis] for axis in order]
         if len(axes) == len(self.dims):
@@ -218,31 +222,31 @@ class _FileReader:
 
 
 class _Runs:
-    """The contiguous runs of one unit in a box: `starts` of shape (other dimensions, segments), `lengths` of every segment, bytes."""
+    """The contiguous runs of one unit in a box: `starts` of shape (other dimensions, segments), `lengths` in bytes."""
 
     def __init__(self, lin: Linearization, dims: Sequence[str], ranges: Ranges, base: int, size: int, field: str) -> None:
         self.size = size
-        strides = lin.strides(field)
-        offsets: list[IntArray] = []
-        for dim in dims:
-            coordinates = np.arange(*ranges[dim], dtype=np.int64)
-            total = np.zeros_like(coordinates)
-            for digit, stride in strides:
-                if digit.dim == dim:
-                    total += coordinates // digit.step % digit.extent * stride
-            offsets.append(total)
-        self.shape = tuple(len(offset) for offset in offsets)
+        digits = {dim: [(digit, stride) for digit, stride in lin.strides(field) if digit.dim == dim] for dim in dims}
+        self.shape = tuple(hi - lo for lo, hi in (ranges[dim] for dim in dims))
         # The dimension along which neighbours touch; any one where none do.
-        touching = [int(np.count_nonzero(np.diff(offset) == size)) for offset in offsets]
-        self.fast = max(range(len(dims)), key=lambda d: touching[d]) if dims else -1
-        along = offsets.pop(self.fast) if dims else np.zeros(1, np.int64)
-        first = np.concatenate([[True], np.diff(along) != size])
-        self.counts: IntArray = np.diff(np.append(np.flatnonzero(first), len(along)))  # elements in each segment
-        self.lengths: IntArray = self.counts * size
+        touching = [self.shape[d] * any(stride == size for _, stride in digits[dim]) for d, dim in enumerate(dims)]
+        self.fast = max(range(len(dims)), key=touching.__getitem__) if dims else -1
+        first = np.zeros(1, np.int64)
+        self.counts: IntArray = np.ones(1, np.int64)  # elements in each segment
         others = np.array(base, np.int64)
-        for offset in offsets:
-            others = others[..., None] + offset
-        self.starts: IntArray = others.reshape(-1, 1) + along[first]
+        for d, dim in enumerate(dims):
+            if d != self.fast:
+                others = others[..., None] + _along(digits[dim], *ranges[dim])
+            elif [stride for _, stride in digits[dim]] == [size]:  # one segment
+                first = first + ranges[dim][0] * size
+                self.counts = self.counts * self.shape[d]
+            else:
+                offsets = _along(digits[dim], *ranges[dim])
+                starts = np.concatenate([[True], np.diff(offsets) != size])
+                first = offsets[starts]
+                self.counts = np.diff(np.append(np.flatnonzero(starts), len(offsets)))
+        self.lengths: IntArray = self.counts * size
+        self.starts: IntArray = others.reshape(-1, 1) + first
 
     def gathered(self, buffer: Bytes, positions: IntArray) -> Array:
         """The elements out of a buffer in which every run begins at a position: uint8 of shape (box..., size)."""
@@ -264,3 +268,14 @@ class _Runs:
         if not self.shape:
             return elements.reshape(self.size)
         return np.moveaxis(elements.reshape(*others, self.shape[self.fast], self.size), -2, self.fast)
+
+
+def _along(digits: Sequence[tuple[Mode, int]], lo: int, hi: int) -> IntArray:
+    """What the coordinates of one dimension add to the offset."""
+    coordinates = np.arange(lo, hi, dtype=np.int64)
+    if len(digits) == 1:
+        return coordinates * digits[0][1]
+    total = np.zeros_like(coordinates)
+    for digit, stride in digits:
+        total += coordinates // digit.step % digit.extent * stride
+    return total

@@ -5,14 +5,14 @@ from __future__ import annotations
 import argparse
 
 _EPILOG = """\
-Layouts count fastest first: "<F, x>" is an array of structs, "<x, F>" a struct of arrays, and "<F, x, y>" a C-order array whose last
-axis is x. Files named .npy say their fields and sizes; other files are raw bytes and need --space and --fields.
+Layouts count fastest first: "<F, x>" is an array of structs, "<x, F>" a struct of arrays, and "<F, x, y>" a C-order array whose
+last axis is x. Files named .npy say their fields and sizes; other files are raw bytes and need --space and --fields.
 
-How a layout is stored in OUT.npy: a C-order array whose axes are the digits of the layout, slowest first. Where F is the fastest
-component its elements are structs. Fields of one type elsewhere make an axis of their own: "<x, F>" of two float32 is an array of
-shape (2, n). Fields of different types make a struct of arrays: numpy.load("OUT.npy")["re"] is all of re. A block that does not divide
-its dimension pads the last block with zeros; such a file is read back with --space. The gaps of aligned structs are left out, byte
-order stays as it is.
+How a layout is stored in OUT.npy: a C-order array whose axes are the digits of the layout, slowest first. Where F is the
+fastest component its elements are structs. Fields of one type elsewhere make an axis of their own: "<x, F>" of two float32 is
+an array of shape (2, n). Fields of different types make a struct of arrays: numpy.load("OUT.npy")["re"] is all of re. A block
+that does not divide its dimension pads the last block with zeros; such a file is read back with --space. The gaps of aligned
+structs are left out, byte order stays as it is.
 
 examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
@@ -31,7 +31,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("source", metavar="IN", help="a .npy file, or raw bytes under any other name")
     parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name")
-    parser.add_argument("--from", dest="from_layout", metavar="LAYOUT", help="the layout of IN (default for .npy: the array's own)")
+    parser.add_argument("--from", dest="from_layout", metavar="LAYOUT", help="the layout of IN (for .npy by default its own)")
     parser.add_argument("--to", dest="to_layout", metavar="LAYOUT", required=True, help="the layout of OUT")
     parser.add_argument("--space", metavar="SIZES", help='the index space, such as "x=4096,y=4096"')
     parser.add_argument("--fields", metavar="TYPES", help='the fields, such as "re=float32,im=float32"')

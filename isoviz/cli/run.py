@@ -12,9 +12,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "run",
         help="run a transfer on this computer and measure it",
-        description="Plan the transfer that a transfer file (TOML) describes, run it on this computer, compare every byte, and print"
-        " measured beside predicted figures. Where the file names no path, the source is generated and the destination given up"
-        " afterwards. A destination file that exists is replaced once the new one is complete.",
+        description="Plan the transfer that a transfer file (TOML) describes, run it on this computer, compare every byte, and"
+        " print measured beside predicted figures. Where the file names no path, the source is generated and the destination"
+        " given up afterwards. A destination file that exists is replaced once the new one is complete.",
     )
     add_transfer_arguments(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")

@@ -13,7 +13,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "show",
         help="write a page that shows a transfer and its plan",
-        description="Plan the transfer that a transfer file (TOML) describes and write one HTML page that shows it; it needs no network.",
+        description="Plan the transfer that a transfer file (TOML) describes and write an HTML page that shows it.",
     )
     add_transfer_arguments(parser)
     parser.add_argument("-o", "--output", metavar="OUT.html", help="the page (default: FILE with .html instead of its ending)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from isoviz._version import __version__
 from isoviz.figures.curves import channels_of
 from isoviz.figures.html_parts import facts, folded, heading, paragraph, pre, styles, verified_badge
 from isoviz.figures.path import path_svg
@@ -29,8 +30,6 @@ def page(plan: Plan, machine: Machine, report: Report | None = None) -> str:
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
     """
-    from isoviz import __version__
-
     title = plan_title(plan)
     source_plot, destination_plot, both = ends(plan.transfer)
     sections = [

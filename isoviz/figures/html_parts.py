@@ -24,7 +24,7 @@ def styles(selector: str) -> str:
     s = selector
     return (
         theme.css(s, _TOKENS) + f"{s}{{font:14px/1.5 {SANS};color:var(--iv-ink);background:var(--iv-paper);"
-        f"padding:10px 16px;max-width:1180px;box-sizing:border-box}}"
+        f"padding:10px 16px;max-width:1180px;box-sizing:border-box;overflow-x:auto}}"
         f"{s} h2,{s} h3{{font-weight:600;line-height:1.3;margin:.2em 0 .5em;color:inherit}}"
         f"{s} h3{{font-size:1.15em}}{s} p{{margin:.3em 0 .7em}}"
         f"{s} svg{{display:block;margin:-4px 0 8px -16px}}"
@@ -46,6 +46,8 @@ def styles(selector: str) -> str:
         f"{s} .none{{color:var(--iv-muted);background:var(--iv-panel)}}"
         f"{s} .facts{{display:flex;flex-wrap:wrap;gap:6px 28px;margin:4px 0 10px;padding:0}}"
         f"{s} .facts div{{display:flex;flex-direction:column}}"
+        # Notebooks set terms of lists beside their definitions, in columns of a fifth of the width.
+        f"{s} .facts dt,{s} .facts dd{{float:none;display:block;width:auto;padding:0;margin:0;white-space:nowrap}}"
         f"{s} .facts dt{{color:var(--iv-muted);font-size:12px;font-weight:400}}"
         f"{s} .facts dd{{margin:0;font-size:16px;font-weight:600}}"
         f"{s} summary{{cursor:pointer;color:var(--iv-muted)}}"

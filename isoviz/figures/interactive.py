@@ -77,7 +77,10 @@ def linearization_figure(
     across, down = _sampled(columns), _sampled(rows if view.vertical else 1)
     table = np.vstack([view.offsets(across, down, name) for name in view.fields])
     low, high = int(table.min()), int(table.max())
-    shades = ((table - low) // max(1, -(-(high - low + 1) // 256))).astype(np.uint8)
+    # Exact integers: offsets may be too large to multiply.
+    span = max(1, high - low)
+    scaled = (table - low) * 255 // span if span < 2**54 else (table - low) // (span // 255 + 1)
+    shades = scaled.astype(np.uint8)
     plot: Any = make(
         height=height,
         sizing_mode="stretch_width",

@@ -242,7 +242,9 @@ def _overview(
         token = tokens[view.vertical]
         drawing.text(left - 7, top + 10, "0", size=11, fill=token, anchor="end")
         drawing.text(left - 7, top + high, f"{view.rows - 1}", size=11, fill=token, anchor="end")
-        drawing.text(left - 7, top + high / 2 + 4, view.vertical[:9], size=13, fill=token, anchor="end", bold=True)
+        name = shorten(f"← {view.vertical}", high - 40, 13, bold=True)
+        where = f"rotate(-90 {left - 12:.1f} {top + high / 2:.1f})"
+        drawing.text(left - 12, top + high / 2 + 4, name, size=13, fill=token, anchor="middle", bold=True, transform=where)
     else:
         for row, name in enumerate(view.fields[:rows]):
             label = shorten(name, 110, 12)

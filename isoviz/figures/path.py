@@ -54,7 +54,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     _frames(drawing, machine, layout, bool(path))
     on_path = {frozenset((hop.source, hop.destination)) for hop in hops}
     placer.taken += [box.grown(2) for box in layout.boxes.values()]
-    placer.taken += [Rect(panel.frame.x, panel.frame.y, panel.frame.width, 24) for panel in layout.panels]
+    placer.taken += [Rect(panel.frame.x, panel.frame.y, 90, 24) for panel in layout.panels]
     _networks(drawing, machine, layout, placer)
     _edges(drawing, machine, layout, placer, on_path, labels=not hops)
     _boxes(drawing, machine, layout, path)
@@ -203,14 +203,20 @@ def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: L
         tip = "\n".join(f"{c.name}: up to {format_rate(c.peak)}" for c in (there + back)[:24])
         drawing.line(x0, y, x1, y, stroke="line", width=5, tip=tip)
         low, high = rate_range(there + back)
-        count = f"{len(there)} channels each way" if len(there) == len(back) else f"{len(there)} → and {len(back)} ← channels"
-        if len(there) == len(back) == 1:
-            count = "one channel each way"
+        count = _both_ways(len(there), len(back))
         rates = _short_rate(high) if low == high else f"{_short_rate(low)} to {_short_rate(high)}"
         middle = (x0 + x1) / 2
         for text, baseline in (("network", y - 9), (shorten(count, x1 - x0 - 6, 11), y + 17), (f"{rates} GB/s", y + 31)):
             drawing.text(middle, baseline, text, size=11, fill="muted", anchor="middle")
         placer.taken.append(Rect(x0, y - 21, x1 - x0, 56))
+
+
+def _both_ways(there: int, back: int) -> str:
+    """How many channels lead right and left, in words."""
+    if there == back:
+        return "one channel each way" if there == 1 else f"{there} channels each way"
+    parts = [f"{count} {arrow}" for count, arrow in ((there, "→"), (back, "←")) if count]
+    return f"channels: {', '.join(parts)}"
 
 
 # -- the path

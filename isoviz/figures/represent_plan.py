@@ -28,7 +28,7 @@ from isoviz.figures.theme import ThemeName
 from isoviz.figures.throughput import throughput_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import Machine
-from isoviz.planner import Plan, Transfer
+from isoviz.planner import Instance, Plan, Transfer
 from isoviz.runtime import Report
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -56,10 +56,11 @@ def ends(transfer: Transfer, *, theme: ThemeName = "auto") -> tuple[str, str, st
             f"({each.space})",
             f"({each.fields})",
             format_bytes(each.linearization.nbytes),
+            _part(transfer, each),
         )
         for name, each in (("source", source), ("destination", destination))
     ]
-    both = table("Both ends", ("", "memory", "layout", "index space", "fields", "bytes"), rows, numbers=(5,))
+    both = table("Both ends", ("", "memory", "layout", "index space", "fields", "bytes", "moved"), rows, numbers=(5,))
     return pictures[0], pictures[1], both
 
 
@@ -184,7 +185,9 @@ def reasons(plan: Plan) -> list[str]:
             f"{format_rate(hop.throughput)}."
         )
     ]
-    if len(plan.hops) > 1:
+    if len(plan.hops) > 1 and plan.chunk_count == 1:
+        found.append("Everything moves as one chunk, so the hops follow each other and their times add up.")
+    elif len(plan.hops) > 1:
         how = (
             "The hops work on different chunks at the same time, which gives"
             if plan.overlap
@@ -225,11 +228,23 @@ def _transfer_facts(transfer: Transfer) -> str:
         ("to", transfer.destination.memory),
         ("moves", format_bytes(transfer.nbytes)),
     ]
-    if transfer.shape != transfer.source.space.sizes or len(transfer.fields) != len(transfer.source.fields):
-        key.append(("part", f"{' × '.join(map(str, transfer.shape))}; fields {', '.join(transfer.field_names)}"))
     if transfer.priority:
         key.append(("priority", transfer.priority))
     return facts(key)
+
+
+def _part(transfer: Transfer, end: Instance) -> str:
+    """Which part of an instance moves, in its own coordinates."""
+    shape = dict(zip(transfer.source.space.dims, transfer.shape, strict=True))
+    origin = transfer.source_origin if end is transfer.source else transfer.destination_origin
+    ranges = [
+        f"{dim} {start:,} to {start + shape[dim] - 1:,}"
+        for dim, start in zip(end.space.dims, origin, strict=True)
+        if shape[dim] != end.space[dim]
+    ]
+    if set(transfer.field_names) != set(end.fields.names):
+        ranges.append(f"fields {', '.join(transfer.field_names)}")
+    return "; ".join(ranges) or "all"
 
 
 def _rate(value: float | None) -> str:

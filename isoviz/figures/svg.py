@@ -198,7 +198,7 @@ class Drawing:
         return "".join(written)
 
     def render(self, width: float, height: float) -> str:
-        """The complete SVG on its own background, `width` × `height` pixels, shrinking with its container."""
+        """The complete SVG on its own background, `width` × `height` pixels; it shrinks with its container while legible."""
         background = f"<rect{self.attributes(width=width, height=height, rx=6, fill='paper')}/>"
         sheet = ""
         if self._paint:
@@ -209,7 +209,7 @@ class Drawing:
         return finish(
             f'<svg xmlns="http://www.w3.org/2000/svg" id="{ID}" role="img" aria-labelledby="{ID}-t {ID}-d" '
             f'width="{number(width)}" height="{number(height)}" viewBox="0 0 {number(width)} {number(height)}" '
-            f'font-family="{escape(SANS)}" style="max-width:100%;height:auto">'
+            f'font-family="{escape(SANS)}" style="max-width:100%;min-width:{number(min(width, 600.0))}px;height:auto">'
             f'<title id="{ID}-t">{escape(self.title)}</title><desc id="{ID}-d">{escape(self.description)}</desc>'
             f"{sheet}{defs}{background}{''.join(self._parts)}</svg>"
         )

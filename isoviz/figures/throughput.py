@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from isoviz.figures.curves import KIND_TOKENS, Bounds, Curve, OperatingPoint, bounds, curves
-from isoviz.figures.svg import Drawing, shorten
+from isoviz.figures.svg import Drawing, shorten, text_width
 from isoviz.figures.theme import ThemeName
 from isoviz.machines import Channel
 from isoviz.units import format_bytes, format_rate
 
 MARGIN = 16.0
-_LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 236.0
+_LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 256.0
 _SHIFTS = ((0, 0), (0, -28), (0, 28), (-28, 0), (-28, -26), (-28, 26), (-56, 0), (0, -52), (0, 52), (28, -26), (28, 26))
 _DASHES = (None, "7 3", "2 3", "9 3 2 3")
 
@@ -91,6 +91,7 @@ def _grid(drawing: Drawing, box: Bounds, frame: Frame) -> None:
 def _marks(drawing: Drawing, points: Sequence[OperatingPoint], box: Bounds, frame: Frame) -> None:
     """A numbered disc on each operating point; discs that would cover each other move apart and keep a thread to their point."""
     taken: list[tuple[float, float]] = []
+    placed: list[tuple[float, float, OperatingPoint]] = []
     for point in points:
         run = min(max(point.run_bytes, box.low_run), box.high_run)
         px, py = _place(run, point.rate, box, frame)
@@ -101,10 +102,12 @@ def _marks(drawing: Drawing, points: Sequence[OperatingPoint], box: Bounds, fram
             if (inside or (dx, dy) == (0, 0)) and all((x - a) ** 2 + (y - b) ** 2 >= 25**2 for a, b in taken):
                 break
         taken.append((x, y))
-        tip = f"hop {point.label}, {point.channel}: runs of {format_bytes(point.run_bytes)} at {format_rate(point.rate)}"
+        placed.append((x, y, point))
         if (x, y) != (px, py):
             drawing.line(px, py, x, y, stroke="path", width=1.4)
             drawing.element("circle", cx=px, cy=py, r=3.5, fill="path")
+    for x, y, point in placed:
+        tip = f"hop {point.label}, {point.channel}: runs of {format_bytes(point.run_bytes)} at {format_rate(point.rate)}"
         drawing.element("circle", cx=x, cy=y, r=10.5, fill="path", stroke="paper", stroke_width=1.5, tip=tip)
         drawing.text(x, y + 4.2, shorten(point.label, 20, 12, bold=True), size=12, fill="on-path", anchor="middle", bold=True)
 
@@ -132,7 +135,8 @@ def _legend(
         elif len(curve.channels) > 1:
             detail += f" · {len(curve.channels)} channels"
         else:
-            detail += f" · {curve.names}"
+            detail += " · "
+            detail += shorten(curve.names, room - text_width(detail, 11), 11)
         drawing.text(x + 34, y + 26, shorten(detail, room, 11), size=11, fill="muted", tip=curve.names)
         y += 34
     if total > len(entries):

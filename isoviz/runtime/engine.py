@@ -1,7 +1,7 @@
 """The first engine: the chunks of a path, in order, each through all hops.
 
-One slot per intermediate buffer, no overlap between hops: plans for the `local` machine predict just that. What moves the bytes is behind
-`isoviz.runtime.protocols`, so that a scheduler which keeps every channel busy can take this engine's place.
+One slot per intermediate buffer, no overlap between hops: plans for the `local` machine predict just that. What moves the bytes
+is behind `isoviz.runtime.protocols`, so that a scheduler which keeps every channel busy can take this engine's place.
 """
 
 from __future__ import annotations
@@ -88,7 +88,14 @@ class Engine:
                 verified = True
             move.check()
             there.publish()
-            return Report(plan, move.seconds, move.flush_seconds, move.measured, verified, (*here.notes, *there.notes))
+            notes = (*here.notes, *there.notes, *self._unmeasured(plan))
+            return Report(plan, move.seconds, move.flush_seconds, move.measured, verified, notes)
+
+    def _unmeasured(self, plan: Plan) -> tuple[str, ...]:
+        """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
+        channels = {hop.channel: self.machine.channel(hop.channel).provenance for hop in plan.hops}
+        found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
+        return (f"predicted without a measurement: {', '.join(found)}",) if found else ()
 
     def _memories(self, plan: Plan) -> list[RealMemory]:
         if plan.machine_digest != self.machine.digest:

@@ -1,8 +1,8 @@
 """What a real memory and a real channel must offer, so that an engine can carry a plan out.
 
 An engine knows machines by their description and the world by these protocols only. `isoviz.backends` implements them for this
-computer; a test hands in a channel that fails or waits, a host runtime hands in its own (Isometry, section 3: a host lets the engine
-allocate intermediate buffers in its memories and describes its data by instances).
+computer; a test hands in a channel that fails or waits, a host runtime hands in its own (Isometry, section 3: a host lets the
+engine allocate intermediate buffers in its memories and describes its data by instances).
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Store(Protocol):
 class Slot(Store, Protocol):
     """A store for one chunk between two hops.
 
-    `place(shift)` moves its first byte `shift` bytes (less than a page) past a page boundary, so that what a disk reads in whole pages
-    lands where it belongs without another copy.
+    `place(shift)` moves its first byte `shift` bytes (less than a page) past a page boundary, so that what a disk reads in
+    whole pages lands where it belongs without another copy.
     """
 
     def place(self, shift: int) -> None: ...
@@ -74,7 +74,7 @@ class RealMemory(Protocol):
         """A buffer of this size, its pages touched.
 
         Raises:
-            RunError: no room.
+            RunError: no room. TransferError: a memory that cannot hold buffers.
         """
 
     def source(self, instance: Instance, given: Any | None) -> Endpoint:

@@ -73,7 +73,8 @@ class Report:
         rows.append(("rate", format_rate(predicted), format_rate(self.throughput), _ratio(self.throughput, predicted)))
         for hop, found in zip(plan.hops, self.hops, strict=True):
             name = f"hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
-            rows.append((name, format_rate(hop.throughput), format_rate(found.throughput), _ratio(found.throughput, hop.throughput)))
+            expected, reached = hop.throughput, found.throughput
+            rows.append((name, format_rate(expected), format_rate(reached), _ratio(reached, expected)))
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]
         for row in rows:

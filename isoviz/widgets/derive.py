@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
@@ -21,6 +22,7 @@ from isoviz.widgets.state import Derived, Problem, State
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
     from isoviz.machines import Machine
+    from isoviz.planner import Options
 
 SIDES = ("source", "destination")
 LOCAL = "local"
@@ -95,9 +97,7 @@ def _fields(settings: Settings, problems: dict[str, Problem]) -> FieldSpace | No
     return None if dtypes is None else _caught(lambda: FieldSpace.of(dtypes), "fields", problems)
 
 
-def _rows(
-    found: tuple[Row, ...], what: str, check: Callable[[Row], Any], problems: dict[str, Problem]
-) -> dict[str, Any] | None:
+def _rows(found: tuple[Row, ...], what: str, check: Callable[[Row], Any], problems: dict[str, Problem]) -> dict[str, Any] | None:
     values: dict[str, Any] = {}
     good = True
     for row in found:
@@ -119,7 +119,8 @@ def _linearization(
     layout = _caught(lambda: Layout(settings.end(side).layout), f"{side}-layout", problems)
     if layout is None or not _has_dimensions(layout, settings, side, problems) or space is None or fields is None:
         return None
-    return _caught(lambda: layout.on(space, fields), f"{side}-layout", problems)
+    found: Linearization | None = _caught(lambda: layout.on(space, fields), f"{side}-layout", problems)
+    return found
 
 
 def _has_dimensions(layout: Layout, settings: Settings, side: str, problems: dict[str, Problem]) -> bool:
@@ -204,7 +205,7 @@ def _machine(settings: Settings, problems: dict[str, Problem]) -> Machine | None
     if mine:
         try:
             future.set_result(preset(settings.machine, **options))
-        except BaseException as error:
+        except Exception as error:  # noqa: BLE001 - whoever waits for the same machine has to hear of it too
             with _machines_lock:
                 del _machines[_key(settings)]
             future.set_exception(error)
@@ -252,20 +253,15 @@ def nearest_memory(name: str, old: Machine | None, new: Machine) -> str:
     return new.memories[0].name
 
 
-def _planned(
-    now: Derived, space: IndexSpace | None, fields: FieldSpace | None, problems: dict[str, Problem]
-) -> Derived | None:
+def _planned(now: Derived, space: IndexSpace | None, fields: FieldSpace | None, problems: dict[str, Problem]) -> Derived | None:
     from isoviz.layouts import Layout
-    from isoviz.planner import Options, Transfer, plan
+    from isoviz.planner import Transfer, plan
 
     settings, machine = now.settings, now.machine
     assert machine is not None and space is not None and fields is not None
     for side in SIDES:
         _caught(lambda side=side: machine.memory(settings.end(side).memory), f"{side}-memory", problems)  # type: ignore[misc]
-    limits = {
-        control: _caught(lambda text=text: parse_bytes(text) if text.strip() else None, control, problems)  # type: ignore[misc]
-        for control, text in (("slot-limit", settings.slot_limit), ("memory-limit", settings.memory_limit))
-    }
+    options = _options(settings, problems)
     if problems:
         return None
     transfer = _caught(
@@ -276,11 +272,10 @@ def _planned(
         ),
         "transfer", problems,
     )  # fmt: skip
-    if transfer is None:
+    if transfer is None or options is None:
         return None
-    options = Options(planner=settings.planner, slot_limit=limits["slot-limit"], memory_limit=limits["memory-limit"])
     try:
-        found = plan(transfer, machine, planner=settings.planner, options=options)
+        found = plan(transfer, machine, options=options)
     except LimitError as error:
         control = "memory-limit" if settings.memory_limit.strip() else "slot-limit"
         problems[control if settings.memory_limit.strip() or settings.slot_limit.strip() else "transfer"] = Problem.of(error)
@@ -292,6 +287,18 @@ def _planned(
         problems["transfer"] = Problem.of(error)
         return None
     return replace(now, transfer=transfer, plan=found)
+
+
+def _options(settings: Settings, problems: dict[str, Problem]) -> Options | None:
+    from isoviz.planner import Options
+
+    def size(text: str) -> int | None:
+        return parse_bytes(text) if text.strip() else None
+
+    planner = _caught(lambda: Options(planner=settings.planner), "planner", problems)
+    slot = _caught(lambda: Options(slot_limit=size(settings.slot_limit)), "slot-limit", problems)
+    memory = _caught(lambda: Options(memory_limit=size(settings.memory_limit)), "memory-limit", problems)
+    return None if problems else Options(planner.planner, slot.slot_limit, memory.memory_limit)
 
 
 def _plan_pictures(now: Derived) -> Mapping[str, str]:
@@ -344,7 +351,7 @@ def reason_not_to_run(state: State) -> str:
 def available_memory() -> int | None:
     """Bytes of main memory that programs can still have; None where the system does not tell."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
+        with Path("/proc/meminfo").open(encoding="ascii") as lines:
             for line in lines:
                 if line.startswith("MemAvailable:"):
                     return int(line.split()[1]) * 1024

@@ -30,10 +30,10 @@ _open: weakref.WeakSet[Explorer] = weakref.WeakSet()
 def _stop_publishing() -> None:
     """Say nothing more to a browser once the interpreter goes down: the sockets go first."""
     for explorer in list(_open):
-        explorer._publisher.close(0.2)
+        explorer.fall_silent()
 
 
-class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
+class Explorer(anywidget.AnyWidget):
     """A view of a session: all panes ("explorer"), or one of "layout", "plan", "run".
 
     Closing it stops its threads, and those of its session where it made the session itself.
@@ -75,6 +75,10 @@ class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
                 self.session.close()
         super().close()
 
+    def fall_silent(self) -> None:
+        """Publish nothing more."""
+        self._publisher.close(0.2)
+
     # ---- the thread in which a message arrives is unknown: it is queued and nothing else
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
@@ -95,7 +99,7 @@ class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
             self._revision += 1
             try:
                 told, drawn = snapshot(state, self._revision), pictures(state)
-            except Exception as error:  # a defect; the last snapshot with it is better than silence
+            except Exception as error:  # noqa: BLE001 - a defect: the last snapshot with its text is better than silence
                 told, drawn = {**self.snapshot, "revision": self._revision, "defect": describe(error)}, self.pictures
             with self.hold_sync():
                 self.snapshot = told
@@ -111,11 +115,12 @@ class Explorer(anywidget.AnyWidget):  # type: ignore[misc]
 
     def show(self) -> None:
         """Display the explorer and, for viewers without a kernel, a static picture beside it."""
-        from IPython.display import display
+        from IPython import display as shown
 
         from isoviz.widgets.static_picture import StaticPicture
 
         self._shown_in = _execution_count()
+        display: Any = shown.display
         display(_Live(self), StaticPicture(self.session, self.static_picture))
 
 
@@ -130,6 +135,6 @@ class _Live:
 
 
 def _execution_count() -> int:
-    from IPython import get_ipython  # type: ignore[attr-defined]
+    from IPython import get_ipython
 
-    return int(getattr(get_ipython(), "execution_count", -1) or -1)  # type: ignore[no-untyped-call]
+    return int(getattr(get_ipython(), "execution_count", -1) or -1)

@@ -102,6 +102,6 @@ class Runner:
             over = replace(run, phase="cancelled", text="Cancelled", error="Cancelled; nothing was left behind.")
         except IsovizError as error:
             over = replace(run, phase="failed", text="Failed", error=str(error))
-        except Exception as error:  # a defect: shown in the pane like a failure, with its kind
+        except Exception as error:  # noqa: BLE001 - a defect: shown in the pane like a failure, with its kind
             over = replace(run, phase="failed", text="Failed", error=f"{type(error).__name__}: {error}")
         self._post(Finished(over))

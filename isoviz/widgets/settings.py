@@ -6,7 +6,7 @@ Text stays text here, wrong or not, so that a control always shows what was type
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -85,8 +85,8 @@ def settings_for(
     machine_options: Mapping[str, Any] | None = None,
     space: Mapping[str, int] | None = None,
     fields: Mapping[str, Any] | None = None,
-    source: tuple[str, str] | None = None,
-    destination: tuple[str, str] | None = None,
+    source: Sequence[str] | None = None,
+    destination: Sequence[str] | None = None,
     planner: str | None = None,
     slot_limit: str | int | None = None,
     memory_limit: str | int | None = None,
@@ -113,14 +113,14 @@ def settings_for(
         chosen = replace(chosen, fields=rows(fields, chosen.next_key))
     for side, given in (("source", source), ("destination", destination)):
         if given is not None:
-            if isinstance(given, str) or len(given) != 2:
+            if not isinstance(given, tuple | list) or len(given) != 2:
                 raise InputError(f"{side} {given!r}: expected a memory and a layout, such as ('node0.sys', '<F, x>')")
             chosen = _with_end(chosen, side, End(str(given[0]), str(given[1])))
-    limits = {"slot_limit": slot_limit, "memory_limit": memory_limit}
     return replace(
         chosen,
         planner=planner or chosen.planner,
-        **{name: str(value) for name, value in limits.items() if value is not None},
+        slot_limit=chosen.slot_limit if slot_limit is None else str(slot_limit),
+        memory_limit=chosen.memory_limit if memory_limit is None else str(memory_limit),
     )
 
 
@@ -209,7 +209,7 @@ def _with_end(settings: Settings, side: str, end: End) -> Settings:
     return replace(settings, source=end) if side == "source" else replace(settings, destination=end)
 
 
-def _with_layouts(settings: Settings, change: Any) -> Settings:
+def _with_layouts(settings: Settings, change: Callable[[str], str]) -> Settings:
     return replace(
         settings,
         source=replace(settings.source, layout=change(settings.source.layout)),

@@ -12,7 +12,6 @@ from isoviz.widgets.state import Derived, Problem, Run, State, sentence
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
-    from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime import Report
 

@@ -69,7 +69,7 @@ class Worker(Generic[Message]):
                 self._working = True
             try:
                 self._handle(messages)
-            except Exception as error:  # shown in the pane: nothing may pass silently, nothing may end the thread
+            except Exception as error:  # noqa: BLE001 - shown in the pane: nothing may pass silently, nothing may end the thread
                 self._failed(error)
 
 
@@ -150,7 +150,7 @@ class Calculator(Generic[Request, Result]):
                 if number != self._newest:
                     return
                 self._deliver(number, result, False)
-        except Exception as error:  # delivered: an exception here is a defect, and the pane shows it
+        except Exception as error:  # noqa: BLE001 - delivered: an exception here is a defect, and the pane shows it
             result = error
         if number == self._newest and result is not None:
             self._deliver(number, result, True)
@@ -162,9 +162,7 @@ class Publisher:
     A change that is followed by better ones within `slow` seconds is so published once, finished.
     """
 
-    def __init__(
-        self, publish: Callable[[], None], name: str, quick: float = 0.03, slow: float = 0.1
-    ) -> None:
+    def __init__(self, publish: Callable[[], None], name: str, quick: float = 0.03, slow: float = 0.1) -> None:
         self._publish = publish
         self._quick = quick
         self._slow = slow

@@ -24,7 +24,7 @@ def answer(asked: Mapping[str, Any], state: State) -> tuple[dict[str, Any], list
         return {**reply, **_figure(side, bool(asked.get("dark")), state)}, []
     except IsovizError as error:
         return {**reply, "error": str(error)}, []
-    except Exception as error:  # shown where the figure would be
+    except Exception as error:  # noqa: BLE001 - shown where the figure would be
         return {**reply, "error": f"{type(error).__name__}: {error}"}, []
 
 

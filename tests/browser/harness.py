@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,23 +157,33 @@ class Notebook:
         self.wait_for_kernel()
 
     def wait_for_kernel(self) -> None:
+        """Wait until there is a kernel (without one JupyterLab would ask which) and it is idle."""
+        name = self.page.locator(".jp-NotebookPanel-toolbar .jp-Toolbar-kernelName").first
+        expect(name).to_have_text(re.compile("Python"), timeout=PATIENCE)
         self.page.locator(".jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
 
     def run_first_cell(self) -> None:
-        self.page.locator(".jp-CodeCell .jp-InputArea-editor").first.click()
-        self._run("Run Selected Cell")
+        def press() -> None:
+            self.page.locator(".jp-CodeCell .jp-InputArea-editor").first.click()
+            self.page.keyboard.press("Shift+Enter")
+
+        self._run(press)
 
     def run_all_cells(self) -> None:
-        self._run("Run All Cells")
-
-    def _run(self, entry: str) -> None:
-        """Choose an entry of the menu *Run*: again where JupyterLab, still connecting to its kernel, drops it unsaid."""
-        started = self.page.locator(".jp-CodeCell .jp-InputPrompt").first
-        for patience in (5_000, 15_000, PATIENCE):
+        def choose() -> None:
             self.page.get_by_role("menuitem", name="Run", exact=True).click()
-            self.page.get_by_role("menuitem", name=entry, exact=True).click()
+            self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+
+        self._run(choose)
+
+    def _run(self, action: Callable[[], None]) -> None:
+        """Have cells run: again where JupyterLab, still connecting to its kernel, drops it unsaid."""
+        prompt = self.page.locator(".jp-CodeCell .jp-InputPrompt").first
+        before = prompt.inner_text()
+        for patience in (5_000, 15_000, PATIENCE):
+            action()
             try:
-                expect(started).to_have_text(re.compile(r"\[(\d+|\*)\]"), timeout=patience)
+                expect(prompt).not_to_have_text(before, timeout=patience)
                 break
             except AssertionError:
                 if patience == PATIENCE:

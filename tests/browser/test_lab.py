@@ -89,7 +89,7 @@ def test_dark_theme_and_reload(notebook: harness.Notebook, lab: harness.Lab) -> 
     lab.choose_theme("JupyterLab Dark")
     try:
         notebook.page.reload()
-        notebook.page.locator("body[data-jp-theme-light=false]").wait_for()
+        notebook.page.locator("body[data-jp-theme-light=false]").wait_for(state="attached")
         notebook.explorer.wait_for()
         notebook.settled()
         expect(notebook.part("source-layout")).to_have_value(BLOCKED)  # the kernel lives on, and the explorer with it

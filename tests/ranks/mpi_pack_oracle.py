@@ -1,11 +1,13 @@
 """Run by `test_mpi_pack.py` under mpiexec: MPI packs a derived datatype built from two layouts; isoviz converts; both must agree.
 
-A datatype lists bytes in an order. Built as vectors inside vectors, one for every digit of the destination from the fastest to
-the slowest, each with the stride of that digit in the source, packing it writes the destination's order.
+A datatype lists bytes in an order. Built as vectors (or lists
+of places, where the source breaks the digit) inside each other, one for every digit of the destination from the fastest to
+the slowest, each with the places of that digit in the source, packing it writes the destination's order.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import sys
@@ -54,23 +56,22 @@ def datatype(source: Linearization, destination: Linearization) -> MPI.Datatype:
             found = found.Create_hvector(len(names), 1, step)
             made.append(found)
             continue
-        for step, count in digits_within(part, source):
-            index = [0] * len(source.space)
-            index[source.space.dims.index(part.dim)] = step
-            stride = source.offset(index, names[0]) if count > 1 else 0
-            found = found.Create_hvector(count, 1, stride)
-            made.append(found)
-    for unused in made[:-1]:
+        # Blocks nest, so what a digit adds to the offset does not depend on the digits below it.
+        places = [index_of(part.dim, k * part.step, source) for k in range(part.extent)]
+        offsets = [source.offset(index, names[0]) for index in places]
+        if len({high - low for low, high in itertools.pairwise(offsets)}) == 1:
+            found = found.Create_hvector(part.extent, 1, offsets[1])
+        else:
+            found = found.Create_hindexed_block(1, offsets)
+        made.append(found)
+    found = found.Create_resized(0, source.nbytes)  # one of them is what the source holds
+    for unused in made:
         unused.Free()
     return found.Commit()
 
 
-def digits_within(part: Mode, source: Linearization) -> list[tuple[int, int]]:
-    """A digit of the destination as the digits the source has for it: (step, extent), fastest first."""
-    end = part.step * part.extent
-    cuts = sorted({mode.step for mode in source.parts if isinstance(mode, Mode) and mode.dim == part.dim and part.step < mode.step < end})
-    edges = [part.step, *cuts, end]
-    return [(low, high // low) for low, high in zip(edges, edges[1:], strict=False)]
+def index_of(dim: str, coordinate: int, lin: Linearization) -> tuple[int, ...]:
+    return tuple(coordinate if name == dim else 0 for name in lin.space)
 
 
 def main() -> None:
@@ -87,7 +88,7 @@ def main() -> None:
         kind = datatype(source, destination)
         assert kind.Get_size() == destination.nbytes
         theirs = np.zeros(kind.Pack_size(1, comm), "u1")
-        end = kind.Pack([data, 1, kind], theirs, 0, comm)
+        end = kind.Pack(data, theirs, 0, comm)
         kind.Free()
         assert end == destination.nbytes
         assert ours.tobytes() == theirs[:end].tobytes(), (str(source), str(destination))

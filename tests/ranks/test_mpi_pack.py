@@ -1,4 +1,4 @@
-"""MPI as an independent oracle of layout conversion: for fields of one size, `MPI_Pack` of a derived datatype gives the same bytes."""
+"""An independent oracle: for fields of one size, `MPI_Pack` of a derived datatype gives the same bytes as our conversion."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ def test_mpi_pack_gives_the_same_bytes(full: bool, report: Callable[[str, object
         "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     }
     script = str(Path(__file__).with_name("mpi_pack_oracle.py"))
-    done = subprocess.run(mpiexec(2, script, str(cases)), env=environment, capture_output=True, text=True, check=False, timeout=250)
+    command = mpiexec(2, script, str(cases))
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=250)
     assert done.returncode == 0, done.stderr[-2000:]
     found = json.loads(done.stdout.strip().splitlines()[-1])
     assert found == {"ranks": 2, "agreed": 2 * cases}

@@ -57,9 +57,9 @@ def random_bytes(rng: random.Random, count: int) -> np.ndarray[Any, Any]:
 def open_files() -> set[str]:
     """What the open descriptors of this process lead to."""
     found = set()
-    for name in os.listdir("/proc/self/fd"):
+    for entry in Path("/proc/self/fd").iterdir():
         try:
-            found.add(f"{name}:{os.readlink(f'/proc/self/fd/{name}')}")
+            found.add(f"{entry.name}:{entry.readlink()}")
         except OSError:
             continue
     return {entry for entry in found if "/proc/" not in entry}
@@ -73,9 +73,15 @@ def no_leaked_files(no_leaked_threads: None) -> Iterator[None]:
     assert open_files() - before == set()
 
 
-def isoviz(*args: str | Path, cwd: Path | None = None, code: str = "", check: bool = False, **options: Any) -> subprocess.CompletedProcess[str]:
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+def isoviz(*args: str | Path, cwd: Path | None = None, code: str = "") -> subprocess.CompletedProcess[str]:
     """The command line in a process of its own; `code` runs there first."""
-    return subprocess.run(command(args, code), cwd=cwd, env=environment(), capture_output=True, text=True, check=check, timeout=250, **options)
+    return subprocess.run(
+        command(args, code), cwd=cwd, env=environment(), capture_output=True, text=True, check=False, timeout=250
+    )
 
 
 def command(args: Sequence[str | Path], code: str = "") -> list[str]:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from run_cases import elements, no_leaked_files, random_bytes, random_layout, random_spaces
+from run_cases import elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
 
-from isoviz import FieldSpace, IndexSpace, Layout, convert
+from isoviz import FieldSpace, IndexSpace, convert
 from isoviz.backends.stored import stored_array
 from isoviz.errors import FileError, InputError, LayoutError, LimitError, NotationError, SpaceError, TransferError
 
@@ -78,8 +78,8 @@ def test_fortran_order_is_a_layout(tmp_path: Path) -> None:
 
 
 def test_aligned_nested_big_endian_and_sub_array_fields(tmp_path: Path) -> None:
-    aligned = np.dtype([("a", "u1"), ("p", [("x", ">f8"), ("y", "S3")]), ("v", "f4", (3,)), ("t", "M8[s]"), ("u", "U2")], align=True)
-    packed = np.dtype([("a", "u1"), ("p", [("x", ">f8"), ("y", "S3")]), ("v", "f4", (3,)), ("t", "M8[s]"), ("u", "U2")])
+    fields: Any = [("a", "u1"), ("p", [("x", ">f8"), ("y", "S3")]), ("v", "f4", (3,)), ("t", "M8[s]"), ("u", "U2")]
+    aligned, packed = np.dtype(fields, align=True), np.dtype(fields)
     array = filled((20, 30), aligned)
     found = converted(tmp_path, array, "<F, x, y>", "<F, y, x>")
     assert found.dtype == packed
@@ -192,7 +192,7 @@ def test_bad_input_leaves_the_destination_alone(here: str, there: str, more: Any
         convert(tmp_path / "in.npy", tmp_path / "out.npy", here, there, overwrite=True, **more)
     assert "\n" not in str(caught.value)
     assert (tmp_path / "out.npy").read_text() == "before"
-    assert sorted(os.listdir(tmp_path)) == ["in.npy", "out.npy"]
+    assert names_in(tmp_path) == ["in.npy", "out.npy"]
 
 
 def test_files_in_the_way(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from run_cases import command, environment, isoviz, no_leaked_files, random_bytes
+from run_cases import command, environment, isoviz, names_in, no_leaked_files, random_bytes
 
 from isoviz.backends import disk
 from isoviz.backends.disk import NewFile, ReadFile
@@ -88,7 +88,7 @@ def test_writing(access: str, tmp_path: Path) -> None:
     back = np.zeros(size, "u1")
     file.read_at(0, back)
     assert (back == expected).all()
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
     file.flush()
     file.publish()
     file.close()
@@ -111,7 +111,7 @@ def test_a_name_appears_with_publish_only(nameless: bool, tmp_path: Path, monkey
         file.close()
     assert path.read_text() == "after"
     assert path.stat().st_mode & 0o777 == 0o640
-    assert os.listdir(tmp_path) == ["a"]
+    assert names_in(tmp_path) == ["a"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_too_little_space_is_found_before_writing(tmp_path: Path) -> None:
         NewFile(tmp_path / "a", 2**60)
     with pytest.raises(FileError, match="not a regular file"):
         NewFile("/dev/null", 5)
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 def test_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(RunError, match="the disk is full"):
         file.write_at(0, np.zeros(100_000, "u1"))
     file.close()
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 LIMITED = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))"
@@ -155,7 +155,7 @@ def test_a_file_larger_than_allowed_fails_in_one_line(tmp_path: Path) -> None:
     assert done.stderr.startswith("isoviz: error: ")
     assert done.stderr.count("\n") == 1
     assert "larger than files may be" in done.stderr
-    assert os.listdir(tmp_path) == ["in.npy"]
+    assert names_in(tmp_path) == ["in.npy"]
 
 
 # Moves stop after the second chunk until something happens to the process.
@@ -192,7 +192,7 @@ def test_a_process_that_is_stopped_leaves_no_file(number: signal.Signals, status
     if number != signal.SIGKILL:
         assert error.startswith("isoviz: error: interrupted")
         assert error.count("\n") == 1
-    left = [name for name in os.listdir(tmp_path) if not name.endswith(".part")]
+    left = [name for name in names_in(tmp_path) if not name.endswith(".part")]
     assert left == ["in.npy"]
     if number != signal.SIGKILL:
-        assert sorted(os.listdir(tmp_path)) == ["in.npy"]
+        assert names_in(tmp_path) == ["in.npy"]

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
-from run_cases import ROOT, isoviz
+from run_cases import ROOT, isoviz, names_in
 
 EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
 
@@ -25,7 +24,7 @@ def test_a_quarter_gibyte_of_structs_from_disk_to_arrays_in_memory(tmp_path: Pat
     for hop in data["hops"]:
         assert hop["throughput"] > 0
         assert hop["measured_throughput"] > 0
-    assert os.listdir(tmp_path) == []
+    assert names_in(tmp_path) == []
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)

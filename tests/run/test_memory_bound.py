@@ -41,15 +41,16 @@ def write(path: Path, shape: tuple[int, ...]) -> None:
 
 def peak(folder: Path, name: str, here: str, there: str, limit: str, *more: str) -> tuple[int, int]:
     arguments = ["convert", name, "out.npy", "--from", here, "--to", there, "--memory-limit", limit, "--overwrite", *more]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, *arguments], cwd=folder, env=environment(), capture_output=True, text=True, timeout=280, check=False
-    )
+    command = [sys.executable, "-c", PEAK, *arguments]
+    done = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, timeout=280, check=False)
     assert done.returncode == 0, done.stderr
     _, own, ru = done.stderr.splitlines()[-1].split()
     return int(own), int(ru)
 
 
-def bounded(folder: Path, case: str, size: int, limit: str, verify: bool, slack: int, report: Callable[[str, object], None]) -> None:
+def bounded(
+    folder: Path, case: str, size: int, limit: str, verify: bool, slack: int, report: Callable[[str, object], None]
+) -> None:
     here, there, shape = CASES[case]
     write(folder / "small.npy", shape((1 << 20) // 8))
     write(folder / "large.npy", shape(size // 8))
@@ -64,6 +65,9 @@ def bounded(folder: Path, case: str, size: int, limit: str, verify: bool, slack:
         assert (b[::97, ::89] == a[::89, ::97].T).all()
     else:
         assert (b[1, ::997] == a["im"][::997]).all()
+    del a, b
+    for name in ("large.npy", "out.npy"):  # pytest keeps folders of earlier runs
+        (folder / name).unlink()
 
 
 @pytest.mark.parametrize("case", CASES)

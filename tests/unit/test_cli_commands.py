@@ -35,11 +35,19 @@ preset = "{preset}"
 
 
 def transfer(
-    tmp_path: Path, source: str = "node0.dsk", destination: str = "node0.sys", preset: str = "local", more: str = 'measure = "assumed"'
+    tmp_path: Path,
+    source: str = "node0.dsk",
+    destination: str = "node0.sys",
+    preset: str = "local",
+    more: str = 'measure = "assumed"',
 ) -> str:
     path = tmp_path / "transfer.toml"
     path.write_text(TRANSFER.format(source=source, destination=destination, preset=preset, more=more))
     return str(path)
+
+
+def names_in(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
 
 
 def call(capsys: pytest.CaptureFixture[str], *args: str) -> tuple[int, str, str]:
@@ -56,7 +64,8 @@ def test_plan(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (status, error) == (0, "")
     data = json.loads(out)
     assert {"planner", "bytes", "seconds", "throughput", "chunk_bytes", "hops"} <= set(data)
-    hop = {"source", "destination", "channel", "source_layout", "destination_layout", "request_bytes", "shuffle_bytes", "throughput"}
+    hop = {"source", "destination", "channel", "source_layout", "destination_layout"}
+    hop |= {"request_bytes", "shuffle_bytes", "throughput"}
     assert all(hop <= set(entry) for entry in data["hops"])
     status, out, _ = call(capsys, "plan", transfer(tmp_path), "--planner", "direct")
     assert status == 0
@@ -76,7 +85,7 @@ def test_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: py
     status, out, _ = call(capsys, "run", path, "--no-verify")
     assert status == 0
     assert "not verified" in out
-    assert os.listdir(tmp_path) == ["transfer.toml"]
+    assert names_in(tmp_path) == ["transfer.toml"]
 
 
 def test_run_with_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -195,7 +204,7 @@ def test_bad_input_is_one_line_and_status_2(
     assert (status, out) == (2, "")
     assert error.startswith("isoviz: error: ")
     assert error.count("\n") == 1, error
-    assert sorted(os.listdir(tmp_path)) == ["a.raw", "broken.toml", "transfer.toml"]
+    assert names_in(tmp_path) == ["a.raw", "broken.toml", "transfer.toml"]
 
 
 def test_a_wrong_layout_is_pointed_at(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from isoviz.figures.html_parts import verified_badge
 from isoviz.figures.represent_plan import measurements, reasons
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, Memory, MemoryKind
-from isoviz.planner import Plan, Transfer, plan
+from isoviz.planner import Instance, Plan, Transfer, plan
 from isoviz.runtime import HopMeasurement, Report
 from isoviz.units import format_rate
 
@@ -146,6 +146,11 @@ def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
     assert f"hop {slow.index} " in said
     for hop in PLAN.hops:
         assert (f"Hop {hop.index} ({hop.kind}) converts" in said) == hop.converts
+    assert PLAN.chunk_count == 1 and "follow each other" in said
+    large = made(x=8192, y=8192)
+    assert large.chunk_count > 1 and large.overlap and "at the same time" in " ".join(reasons(large))
+    turns = " ".join(reasons(replace(large, overlap=False)))
+    assert "take turns" in turns and f"{large.chunk_count:,} chunks" in turns
     same = plan(Transfer.whole(IndexSpace(x=64), FieldSpace(v="int8"), "node0.sys", "<F, x>", "node0.reg", "<F, x>"), MACHINE)
     assert "nothing is converted" in " ".join(reasons(same))
 
@@ -212,6 +217,15 @@ def test_pages_of_hostile_names() -> None:
     found = plan(transfer, machine, "direct")
     for text in (html(machine), page(found, machine, report(found)), html(transfer), html(report(found, verified=False))):
         check_self_contained(text)
+
+
+def test_a_part_says_which() -> None:
+    source = Instance("node0.sys", IndexSpace(x=10, y=8), FieldSpace(a="int8", b="int16"), Layout("<F, x, y>"))
+    target = Instance("node0.reg", IndexSpace(y=4, x=10), FieldSpace(b="int16"), Layout("<y, x, F>"))
+    found = Transfer(source, target, shape=(3, 4), source_origin=(7, 2), field_names=("b",))
+    text = check_self_contained(html(found)).text
+    assert "x 7 to 9; y 2 to 5; fields b" in text and "x 0 to 2" in text
+    assert check_self_contained(html(PLAN.transfer)).words.count("all") == 2
 
 
 @pytest.mark.parametrize("sizes", [{"x": 1}, {"x": 7}, {"x": 3, "y": 5, "z": 2}, {"a": 2, "b": 3, "c": 4, "d": 5}])

@@ -82,6 +82,8 @@ def test_large_arrays_have_colours_only() -> None:
     shades = np.asarray(image.data_source.data["image"][0])
     assert shades.shape == (512, 512) and shades.dtype == np.uint8
     assert shades[0, 0] == 0 and shades[-1, -1] == 255 and (np.diff(shades[:, 0].astype(int)) >= 0).all()
+    (small,) = glyphs(linearization_figure("<F, x>", IndexSpace(x=6), VALUE), "Image")
+    assert np.asarray(small.data_source.data["image"][0]).tolist() == [[0, 51, 102, 153, 204, 255]]
     assert MAX_LINE_CELLS < 512 * 512
     assert "samples" in linearization_figure("<F, x, y>", IndexSpace(x=513, y=8), VALUE).title.text
 

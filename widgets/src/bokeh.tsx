@@ -36,10 +36,10 @@ function load(version: string, connection: Connection): Promise<Bokeh> {
         script.remove();
         const found = (globalThis as Page).Bokeh;
         const loaded = found?.[version] ?? found;
-        if (loaded === undefined) reject(new Error("BokehJS did not start"));
+        if (loaded === undefined) reject(new Error("Bokeh did not start"));
         else resolve(loaded);
       };
-      script.onerror = () => reject(new Error("the page refused to load BokehJS"));
+      script.onerror = () => reject(new Error("the page refused to load Bokeh"));
       document.head.append(script);
     });
     connection.send({ kind: "bokeh-script" });

@@ -35,7 +35,6 @@ export function Explorer({ connection, pane }: { connection: Connection; pane: s
   return (
     <ViewContext.Provider value={{ connection, snapshot }}>
       <div
-        {...keys}
         class="isoviz"
         data-testid="explorer"
         data-pane={pane}
