@@ -126,7 +126,7 @@ def _same_file(a: Path, b: Path) -> bool:
     """Whether two paths lead to one file, through links too."""
     try:
         return a.samefile(b)
-    except OSError:
+    except (OSError, ValueError):  # ValueError: a NUL in a name
         return False
 
 

@@ -355,6 +355,8 @@ def _final_path(path: Path) -> Path:
     """Where a file of this name really is: a symbolic link is followed, so that the link stays."""
     try:
         real = Path(os.path.realpath(path))
+        if real.is_symlink():  # only a loop leaves one
+            raise FileError(f"{path}: symbolic links that lead in a circle")
         if real.is_dir():
             raise FileError(f"{path}: is a directory; expected the name of a file")
         if real.exists() and not real.is_file():

@@ -18,7 +18,7 @@ from isoviz.backends.generate import fill_file
 from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
-from isoviz.backends.stored import new_header, stored_as
+from isoviz.backends.stored import Stored, new_header, stored_as
 from isoviz.errors import FileError, TransferError
 from isoviz.layouts import StridedCopy
 
@@ -91,9 +91,7 @@ class DiskMemory:
         path = _path(given, instance, "source")
         if path is None:
             return self._generated(instance)
-        stored = stored_as(path, instance.layout, instance.space, instance.fields)
-        if stored.linearization.nbytes != instance.linearization.nbytes:
-            raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
+        stored = _stored(path, instance)
         store = FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes)
         store.sieve = stored.record.has_gaps
         return store
@@ -131,7 +129,7 @@ class DiskMemory:
 
     def _copied(self, path: Path, instance: Instance) -> FileStore:
         """A new file that begins as a copy of the existing one, which stays as it is until the new one takes its place."""
-        stored = stored_as(path, instance.layout, instance.space, instance.fields)
+        stored = _stored(path, instance)
         existing = ReadFile(path)
         try:
             file = NewFile(path, existing.size)
@@ -143,6 +141,14 @@ class DiskMemory:
         finally:
             existing.close()
         return FileStore(file, stored.data_offset, stored.linearization.nbytes, identity=_identity(path))
+
+
+def _stored(path: Path, instance: Instance) -> Stored:
+    """The instance as the file at `path` holds it."""
+    stored = stored_as(path, instance.layout, instance.space, instance.fields)
+    if stored.linearization.nbytes != instance.linearization.nbytes:
+        raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
+    return stored
 
 
 def _identity(path: Path) -> object:

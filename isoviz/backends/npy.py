@@ -25,6 +25,7 @@ MAGIC = b"\x93NUMPY"
 ALIGNMENT = 4096
 _LONGEST_HEADER = 1 << 16  # a dtype with thousands of fields; a literal much longer could exhaust the parser
 _NUMPY_READS = 10_000  # numpy.load refuses longer headers unless told otherwise
+_MOST_AXES = 64  # of a NumPy array
 _KEYS = {"descr", "fortran_order", "shape"}
 
 
@@ -95,12 +96,13 @@ def _parsed(path: Path, raw: bytes, encoding: str, data_offset: int) -> NpyHeade
     try:
         # Literals only: nothing in the header is evaluated. Deep nesting ends in one of these errors.
         found = ast.literal_eval(raw.decode(encoding).strip())
+        str(found)  # a hexadecimal number of thousands of digits has no text, and every message needs one
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise FileError(f"{path}: damaged .npy header: not a Python literal") from None
     if not isinstance(found, dict) or set(found) != _KEYS:
         raise FileError(f"{path}: damaged .npy header: expected the keys descr, fortran_order and shape")
     shape, order = found["shape"], found["fortran_order"]
-    if not isinstance(shape, tuple) or not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape):
+    if not isinstance(shape, tuple) or len(shape) > _MOST_AXES or not all(type(n) is int and 0 <= n <= MAX_BYTES for n in shape):
         raise FileError(f"{path}: damaged .npy header: {str(shape)[:60]!r} is not a shape")
     if not isinstance(order, bool):
         raise FileError(f"{path}: damaged .npy header: fortran_order is neither True nor False")

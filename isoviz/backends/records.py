@@ -77,6 +77,8 @@ class Record:
             raise FileError(f"{where}: its dtype has no fields")
         if at < dtype.itemsize:
             stored[f"(gap at {at})"] = np.dtype(f"V{dtype.itemsize - at}")
+        if sum(found.itemsize for found in stored.values()) != dtype.itemsize:
+            raise FileError(f"{where}: a field is named as gaps are here, '(gap at …)'; rename it")
         element = dtype
         if len(stored) > len(formats):
             from numpy.lib.recfunctions import repack_fields

@@ -15,7 +15,7 @@ from isoviz.planner import plan as make_plan
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.planner import Plan
+    from isoviz.planner import Instance, Plan
     from isoviz.runtime import CancelToken, Report
     from isoviz.runtime.engine import ProgressCallback
 
@@ -49,17 +49,18 @@ def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None
 
 
 def as_stored(transfer: Transfer) -> Transfer:
-    """A transfer whose source, where it is a `.npy` file with gaps between its fields (an aligned struct), knows of the gaps.
+    """A transfer whose ends, where they are `.npy` files with gaps between their fields (aligned structs), know of the gaps.
 
     Raises:
-        FileError: the file is not what the transfer says.
+        FileError: a file is not what the transfer says.
     """
-    source = transfer.source
-    if source.path is None or not is_npy(source.path) or not Path(source.path).exists():
-        return transfer
-    if read_header(source.path).dtype.names is None:
-        return transfer
-    stored = stored_array(source.path, source.layout, source.space, source.fields)
-    if not stored.record.has_gaps:
-        return transfer
-    return replace(transfer, source=replace(source, fields=stored.record.stored))
+    destination = _as_stored(transfer.destination) if transfer.is_partial else transfer.destination  # else a new file
+    return replace(transfer, source=_as_stored(transfer.source), destination=destination)
+
+
+def _as_stored(instance: Instance) -> Instance:
+    path = instance.path
+    if path is None or not is_npy(path) or not Path(path).exists() or read_header(path).dtype.names is None:
+        return instance
+    stored = stored_array(path, instance.layout, instance.space, instance.fields)
+    return replace(instance, fields=stored.record.stored) if stored.record.has_gaps else instance

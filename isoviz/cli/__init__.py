@@ -7,6 +7,7 @@ holds one JSON object and nothing else; what is for people goes to standard erro
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -41,6 +42,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     from isoviz.errors import InputError, IsovizError, NotationError
 
     try:
+        if isinstance(sys.stdout, io.TextIOWrapper):  # a character that the locale lacks is no reason to fail
+            sys.stdout.reconfigure(errors="backslashreplace")
         args = parser().parse_args(argv)
         status = int(args.func(args))
         sys.stdout.flush()
@@ -61,6 +64,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2 if isinstance(error, InputError) else 1
     except MemoryError:
         _say("out of memory")
+        return 1
+    except OSError as error:  # standard output on a full disk, for one
+        _say(str(error))
         return 1
     except Exception as error:
         if os.environ.get("ISOVIZ_TRACEBACK"):

@@ -21,8 +21,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def print_json(data: Any) -> None:
-    """One JSON object on standard output."""
-    print(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False))
+    """One JSON object on standard output, in ASCII: right in every locale, whatever bytes a file name has."""
+    print(json.dumps(data, indent=2, allow_nan=False))
 
 
 class Watch:

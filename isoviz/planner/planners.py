@@ -13,6 +13,7 @@ from isoviz.errors import InputError, NoPathError, TransferError
 from isoviz.machines import Channel, ChannelKind, Machine, MemoryKind
 from isoviz.planner.options import Options
 from isoviz.planner.search import PathSearch
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -44,7 +45,7 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
         memory = machine.memory(instance.memory)
         need = instance.linearization.nbytes
         if memory.capacity is not None and need > memory.capacity:
-            raise TransferError(f"transfer: the {end} needs {need} bytes, {memory.name} has {memory.capacity}")
+            raise TransferError(f"transfer: the {end} needs {format_bytes(need)}, {memory.name} has {format_bytes(memory.capacity)}")
         if instance.path is not None and memory.kind is not MemoryKind.DSK:
             raise TransferError(
                 f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system (DSK)"

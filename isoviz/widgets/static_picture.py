@@ -28,16 +28,17 @@ class StaticPicture:
         except TimeoutError:
             state = self._session.state
         derived = state.derived
-        heading = "isoviz explorer, as it was when this notebook was saved; run the cell to use it"
+        heading = "isoviz explorer, with the plan it began from; run the cell to explore"
         parts, size = [], 0
         for name in ("source", "destination", "path"):
             picture = derived.pictures.get(name, "")
             size += len(picture)
             if picture and size <= _LIMIT:
-                parts.append(f"<div>{picture}</div>")
+                parts.append(f'<figure style="margin:0"><figcaption>{name.capitalize()}</figcaption>{picture}</figure>')
         text = str(derived.plan) if derived.plan is not None else repr(self._session)
         return {
             "text/plain": f"{heading}\n\n{text}",
             "text/html": f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
-            f"<pre>{escape(text)}</pre>{''.join(parts)}</div>",
+            f"<pre>{escape(text)}</pre>"
+            f'<div style="display:flex;flex-wrap:wrap;gap:16px">{"".join(parts)}</div></div>',
         }

@@ -33,7 +33,7 @@ HINT = "no Chromium found for the browser tests; install one with: sudo apt-get 
 _UNPACKED = Path(sys.prefix) / "chromium"
 
 
-class NoChromium(Exception):
+class NoChromiumError(Exception):
     """There is no Chromium, and none can be had without root."""
 
 
@@ -41,17 +41,17 @@ def find() -> str:
     """The path of a Chromium that starts.
 
     Raises:
-        NoChromium: with the words that help.
+        NoChromiumError: with the words that help.
     """
     named = os.environ.get("ISOVIZ_CHROMIUM")
     if named:
         if not draws(named):
-            raise NoChromium(f"ISOVIZ_CHROMIUM={named} does not start")
+            raise NoChromiumError(f"ISOVIZ_CHROMIUM={named} does not start")
         return named
     for candidate in _candidates():
         if draws(candidate):
             return candidate
-    raise NoChromium(HINT)
+    raise NoChromiumError(HINT)
 
 
 def draws(executable: str) -> bool:
@@ -188,5 +188,5 @@ def _tool(name: str) -> str:
 if __name__ == "__main__":
     try:
         print(find())
-    except NoChromium as problem:
+    except NoChromiumError as problem:
         sys.exit(f"isoviz: {problem}")

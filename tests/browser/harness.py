@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import queue
 import re
 import shutil
-import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import chromium
+import servers
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "artifacts" / "browser"
 LAB_FOLDER = ROOT / "isoviz-lab"
 PATIENCE = 60_000  # milliseconds that a page may take for anything it does
-READER = "make-lab-output"
 START = 900  # seconds that `make lab` may take where it has to make its environment first
 
 
@@ -51,75 +47,16 @@ class Lab:
 def running_lab(home: Path, *options: str) -> Iterator[Lab]:
     """Run `make lab` without a window until the block ends; a user's own working copy is kept out of its way."""
     kept = LAB_FOLDER.with_name(f"{LAB_FOLDER.name}-kept")
-    if LAB_FOLDER.exists():
+    if LAB_FOLDER.exists() and not kept.exists():  # what is there besides kept ones is left from a test that was killed
         LAB_FOLDER.rename(kept)
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("MAKE", "MFLAGS", "JUPYTER", "PYTEST"))}
-    folders = {
-        "JUPYTER_CONFIG_DIR": "config",
-        "JUPYTER_DATA_DIR": "data",
-        "JUPYTER_RUNTIME_DIR": "runtime",
-        "IPYTHONDIR": "ipython",
-    }
-    environment.update({name: str(home / folder) for name, folder in folders.items()})
-    environment.update(HOME=str(home), JUPYTER_NO_CONFIG="", NO_COLOR="1")
-    for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "JUPYTER_NO_CONFIG"):
-        environment.pop(name, None)
     command = ["make", "lab", f"ARGS={' '.join(['--no-browser', '--port', '0', *options])}"]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    )
     try:
-        url, output = _address(process)
-        yield Lab(url, LAB_FOLDER / "explorer.ipynb", home, output)
+        with servers.serving(command, cwd=ROOT, env=servers.variables(home), patience=START) as (url, output):
+            yield Lab(url, LAB_FOLDER / "explorer.ipynb", home, output)
     finally:
-        _stop(process)
         shutil.rmtree(LAB_FOLDER, ignore_errors=True)
         if kept.exists():
             kept.rename(LAB_FOLDER)
-
-
-def _address(process: subprocess.Popen[str]) -> tuple[str, list[str]]:
-    """The address that `make lab` prints, and all that it prints (which grows)."""
-    output: list[str] = []
-    found: queue.Queue[str | None] = queue.Queue()
-
-    def read() -> None:
-        assert process.stdout is not None
-        for line in process.stdout:
-            output.append(line)
-            address = re.search(r"https?://(?:localhost|127\.0\.0\.1):\d+/lab/tree/\S+token=\w+", line)
-            if address:
-                found.put(address[0])
-        found.put(None)
-
-    threading.Thread(target=read, daemon=True, name=READER).start()
-    try:
-        url = found.get(timeout=START)
-    except queue.Empty:
-        url = None
-    if url is None:
-        raise AssertionError("`make lab` printed no address:\n" + "".join(output))
-    return url, output
-
-
-def _stop(process: subprocess.Popen[str]) -> None:
-    """End the server as a service manager would, and everything that it started."""
-    if process.poll() is None:
-        _signal(process, signal.SIGTERM)
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(timeout=30)
-    _signal(process, signal.SIGKILL)  # what outlived its server
-    process.wait(timeout=30)
-    for thread in threading.enumerate():
-        if thread.name == READER:
-            thread.join(timeout=30)
-    if process.stdout is not None:
-        process.stdout.close()
-
-
-def _signal(process: subprocess.Popen[str], number: int) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, number)
 
 
 @contextlib.contextmanager

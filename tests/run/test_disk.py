@@ -160,7 +160,7 @@ def test_a_file_larger_than_allowed_fails_in_one_line(tmp_path: Path) -> None:
 
 # Moves stop after the second chunk until something happens to the process.
 SLOW = """
-import time
+import threading
 from isoviz.backends.host import Memcpy
 move, calls = Memcpy.move, 0
 def wait(self, copies, source, destination, check):
@@ -170,7 +170,7 @@ def wait(self, copies, source, destination, check):
         print('waiting', flush=True)
         for _ in range(6000):
             check()
-            time.sleep(0.01)
+            threading.Event().wait(0.01)
     return move(self, copies, source, destination, check)
 Memcpy.move = wait
 """

@@ -162,7 +162,7 @@ def test_instances_that_do_not_fit_their_memory() -> None:
     memory = Memory("node0.sys", MemoryKind.SYS, capacity=1000)
     loop = Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", Constant(1e9))
     transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.sys", "<x, F>")
-    with pytest.raises(TransferError, match="has 1000"):
+    with pytest.raises(TransferError, match="needs 128 MiB, node0.sys has 1,000 B"):
         plan(transfer, Machine("small", [memory], [loop]))
 
 

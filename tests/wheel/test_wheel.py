@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
 import tarfile
@@ -16,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import servers
 
 ROOT = Path(__file__).resolve().parents[2]
 TRANSFER = """
@@ -36,11 +36,17 @@ preset = "local"
 """
 
 
+ELSEWHERE = ("PYTHON", "VIRTUAL_ENV", "ISOVIZ")  # variables that point into the checkout or its environment
+
+
 def clean(**changes: str) -> dict[str, str]:
-    """The environment variables without those that point into the checkout or its environment."""
-    dropped = ("PYTHON", "VIRTUAL_ENV", "JUPYTER", "ISOVIZ", "PYTEST", "MAKE", "DISPLAY", "WAYLAND")
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
-    return {**kept, "PYTHONNOUSERSITE": "1", **changes}
+    """The environment variables without those that point into the checkout, its environment or this test run."""
+    dropped = (*ELSEWHERE, "JUPYTER", "PYTEST", "MAKE")
+    return {
+        **{key: value for key, value in os.environ.items() if not key.startswith(dropped)},
+        "PYTHONNOUSERSITE": "1",
+        **changes,
+    }
 
 
 @pytest.fixture(scope="module")
@@ -140,9 +146,7 @@ def test_explore(installed: Path, tmp_path: Path) -> None:
     """The notebook of the wheel, executed by a kernel of the environment, shows the explorer."""
     shipped = next((installed.parent / "lib").glob("python*/site-packages/isoviz/notebooks/explorer.ipynb"))
     (tmp_path / "explorer.ipynb").write_bytes(shipped.read_bytes())
-    home = {
-        name: str(tmp_path / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    }
+    home = {name: str(tmp_path / folder) for name, folder in servers.FOLDERS.items()}
     command = ["nbconvert", "--to", "notebook", "--execute", "--inplace", "explorer.ipynb"]
     done = run(installed, "jupyter", *command, cwd=tmp_path, JUPYTER_PREFER_ENV_PATH="1", **home)
     assert done.returncode == 0, done.stderr
@@ -153,26 +157,13 @@ def test_explore(installed: Path, tmp_path: Path) -> None:
 
 
 def test_lab(installed: Path, tmp_path: Path) -> None:
-    home = {
-        name: str(tmp_path / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
-    }
     served = tmp_path / "served"
     served.mkdir()
     command = [str(installed / "isoviz"), "lab", "--no-browser", "--port", "0", "--dir", str(served)]
-    process = subprocess.Popen(
-        command, cwd=tmp_path, env=clean(**home), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-    assert process.stdout is not None
-    try:
-        lines = iter(process.stdout)
-        url = next(match[0] for line in lines if (match := re.search(r"http://\S+/lab/tree/\S+token=\w+", line)))
+    with servers.serving(command, cwd=tmp_path, env=servers.variables(tmp_path, *ELSEWHERE), patience=120) as (url, _):
         parts = urllib.parse.urlsplit(url)
         assert parts.path == "/lab/tree/isoviz-lab/explorer.ipynb"
         contents = f"http://{parts.netloc}/api/contents/isoviz-lab/explorer.ipynb?{parts.query}"
         with urllib.request.urlopen(contents, timeout=60) as response:
             assert json.load(response)["type"] == "notebook"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=60)
-        process.stdout.close()
     assert (served / "isoviz-lab" / "explorer.ipynb").exists()

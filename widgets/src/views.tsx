@@ -16,7 +16,7 @@ function Card(props: {
   return (
     <section class={`iv-card${props.stale ? " iv-stale" : ""}`} data-testid={props.testid} data-stale={props.stale ? "true" : "false"}>
       <header class="iv-card-head">
-        <h3>{props.title}</h3>
+        <h2>{props.title}</h2>
         {props.actions}
       </header>
       {props.children}
@@ -28,7 +28,14 @@ function Card(props: {
 function Picture({ name, testid }: { name: string; testid?: string }): JSX.Element {
   const { connection } = useView();
   const svg = connection.pictures[name] ?? "";
-  return <div class="iv-picture" data-testid={testid} dangerouslySetInnerHTML={{ __html: svg }} />;
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    // What is wider than its place scrolls, by keyboard too.
+    const element = box.current;
+    if (element !== null && element.scrollWidth > element.clientWidth) element.tabIndex = 0;
+    else element?.removeAttribute("tabindex");
+  });
+  return <div {...keys} class="iv-picture" data-testid={testid} ref={box} dangerouslySetInnerHTML={{ __html: svg }} />;
 }
 
 export function Answer(): JSX.Element {
