@@ -9,6 +9,21 @@ Two families decide what a caller can do about it (and the exit status of the co
 from __future__ import annotations
 
 
+def show(value: object) -> str:
+    """A value as an error message may quote it: short, on one line, whatever it is."""
+    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
+        return "a whole number of hundreds of digits"
+    if value is None or isinstance(value, bool | int | float):
+        return repr(value)
+    if isinstance(value, str):
+        return repr(value) if len(value) <= 60 else f"{value[:57]!r}…"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if isinstance(value, dict):
+        return "an object"
+    return f"a {type(value).__name__}"
+
+
 class IsovizError(Exception):
     """Base of every error that isoviz raises on purpose."""
 
@@ -34,8 +49,12 @@ class NotationError(LayoutError):
     def __init__(self, text: str, position: int, problem: str, expected: str) -> None:
         self.text = text
         self.position = position
+        self.problem = problem
         self.expected = expected
         super().__init__(f"layout {text!r}, character {position + 1}: {problem}; expected {expected}")
+
+    def __reduce__(self) -> tuple[type[NotationError], tuple[str, int, str, str]]:
+        return type(self), (self.text, self.position, self.problem, self.expected)
 
     @property
     def pointer(self) -> str:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 import re
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
+
+LARGEST_SIZE = 2**63 - 1
+"""Bytes; offsets are signed 64-bit numbers everywhere."""
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _FACTORS = {
@@ -24,29 +28,42 @@ def parse_bytes(text: str | int) -> int:
     `KiB`, `MiB`, … and the bare letters are powers of 1024, `kB`, `MB`, … powers of 1000.
 
     Raises:
-        InputError: not a size, negative, or not a whole number of bytes.
+        InputError: not a size, negative, 2⁶³ bytes or more, or not a whole number of bytes.
     """
-    if isinstance(text, bool) or not isinstance(text, int | str):
-        raise InputError(f"size {text!r}: expected a number of bytes such as 65536 or '32MiB'")
-    if isinstance(text, int):
-        if text < 0:
-            raise InputError(f"size {text}: expected a number of bytes, not negative")
-        return text
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", text)
-    factor = _FACTORS.get(match[2].lower()) if match else None
+    value = _parsed(text) if isinstance(text, str) else _whole(text)
+    if value < 0:
+        raise InputError(f"size {show(value)}: expected a number of bytes, not negative")
+    if value > LARGEST_SIZE:
+        raise InputError(f"size {show(text)}: more than 2^63 - 1 bytes")
+    return value
+
+
+def _parsed(text: str) -> int:
+    match = re.fullmatch(r"\s*(\d+)(?:\.(\d+))?\s*([A-Za-z]*)\s*", text) if len(text) <= 100 else None
+    factor = _FACTORS.get(match[3].lower()) if match else None
     if match is None or factor is None:
-        raise InputError(f"size {text!r}: expected a number with a unit such as '64KiB', '32MiB' or '2GB'")
-    value = int(match[1]) * factor if "." not in match[1] else float(match[1]) * factor
-    if value != int(value):
-        raise InputError(f"size {text!r}: is not a whole number of bytes")
-    return int(value)
+        raise InputError(f"size {show(text)}: expected a number with a unit such as '64KiB', '32MiB' or '2GB'")
+    decimals = match[2] or ""
+    value, rest = divmod(int(match[1] + decimals) * factor, 10 ** len(decimals))
+    if rest:
+        raise InputError(f"size {show(text)}: is not a whole number of bytes")
+    return value
+
+
+def _whole(value: object) -> int:
+    try:
+        if isinstance(value, bool):
+            raise TypeError
+        return operator.index(value)  # type: ignore[arg-type]  # TypeError is the answer for everything else
+    except TypeError:
+        raise InputError(f"size {show(value)}: expected a number of bytes such as 65536 or '32MiB'") from None
 
 
 def format_bytes(count: float) -> str:
     """A size in binary units with three digits: `33554432` → `32 MiB`."""
     value = float(count)
     unit = 0
-    while abs(value) >= 1024 and unit < len(_BINARY) - 1:
+    while abs(value) >= 1023.5 and unit < len(_BINARY) - 1:
         value /= 1024
         unit += 1
     return f"{_short(value)} {_BINARY[unit]}"
@@ -69,6 +86,6 @@ def format_seconds(seconds: float) -> str:
 
 
 def _short(value: float) -> str:
-    if abs(value) >= 1000:
+    if abs(value) >= 999.5:
         return f"{value:,.0f}"
     return f"{value:.3g}"

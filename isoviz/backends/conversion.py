@@ -144,7 +144,9 @@ def _stored(
             return header, stored_array(source, layout, space, fields, ones)
         return header, stored_array(source, layout, space, fields, header)
     for what, given, option in (
-        ("its layout", layout, "--from"), ("its index space", space, "--space"), ("its fields", fields, "--fields")
+        ("its layout", layout, "--from"),
+        ("its index space", space, "--space"),
+        ("its fields", fields, "--fields"),
     ):
         if given is None:
             raise FileError(f"{source}: a raw file does not say {what}; give {option} (files named .npy say it)")

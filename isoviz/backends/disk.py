@@ -27,6 +27,7 @@ _BOUNCE = 1 << 20
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
+
 def always() -> None:
     """Nothing to check."""
 

@@ -116,9 +116,7 @@ def _record_and_extents(
     return found
 
 
-def _struct(
-    path: Path, header: NpyHeader, layout: Layout, place: int, digits: int
-) -> tuple[Record, tuple[int, ...]]:
+def _struct(path: Path, header: NpyHeader, layout: Layout, place: int, digits: int) -> tuple[Record, tuple[int, ...]]:
     """A structured array: `F` fastest, or the components faster than `F` as sub-arrays."""
     if len(header.shape) == digits and (place == 0 or len(header.dtype.names or ()) == 1):
         record = Record.of(header.dtype, str(path))

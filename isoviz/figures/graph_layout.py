@@ -77,6 +77,11 @@ class Curve:
         )
 
     @property
+    def is_steep(self) -> bool:
+        """Whether it runs rather up and down than across."""
+        return abs(self.end[1] - self.start[1]) > 0.5 * abs(self.end[0] - self.start[0])
+
+    @property
     def data(self) -> str:
         (x0, y0), (x1, y1), (x2, y2) = self.start, self.control, self.end
         return f"M{x0:.1f} {y0:.1f}Q{x1:.1f} {y1:.1f} {x2:.1f} {y2:.1f}"

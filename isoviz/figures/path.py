@@ -225,34 +225,35 @@ def _both_ways(there: int, back: int) -> str:
 def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequence[Hop]) -> None:
     head = drawing.arrow("path") if hops else ""
     used: dict[frozenset[str], int] = {}
-    spots: list[tuple[Hop, list[tuple[float, float]]]] = []
+    spots: list[tuple[Hop, list[tuple[float, float]], bool]] = []
     for hop in hops:
         if hop.source == hop.destination:
             data, apex = _loop(layout.boxes[hop.source], layout, large=True)
-            places = [apex]
+            places, steep = [apex], False
         else:
             ends = frozenset((hop.source, hop.destination))
             used[ends] = used.get(ends, 0) + 1
             curve = layout.curve(hop.source, hop.destination, 26.0 if used[ends] > 1 else 0.0)
             data = curve.data
-            places = [curve.at(t) for t in (0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72)]
+            places, steep = [curve.at(t) for t in (0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72)], curve.is_steep
+            # Between two nodes, rather in the gap than on the edge of a panel.
+            places.sort(key=lambda at: any(panel.frame.grown(30).holds(*at) for panel in layout.panels))
         drawing.path(data, stroke="path", width=3, marker_end=head, tip=hop_tip(hop))
-        spots.append((hop, places))
-    for hop, places in spots:
+        spots.append((hop, places, steep))
+    for hop, places, _ in spots:
         discs = [Rect(x - _BADGE, y - _BADGE, 2 * _BADGE, 2 * _BADGE) for x, y in places]
         disc = placer.place(discs) or discs[0]
         x, y = disc.centre
         drawing.element("circle", cx=x, cy=y, r=_BADGE, fill="path", stroke="paper", stroke_width=1.5)
         drawing.text(x, y + 4.2, str(hop.index), size=12, fill="on-path", anchor="middle", bold=True)
-    for hop, places in spots:
+    for hop, places, steep in spots:
         text = format_rate(hop.throughput)
         wide = text_width(text, 12, bold=True) + 6
         candidates = []
         for x, y in places:
-            candidates += [
-                Rect(x - wide / 2, y + 13, wide, 16), Rect(x - wide / 2, y - 29, wide, 16),
-                Rect(x + 14, y - 8, wide, 16), Rect(x - 14 - wide, y - 8, wide, 16),
-            ]  # fmt: skip
+            around = [Rect(x - wide / 2, y + 13, wide, 16), Rect(x - wide / 2, y - 29, wide, 16)]
+            beside = [Rect(x + 14, y - 8, wide, 16), Rect(x - 14 - wide, y - 8, wide, 16)]
+            candidates += beside + around if steep else around + beside  # beside a steep line, or it would run through the text
         spot = placer.place(candidates)
         if spot is not None:
             cx, cy = spot.centre

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,10 @@ _SCALARS: dict[int, np.dtype[Any]] = {
 }
 
 
+_LONGEST_SCALAR = 2**31 - 1
+"""Bytes; NumPy has no longer elements."""
+
+
 def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> None:
     """Moves the bytes of strided copies between two one-dimensional, contiguous uint8 arrays.
 
@@ -32,6 +37,8 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
         LayoutError: a copy reaches outside one of the arrays; nothing of that copy has been moved.
     """
     for copy in copies:
+        if copy.loops and copy.run > _LONGEST_SCALAR:
+            copy = replace(copy, run=1, loops=(*copy.loops, (copy.run, 1, 1)))  # noqa: PLW2901  the same bytes
         if copy.loops:
             dtype = _SCALARS.get(copy.run) or np.dtype((np.void, copy.run))
             strided_view(destination, copy, dtype, end=2)[...] = strided_view(source, copy, dtype, end=1)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import LayoutError
+from isoviz.errors import LayoutError, show
 from isoviz.layouts.spaces import FieldSpace, IndexSpace, check_dimension
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class Layout:
         order = dims or tuple(block)
         if unknown := [dim for dim in block if dim not in order]:
             raise LayoutError(f"blocked layout: block given for {unknown[0]!r}, which is not among {', '.join(order)}")
-        inner: list[Part] = [Component(dim, "in", 0, block[dim]) for dim in order if dim in block]
+        inner: list[Part] = [Component(dim, "in", 0, _block_size(dim, block[dim])) for dim in order if dim in block]
         outer: list[Part] = [Component(dim, "out", 1) if dim in block else Component(dim) for dim in order]
         places = {"first": (FIELDS, *inner, *outer), "inside": (*inner, FIELDS, *outer), "last": (*inner, *outer, FIELDS)}
         if fields not in places:
@@ -175,6 +176,13 @@ class Layout:
 
     def __repr__(self) -> str:
         return f'Layout("{self}")'
+
+
+def _block_size(dim: str, size: object) -> int:
+    try:
+        return operator.index(size)  # type: ignore[arg-type]  # TypeError is the answer for everything else
+    except TypeError:
+        raise LayoutError(f"blocked layout: block {dim}={show(size)}; expected a whole number") from None
 
 
 def _whole(dims: Iterable[str]) -> tuple[Component, ...]:

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 
-from isoviz.errors import LayoutError, NotationError
+from isoviz.errors import LayoutError, NotationError, SpaceError, show
 from isoviz.layouts.layout import FIELDS, Component, FieldsComponent, Part
+from isoviz.layouts.spaces import check_dimension
 
 _Refusal = Callable[[int, str, str], Exception]
 """(position, problem, expected) → the exception to raise."""
@@ -15,6 +16,7 @@ _Refusal = Callable[[int, str, str], Exception]
 _BRACKETS = {"<": ">", "⟨": "⟩"}
 _NAME = re.compile(r"[^\W\d]\w*")
 _NUMBER = re.compile(r"\d+")
+_RANK = re.compile(r"0|[1-9][0-9]{0,5}")
 _DIGIT = re.compile(r"(?P<dim>.+)_(?P<label>in|out|\d+)")
 
 
@@ -79,8 +81,10 @@ class _Parser:
             raise self._error(f"{name[0]!r} follows from the size of {digit['dim']!r}", f"'{name[0]}' alone", start)
         if label == "in" and extent is None:
             raise self._error(f"{name[0]!r} has no block size", f"a size, such as '{name[0]}=4'", self.at)
-        if label.isdigit() and label != str(int(label)):
-            raise self._error(f"{name[0]!r} numbers a digit with leading zeros", f"'{digit['dim']}_{int(label)}'", start)
+        if label.isdigit() and not _RANK.fullmatch(label):
+            raise self._error(
+                f"{show(name[0])} does not number a digit", f"0, 1, … without leading zeros, such as '{digit['dim']}_0'", start
+            )
         rank = {"in": 0, "out": 1}.get(label)
         return Component(digit["dim"], label, int(label) if rank is None else rank, extent)
 
@@ -134,12 +138,26 @@ def check_components(components: Sequence[Part]) -> None:
     for part in components:
         if not isinstance(part, Component | FieldsComponent):
             raise LayoutError(f"layout component {part!r}: expected FIELDS or a Component")
-        if isinstance(part, Component) and part.extent is not None and part.extent < 1:
-            raise LayoutError(f"layout {text}: {part.name}={part.extent}; expected a block size of at least 1")
+        if isinstance(part, Component):
+            _check_component(part, text)
     _check(
         [(part, 0) for part in components],
         lambda _position, problem, expected: LayoutError(f"layout {text}: {problem}; expected {expected}"),
     )
+
+
+def _check_component(part: Component, text: str) -> None:
+    try:
+        check_dimension(part.dim)
+    except SpaceError as error:
+        raise LayoutError(f"layout {text}: {error}") from None
+    if part.rank != {"": 0, "in": 0, "out": 1}.get(part.label, int(part.label) if _RANK.fullmatch(part.label) else None):
+        raise LayoutError(f"layout {text}: {part.name} as digit {part.rank}; expected {part.dim}, …_in, …_out or …_0, …_1, …")
+    extent: object = part.extent
+    if extent is None:
+        return
+    if isinstance(extent, bool) or not isinstance(extent, int) or not 1 <= extent < 2**63:
+        raise LayoutError(f"layout {text}: {part.name}={show(extent)}; expected a block size of at least 1 and below 2^63")
 
 
 def _check(found: list[tuple[Part, int]], error: _Refusal) -> None:
@@ -178,7 +196,7 @@ def _check_dimension(dim: str, parts: list[tuple[Component, int]], error: _Refus
         raise error(last, f"the digits of {dim!r} are numbered {ranks}", f"'{dim}_0' to '{dim}_{len(ranks) - 1}'")
     for part, position in parts:
         top = part.rank == len(parts) - 1
-        if part.label.isdigit() and not top and part.extent is None:
+        if part.label and not top and part.extent is None:
             raise error(position, f"{part.name!r} has no extent", f"an extent, such as '{part.name}=4'")
         if top and part.extent is not None:
             raise error(position, f"{part.name!r} follows from the size of {dim!r}", f"'{part.name}' without an extent")

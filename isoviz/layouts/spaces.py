@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from isoviz.errors import SpaceError
+from isoviz.errors import SpaceError, show
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,9 +56,11 @@ class IndexSpace:
         for name, size in sizes.items():
             check_dimension(name)
             if isinstance(size, bool) or not isinstance(size, int | np.integer):
-                raise SpaceError(f"dimension {name!r}: size {size!r} is not a whole number")
+                raise SpaceError(f"dimension {name!r}: size {show(size)} is not a whole number")
             if size < 1:
-                raise SpaceError(f"dimension {name!r}: size {size} is not at least 1")
+                raise SpaceError(f"dimension {name!r}: size {show(int(size))} is not at least 1")
+            if size > MAX_BYTES:
+                raise SpaceError(f"dimension {name!r}: size {show(int(size))} is more than 2^63 - 1")
         if math.prod(int(size) for size in sizes.values()) > MAX_BYTES:
             raise SpaceError(f"index space {_sizes_text(sizes)}: more than 2^63 - 1 points")
         object.__setattr__(self, "dims", tuple(sizes))
@@ -132,8 +134,8 @@ class FieldSpace:
                 raise SpaceError(f"field {name!r}: expected a name")
             try:
                 dtype = np.dtype(given)
-            except (TypeError, ValueError, SyntaxError) as error:
-                raise SpaceError(f"field {name!r}: {given!r} is not a NumPy dtype ({_first_line(error)})") from None
+            except (TypeError, ValueError, SyntaxError, OverflowError, RecursionError) as error:
+                raise SpaceError(f"field {name!r}: {show(given)} is not a NumPy dtype ({_first_line(error)})") from None
             if given is None:
                 raise SpaceError(f"field {name!r}: expected a NumPy dtype such as 'float32', not None")
             if dtype.hasobject:
@@ -174,6 +176,10 @@ class FieldSpace:
         """The packed structured dtype of one entry."""
         return np.dtype({"names": list(self.names), "formats": list(self.dtypes)})
 
+    @cached_property
+    def _index_of(self) -> Mapping[str, int]:
+        return MappingProxyType({name: i for i, name in enumerate(self.names)})
+
     def index(self, name: str) -> int:
         """The position of a field.
 
@@ -181,13 +187,16 @@ class FieldSpace:
             SpaceError: unknown field.
         """
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._index_of[name]
+        except KeyError:
             raise SpaceError(f"field {name!r}: not one of {', '.join(self.names)}") from None
 
     def subset(self, names: tuple[str, ...] | list[str]) -> FieldSpace:
         """Only these fields, in the order given."""
         return FieldSpace.of({name: self.dtypes[self.index(name)] for name in names})
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._index_of
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.names)
@@ -216,7 +225,7 @@ def dtype_text(dtype: np.dtype[Any]) -> str:
 
 
 def _first_line(error: BaseException) -> str:
-    return str(error).splitlines()[0] if str(error) else type(error).__name__
+    return str(error).splitlines()[0][:100] if str(error) else type(error).__name__
 
 
 @dataclass(frozen=True)

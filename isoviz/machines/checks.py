@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import TypeVar
 
 from isoviz.errors import MachineError
+from isoviz.errors import show as show
 
 BYTES_LIMIT = 2**63 - 1
 """The largest size in bytes that any part of isoviz handles."""
@@ -32,20 +33,8 @@ class FieldError(MachineError):
         self.problem = problem
         super().__init__(f"{owner}, {field}: {problem}")
 
-
-def show(value: object) -> str:
-    """A value as an error message may quote it: short, on one line, whatever it is."""
-    if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
-        return "a whole number of hundreds of digits"
-    if value is None or isinstance(value, bool | int | float):
-        return repr(value)
-    if isinstance(value, str):
-        return repr(value) if len(value) <= 60 else f"{value[:57]!r}…"
-    if isinstance(value, list | tuple):
-        return "a list"
-    if isinstance(value, dict):
-        return "an object"
-    return f"a {type(value).__name__}"
+    def __reduce__(self) -> tuple[type[FieldError], tuple[str, str, str]]:
+        return type(self), (self.owner, self.field, self.problem)
 
 
 def number(owner: str, field: str, value: object, *, low: float = 0.0, high: float = math.inf, open_low: bool = False) -> float:

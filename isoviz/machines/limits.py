@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from isoviz.machines import checks
 
 MIB = 1024 * 1024
+MOST_SLOTS = 1024
 
 
 @dataclass(frozen=True)
@@ -31,5 +32,5 @@ class Limits:
         object.__setattr__(self, "slot_limit", checks.whole("limits", "slot_limit", self.slot_limit, low=1))
         if self.memory_limit is not None:
             object.__setattr__(self, "memory_limit", checks.whole("limits", "memory_limit", self.memory_limit, low=1))
-        object.__setattr__(self, "slots", checks.whole("limits", "slots", self.slots, low=1, high=1024))
+        object.__setattr__(self, "slots", checks.whole("limits", "slots", self.slots, low=1, high=MOST_SLOTS))
         checks.flag("limits", "overlap", self.overlap)

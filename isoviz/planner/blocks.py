@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import FIELDS, Component, FieldsComponent, FieldSpace, IndexSpace, Layout, Linearization, Mode
 
 if TYPE_CHECKING:
     from isoviz.layouts.linearization import NormalPart
+
+LARGEST_FACTOR = 1 << 16
+"""Up to here block sizes are taken apart: every size below 2³² wholly, larger ones as far as a plan gains from it."""
 
 Block = Mapping[str, int]
 """Extent of a block in every dimension; the dimension's size where it is not cut."""
@@ -112,13 +116,33 @@ def nesting(bound: int, steps: Iterable[int], size: int) -> int:
             continue
         if not above:
             return limit // below * below
-        return max(below * k for k in _divisors(above // below) if below * k <= limit)
+        return below * _largest_divisor(above // below, limit // below)
     return 1
 
 
-def _divisors(number: int) -> list[int]:
-    small = [k for k in range(1, math.isqrt(number) + 1) if number % k == 0]
-    return small + [number // k for k in small]
+@lru_cache(maxsize=4096)
+def _largest_divisor(number: int, bound: int) -> int:
+    """The largest divisor of at most `bound`, put together from the prime factors of at most `bound`."""
+    found = {1}
+    for prime, power in _small_factors(number):
+        found |= {divisor * prime**k for divisor in found for k in range(1, power + 1) if divisor * prime**k <= bound}
+    return max(found)
+
+
+@lru_cache(maxsize=256)
+def _small_factors(number: int) -> tuple[tuple[int, int], ...]:
+    """The prime factors with their powers; factors above `LARGEST_FACTOR` are left together, as if they were one."""
+    found: list[tuple[int, int]] = []
+    for factor in range(2, LARGEST_FACTOR):
+        if factor * factor > number:
+            break
+        power = 0
+        while number % factor == 0:
+            number //= factor
+            power += 1
+        if power:
+            found.append((factor, power))
+    return (*found, (number, 1)) if number > 1 else tuple(found)
 
 
 def grown(order: Linearization, other: Linearization, block: Block, budget: int) -> dict[str, int]:

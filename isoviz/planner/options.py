@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
+from isoviz.machines import checks
+from isoviz.machines.limits import MOST_SLOTS
 from isoviz.units import parse_bytes
 
 PLANNERS = {
@@ -16,6 +18,17 @@ PLANNERS = {
     "direct": "one channel, no intermediate buffer",
 }
 """Names of the planners, each with a line for people."""
+
+
+def check_planner(name: object) -> str:
+    """`name` if it is that of a planner.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not isinstance(name, str) or name not in PLANNERS:
+        raise InputError(f"planner {show(name)}: expected one of {', '.join(PLANNERS)}")
+    return name
 
 
 @dataclass(frozen=True)
@@ -35,8 +48,7 @@ class Options:
     slots: int | None = None
 
     def __post_init__(self) -> None:
-        if self.planner not in PLANNERS:
-            raise InputError(f"planner {self.planner!r}: expected one of {', '.join(PLANNERS)}")
+        check_planner(self.planner)
         for name in ("slot_limit", "memory_limit"):
             value = getattr(self, name)
             if value is not None:
@@ -45,8 +57,8 @@ class Options:
                     raise InputError(f"{name}: expected at least one byte")
                 object.__setattr__(self, name, size)
         slots: Any = self.slots
-        if slots is not None and (isinstance(slots, bool) or not isinstance(slots, int) or not 1 <= slots <= 1024):
-            raise InputError(f"slots {slots!r}: expected 1 to 1024")
+        if slots is not None:
+            object.__setattr__(self, "slots", checks.whole("options", "slots", slots, low=1, high=MOST_SLOTS))
 
     def as_dict(self) -> dict[str, Any]:
         """Only what was chosen."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError, TransferError
-from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.planner.options import PLANNERS
+from isoviz.errors import InputError, TransferError, show
+from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
+from isoviz.machines.limits import MOST_SLOTS
+from isoviz.planner.options import check_planner
 from isoviz.planner.plan import Hop, Plan
-from isoviz.planner.reading import needed, number, shown, table, text, whole
+from isoviz.planner.reading import needed, number, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
 
 if TYPE_CHECKING:
@@ -108,18 +109,16 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 def _plan(entry: Mapping[str, Any]) -> Plan:
     if entry.get("format") != FORMAT:
-        raise TransferError(f"plan.format: expected {FORMAT!r}, got {shown(entry.get('format'))}")
+        raise TransferError(f"plan.format: expected {FORMAT!r}, got {show(entry.get('format'))}")
     machine = table(needed(entry, "machine", "plan"), "plan.machine", ("name", "digest"))
     order = table(needed(entry, "order", "plan"), "plan.order", ("layout", "outer", "per_chunk"))
     hops = needed(entry, "hops", "plan")
     if not isinstance(hops, list) or not hops:
-        raise TransferError(f"plan.hops: expected a list of at least one hop, got {shown(hops)}")
-    planner = text(entry, "planner", "plan")
-    if planner not in PLANNERS:
-        raise TransferError(f"plan.planner: {shown(planner)}; expected one of {', '.join(PLANNERS)}")
+        raise TransferError(f"plan.hops: expected a list of at least one hop, got {show(hops)}")
+    planner = check_planner(text(entry, "planner", "plan"))
     overlap = needed(entry, "overlap", "plan")
     if not isinstance(overlap, bool):
-        raise TransferError(f"plan.overlap: expected true or false, got {shown(overlap)}")
+        raise TransferError(f"plan.overlap: expected true or false, got {show(overlap)}")
     plan = Plan(
         transfer=transfer_from_json(needed(entry, "transfer", "plan"), "plan.transfer"),
         machine_name=text(machine, "name", "plan.machine"),
@@ -145,7 +144,7 @@ def _hop(data: Any, where: str, index: int) -> Hop:
         raise TransferError(f"{where}.index: expected {index}")
     converts = needed(entry, "converts", where)
     if not isinstance(converts, bool):
-        raise TransferError(f"{where}.converts: expected true or false, got {shown(converts)}")
+        raise TransferError(f"{where}.converts: expected true or false, got {show(converts)}")
     texts = {
         name: text(entry, name, where)
         for name in ("channel", "kind", "source", "destination", "source_layout", "destination_layout")
@@ -175,11 +174,11 @@ def _check_path(plan: Plan) -> None:
     ends = plan.transfer.source.layout, plan.transfer.destination.layout
     if (Layout(plan.hops[0].source_layout), Layout(plan.hops[-1].destination_layout)) != ends:
         raise TransferError("plan.hops: the first or last layout is not that of the transfer's ends")
-    if plan.slots < 1:
-        raise TransferError(f"plan.slots: expected at least 1, got {plan.slots}")
-    tail = plan.order.components[len(plan.order.components) - plan.outer :] if plan.outer else ()
+    if not 1 <= plan.slots <= MOST_SLOTS:
+        raise TransferError(f"plan.slots: expected 1 to {MOST_SLOTS}, got {show(plan.slots)}")
     for buffer in plan.buffers:
-        if plan.outer and buffer.layout.components[len(buffer.layout.components) - plan.outer :] != tail:
+        held = ChunkSequence(buffer.layout.on(plan.transfer.space, plan.transfer.fields), plan.outer, plan.per_chunk)
+        if held.digits != plan.chunks.digits:
             raise TransferError(
                 f"plan.order: buffer layout {buffer.layout} does not end with the {plan.outer} components of the order"
             )
@@ -189,5 +188,5 @@ def _check_path(plan: Plan) -> None:
 def _list(entry: Mapping[str, Any], key: str, where: str) -> tuple[Any, ...]:
     value = entry.get(key, [])
     if not isinstance(value, list):
-        raise TransferError(f"{where}.{key}: expected a list, got {shown(value)}")
+        raise TransferError(f"{where}.{key}: expected a list, got {show(value)}")
     return tuple(value)

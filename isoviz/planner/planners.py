@@ -9,9 +9,9 @@ import itertools
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isoviz.errors import InputError, NoPathError, TransferError
+from isoviz.errors import NoPathError, TransferError
 from isoviz.machines import Channel, ChannelKind, Machine, MemoryKind
-from isoviz.planner.options import Options
+from isoviz.planner.options import Options, check_planner
 from isoviz.planner.search import PathSearch
 from isoviz.units import format_bytes
 
@@ -37,15 +37,13 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
         LimitError: no buffer within the limits is large enough. TransferError: an instance larger than its memory.
     """
     options = options or Options()
-    name = planner or options.planner
-    chosen = PLANNERS.get(name)
-    if chosen is None:
-        raise InputError(f"planner {name!r}: expected one of {', '.join(PLANNERS)}")
+    chosen = PLANNERS[check_planner(planner or options.planner)]
     for end, instance in (("source", transfer.source), ("destination", transfer.destination)):
         memory = machine.memory(instance.memory)
         need = instance.linearization.nbytes
         if memory.capacity is not None and need > memory.capacity:
-            raise TransferError(f"transfer: the {end} needs {format_bytes(need)}, {memory.name} has {format_bytes(memory.capacity)}")
+            room = format_bytes(memory.capacity)
+            raise TransferError(f"transfer: the {end} needs {format_bytes(need)}, {memory.name} has {room}")
         if instance.path is not None and memory.kind is not MemoryKind.DSK:
             raise TransferError(
                 f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system (DSK)"

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from isoviz.errors import TransferError
+from isoviz.errors import TransferError, show
 
 
 def table(data: Any, where: str, known: Iterable[str] | None = None) -> Mapping[str, Any]:
@@ -16,14 +17,14 @@ def table(data: Any, where: str, known: Iterable[str] | None = None) -> Mapping[
         TransferError: it is none, or has another key (with the nearest known one).
     """
     if not isinstance(data, Mapping) or not all(isinstance(key, str) for key in data):
-        raise TransferError(f"{where}: expected a table, got {shown(data)}")
+        raise TransferError(f"{where}: expected a table, got {show(data)}")
     if known is not None:
         names = list(known)
         for key in data:
             if key not in names:
-                close = get_close_matches(key, names, n=1)
+                close = get_close_matches(key[:80], names, n=1)
                 hint = f"did you mean {close[0]!r}?" if close else f"expected {', '.join(names)}"
-                raise TransferError(f"{where}: unknown key {key!r}; {hint}")
+                raise TransferError(f"{where}: unknown key {show(key)}; {hint}")
     return data
 
 
@@ -46,7 +47,7 @@ def text(data: Mapping[str, Any], key: str, where: str) -> str:
     """
     value = needed(data, key, where)
     if not isinstance(value, str):
-        raise TransferError(f"{where}.{key}: expected text, got {shown(value)}")
+        raise TransferError(f"{where}.{key}: expected text, got {show(value)}")
     return value
 
 
@@ -58,7 +59,7 @@ def whole(data: Mapping[str, Any], key: str, where: str, default: int | None = N
     """
     value = data.get(key, default) if default is not None else needed(data, key, where)
     if isinstance(value, bool) or not isinstance(value, int):
-        raise TransferError(f"{where}.{key}: expected a whole number, got {shown(value)}")
+        raise TransferError(f"{where}.{key}: expected a whole number, got {show(value)}")
     return value
 
 
@@ -69,12 +70,6 @@ def number(data: Mapping[str, Any], key: str, where: str) -> float:
         TransferError: missing or something else.
     """
     value = needed(data, key, where)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise TransferError(f"{where}.{key}: expected a number of at least 0, got {shown(value)}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= sys.float_info.max:
+        raise TransferError(f"{where}.{key}: expected a number of at least 0, got {show(value)}")
     return float(value)
-
-
-def shown(value: Any) -> str:
-    """A value for a message: short, on one line."""
-    found = repr(value)
-    return found if len(found) <= 60 else f"{found[:57]}..."

@@ -73,14 +73,17 @@ class PathSearch:
         """
         limit = self._slot_limit()
         best: _Candidate | None = None
-        for block in self._blocks(limit):
-            candidate = self._candidate(block, limit)
-            if candidate is not None and (best is None or candidate.key < best.key):
-                best = candidate
+        for entries in self._chunk_entries(limit):
+            if best is not None and not self._may_pay(entries):
+                break
+            for block in self._blocks(entries):
+                candidate = self._candidate(block, limit)
+                if candidate is not None and (best is None or candidate.key < best.key):
+                    best = candidate
         if best is None:
             raise LimitError(
                 f"transfer {self.transfer}: buffers of {format_bytes(limit)} each cannot hold a part of it;"
-                f" with these layouts a slot needs at least {format_bytes(self._smallest())}"
+                f" a slot needs at least {format_bytes(self.transfer.fields.nbytes)}, one entry"
             )
         return best
 
@@ -114,8 +117,8 @@ class PathSearch:
         ]
         return ends[0] if disks[0] and not disks[1] else ends[1]
 
-    def _blocks(self, limit: int) -> Iterator[dict[str, int]]:
-        """Blocks worth trying, for every size of chunk.
+    def _blocks(self, entries: int) -> Iterator[dict[str, int]]:
+        """Blocks worth trying for a chunk of so many entries.
 
         Where all buffers hold the same end's order, a block is a contiguous part of that end. Where the converting hop has
         buffers on both sides, a long run at one end costs the other end its run: all splits by powers of two are tried.
@@ -127,24 +130,25 @@ class PathSearch:
         held = destination if self.converting == 0 else source
         lead = held if last else self._order()
         seen: set[tuple[int, ...]] = set()
-        for entries in self._chunk_entries(limit):
-            runs = [entries >> shift for shift in range(entries.bit_length())] if both_sides else [entries]
-            for run in runs:
-                block = grown(lead, destination, unit, run)
-                if both_sides:
-                    block = grown(source, destination, grown(destination, source, block, entries), entries)
-                if tuple(block.values()) not in seen:
-                    seen.add(tuple(block.values()))
-                    yield block
+        runs = [entries >> shift for shift in range(entries.bit_length())] if both_sides else [entries]
+        for run in runs:
+            block = grown(lead, destination, unit, run)
+            if both_sides:
+                block = grown(source, destination, grown(destination, source, block, entries), entries)
+            if tuple(block.values()) not in seen:
+                seen.add(tuple(block.values()))
+                yield block
 
     def _chunk_entries(self, limit: int) -> Iterator[int]:
-        """Entries of a chunk: the most that fit, and, where hops overlap, halves of it as long as that can pay."""
-        entries = limit // self.transfer.fields.nbytes
+        """Entries of a chunk: the most that the limit holds, and halves of it."""
+        entries = min(limit // self.transfer.fields.nbytes, self.transfer.space.volume)
         while entries >= 1:
             yield entries
-            if not self.machine.limits.overlap or entries * self.transfer.fields.nbytes <= SMALLEST_CHUNK:
-                return
             entries //= 2
+
+    def _may_pay(self, entries: int) -> bool:
+        """Whether a smaller chunk may be faster: hops overlap, and it is not so small that the work per chunk costs more."""
+        return self.machine.limits.overlap and 2 * entries * self.transfer.fields.nbytes > SMALLEST_CHUNK
 
     def _candidate(self, block: dict[str, int], limit: int) -> _Candidate | None:
         source, destination, order = self.transfer.source_order, self.transfer.destination_order, self._order()
@@ -175,10 +179,6 @@ class PathSearch:
     @staticmethod
     def _run(a: Linearization, b: Linearization, chunk: int) -> float:
         return min(compare(a, b).run_bytes, float(chunk))
-
-    def _smallest(self) -> int:
-        """Bytes of the smallest block: one entry, or what padding makes of it."""
-        return self.transfer.fields.nbytes
 
     def plan(self, planner: str, notes: Sequence[str] = ()) -> Plan:
         """The best candidate as a plan."""

@@ -9,6 +9,7 @@ from typing import Any
 
 from isoviz.errors import TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
+from isoviz.machines import checks
 from isoviz.planner.blocks import fitted
 
 
@@ -107,11 +108,13 @@ class Transfer:
     def _checked_fields(self) -> tuple[str, ...]:
         here, there = self.source.fields, self.destination.fields
         names = tuple(self.field_names) or there.names
+        if not all(isinstance(name, str) for name in names):
+            raise TransferError("transfer: field names: expected text")
         if len(set(names)) != len(names):
             raise TransferError(f"transfer: a field is named twice among {', '.join(names)}")
         for name in names:
             for end, fields in (("source", here), ("destination", there)):
-                if name not in fields.names:
+                if name not in fields:
                     raise TransferError(f"transfer: field {name!r} is not in the {end} ({', '.join(fields.names)})")
             ours, theirs = here.dtypes[here.index(name)], there.dtypes[there.index(name)]
             if ours != theirs:
@@ -174,10 +177,10 @@ def _numbers(what: str, given: Sequence[int] | Mapping[str, int], space: IndexSp
     values: tuple[Any, ...] = tuple(given)
     if values and len(values) != len(space):
         raise TransferError(f"transfer: {what} {values}: expected {len(space)} numbers for ({', '.join(space)})")
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-            raise TransferError(f"transfer: {what} {values}: expected whole numbers of at least {lowest}")
-    return values
+    try:
+        return tuple(checks.whole("transfer", what, value, low=lowest) for value in values)
+    except checks.FieldError as error:
+        raise TransferError(str(error)) from None
 
 
 def _check_box(end: str, space: IndexSpace, origin: Mapping[str, int], shape: Mapping[str, int]) -> None:

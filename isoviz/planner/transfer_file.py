@@ -8,12 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from isoviz.errors import FileError, TransferError
+from isoviz.errors import FileError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
 from isoviz.planner.options import Options
-from isoviz.planner.reading import needed, shown, table, text, whole
+from isoviz.planner.reading import needed, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
+from isoviz.units import format_bytes
+
+LARGEST_FILE = 16 * 1024 * 1024
+"""Bytes; a transfer file takes a few hundred, a mistaken data file more."""
 
 _TABLES = ("space", "fields", "source", "destination", "box", "machine", "options")
 _END = ("memory", "layout", "path", "origin", "space", "fields")
@@ -38,6 +42,8 @@ class TransferFile:
         given = dict(self.machine_options)
         if "file" in given:
             return Machine.load(self.folder / str(given["file"]))
+        if isinstance(given.get("directory"), str):
+            given["directory"] = self.folder / given["directory"]
         return preset(given.pop("preset"), **given)
 
 
@@ -56,12 +62,15 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
         return _parse(source, "transfer", Path())
     path = Path(source)
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
     except OSError as error:
         raise FileError(f"transfer file {str(path)!r}: {error.strerror or error}") from None
     try:
+        if len(content) > LARGEST_FILE:
+            raise ValueError(f"larger than {format_bytes(LARGEST_FILE)}")
         data = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # ValueError: also text that is no UTF-8, or a number of thousands of digits
         reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "nested too deeply"
         raise TransferError(f"transfer file {str(path)!r}: is no TOML: {reason}") from None
     return _parse(data, f"transfer file {str(path)!r}", path.parent)
@@ -77,7 +86,7 @@ def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
     options = table(entry.get("options", {}), f"{where}: options", _OPTIONS)
     names = box.get("fields", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TransferError(f"{where}: box.fields: expected a list of names, got {shown(names)}")
+        raise TransferError(f"{where}: box.fields: expected a list of names, got {show(names)}")
     transfer = Transfer(
         instances["source"],
         instances["destination"],

@@ -81,7 +81,7 @@ def presets() -> dict[str, PresetInfo]:
     }
 
 
-def preset(name: str, **options: Any) -> Machine:
+def preset(name: str, /, **options: Any) -> Machine:
     """The machine of that name; `presets()` says which there are and what options they take.
 
     Raises:
