@@ -13,8 +13,6 @@
 
 PYTHON ?= python3
 ARGS ?=
-BROWSER ?= 1
-export BROWSER
 
 COMMANDS = lab test test-full bench lint format bundle constraints clean
 

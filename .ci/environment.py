@@ -41,6 +41,8 @@ def clean_environment(**changes: str) -> dict[str, str]:
         for key, value in os.environ.items()
         if key not in ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "PIP_TARGET", "PIP_PREFIX", "__PYVENV_LAUNCHER__")
     }
+    if environment.get("BROWSER") in ("0", "1"):  # ours, of `make test BROWSER=0`; Python's webbrowser would start a program "0"
+        del environment["BROWSER"]
     environment.update(PIP_USER="0", PIP_DISABLE_PIP_VERSION_CHECK="1", PYTHONNOUSERSITE="1", PYTHONUTF8="1", **changes)
     return environment
 
@@ -200,16 +202,13 @@ class Environment:
     def _create(self) -> None:
         marker = self.folder / MADE_BY
         if self.folder.exists():
+            if self._works():  # also one that was made by hand, as the README says for people without make
+                return
             if not marker.exists():
                 raise SetupError(
-                    f"{self.folder.name} was not made by this command; move it away, "
+                    f"{self.folder.name} does not work and was not made by this command; move it away, "
                     "or name another folder: ISOVIZ_VENV=.venv-isoviz make lab"
                 )
-            facts = probe(str(self.python)) if self.python.exists() else None
-            works = facts is not None and not facts["missing"] and tuple(facts["version"]) >= OLDEST
-            pip = [str(self.python), "-m", "pip", "--version"]
-            if works and subprocess.run(pip, capture_output=True, env=clean_environment(), check=False).returncode == 0:
-                return
             say(f"{self.folder.name} is incomplete: making it anew")
             shutil.rmtree(self.folder)
         python = choose_python(os.environ.get("ISOVIZ_PYTHON"))
@@ -221,6 +220,14 @@ class Environment:
             [python, "-m", "venv", str(self.folder)],
             f"{python} cannot make a virtual environment; {install_hint(f'python{version}-venv', version)}",
         )
+
+    def _works(self) -> bool:
+        """Whether this is a whole environment: a failed `python3 -m venv` leaves a bin/python without pip."""
+        facts = probe(str(self.python)) if self.python.exists() else None
+        if facts is None or facts["missing"] or tuple(facts["version"]) < OLDEST:
+            return False
+        pip = [str(self.python), "-m", "pip", "--version"]
+        return subprocess.run(pip, capture_output=True, env=clean_environment(), check=False).returncode == 0
 
     def _pip(self, *arguments: str) -> None:
         command = [str(self.python), "-m", "pip", "install", "--quiet", "--no-input", "--progress-bar", "off", *arguments]

@@ -11,7 +11,7 @@ LARGEST_SIZE = 2**63 - 1
 """Bytes; offsets are signed 64-bit numbers everywhere."""
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
-_FACTORS = {
+_FACTORS: dict[str, int] = {
     "": 1,
     "b": 1,
     **{
@@ -44,7 +44,8 @@ def _parsed(text: str) -> int:
     if match is None or factor is None:
         raise InputError(f"size {show(text)}: expected a number with a unit such as '64KiB', '32MiB' or '2GB'")
     decimals = match[2] or ""
-    value, rest = divmod(int(match[1] + decimals) * factor, 10 ** len(decimals))
+    scale: int = 10 ** len(decimals)
+    value, rest = divmod(int(match[1] + decimals) * factor, scale)
     if rest:
         raise InputError(f"size {show(text)}: is not a whole number of bytes")
     return value

@@ -107,7 +107,7 @@ def convert(
     if not overwrite and os.path.lexists(destination):
         raise FileError(f"{destination}: exists already; choose another name, or ask to overwrite it")
     if header is not None and 0 in header.shape:
-        return _empty(header, stored, destination, target)
+        return _empty(header, stored, destination, target, overwrite)
     record = replace(stored.record, stored=stored.record.fields)
     transfer = Transfer(
         Instance("node0.dsk", stored.space, stored.record.stored, stored.layout),
@@ -118,7 +118,7 @@ def convert(
     # The bounce buffers of both files and the page that a slot may be shifted by are in the limit too.
     plan = make_plan(transfer, machine, "auto", Options(memory_limit=max(limit - 2 * _slack(limit), limit // 4)))
     engine = Engine(machine, ThisComputer(directory=destination.parent, verify_budget=limit))
-    report = engine.run(plan, source, FileTarget(destination, record), verify=verify, progress=progress, cancel=cancel)
+    report = engine.run(plan, source, FileTarget(destination, record, overwrite), verify=verify, progress=progress, cancel=cancel)
     return _done(source, destination, stored.layout, target, report)
 
 
@@ -165,11 +165,11 @@ def _machine(destination: Path) -> Machine:
     return preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
 
 
-def _empty(header: NpyHeader, stored: Stored, destination: Path, target: Layout) -> Conversion:
+def _empty(header: NpyHeader, stored: Stored, destination: Path, target: Layout, overwrite: bool) -> Conversion:
     """An array without elements: a header, or an empty raw file."""
     dtype, shape = empty_array(header, stored, target)
     content = header_bytes(dtype, shape) if is_npy(destination) else b""
-    file = NewFile(destination, len(content))
+    file = NewFile(destination, len(content), replace=overwrite)
     try:
         file.write_at(0, np.frombuffer(content, np.uint8))
         file.flush()

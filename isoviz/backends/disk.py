@@ -190,14 +190,16 @@ class NewFile(_OpenFile):
     """A file being written, without a name (or, where the file system cannot do that, under a temporary one) until `publish`.
 
     `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens
-    before `publish`, even the end of the process, the final name keeps what it had.
+    before `publish`, even the end of the process, the final name keeps what it had. Unless `replace`, a file that got the name
+    in the meantime keeps it.
 
     Raises:
         FileError: the directory is missing or not writable, or the name belongs to something that is not a regular file.
         RunError: less free space than `size`.
     """
 
-    def __init__(self, final: str | Path | None, size: int, directory: str | Path | None = None) -> None:
+    def __init__(self, final: str | Path | None, size: int, directory: str | Path | None = None, replace: bool = True) -> None:
+        self.replace = replace
         self.final = None if final is None else _final_path(Path(final))
         self.directory = self.final.parent if self.final is not None else Path(directory or ".")
         self.size = size
@@ -314,6 +316,8 @@ class NewFile(_OpenFile):
         """Take the final name, in one step that replaces what had it."""
         if self.final is None:
             return
+        if not self.replace and os.path.lexists(self.final):
+            raise RunError(f"{self.final}: was created by somebody else in the meantime; it was left alone")
         try:
             with contextlib.suppress(FileNotFoundError):
                 os.fchmod(self.descriptor, self.final.stat().st_mode & 0o7777)

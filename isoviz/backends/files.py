@@ -26,16 +26,20 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
-_SIEVE = 1 << 20  # bytes read at once where unwanted fields lie between wanted ones
+_SIEVE = 1 << 20  # bytes read at once where unwanted ones lie between wanted ones
 _BATCH = 1 << 14  # runs whose offsets are worked out together
 
 
 @dataclass(frozen=True)
 class FileTarget:
-    """A file to write, and the record its `.npy` header shall name (nested structs and sub-arrays, as the source had them)."""
+    """A file to write, and the record its `.npy` header shall name (nested structs and sub-arrays, as the source had them).
+
+    Unless `replace`, a file that has the name by the time the new one is complete stays.
+    """
 
     path: Path
     record: Record
+    replace: bool = True
 
 
 class FileStore:
@@ -49,7 +53,6 @@ class FileStore:
         self.nbytes = nbytes
         self._notes = notes
         self.identity = file.identity if identity is None else identity
-        self.sieve = False
 
     @property
     def alignment(self) -> int:
@@ -92,9 +95,7 @@ class DiskMemory:
         if path is None:
             return self._generated(instance)
         stored = _stored(path, instance)
-        store = FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes)
-        store.sieve = stored.record.has_gaps
-        return store
+        return FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes)
 
     def _generated(self, instance: Instance) -> FileStore:
         nbytes = instance.linearization.nbytes
@@ -119,7 +120,7 @@ class DiskMemory:
         if partial and os.path.lexists(path):
             return self._copied(path, instance)
         header = new_header(path, lin, record)
-        file = NewFile(path, len(header) + lin.nbytes)
+        file = NewFile(path, len(header) + lin.nbytes, replace=target is None or target.replace)
         try:
             file.write_at(0, np.frombuffer(header, np.uint8))
         except BaseException:
@@ -135,12 +136,14 @@ class DiskMemory:
             file = NewFile(path, existing.size)
             try:
                 file.copy_of(existing)
+                file.flush()  # or the transfer would wait for it
             except BaseException:
                 file.close()
                 raise
         finally:
             existing.close()
-        return FileStore(file, stored.data_offset, stored.linearization.nbytes, identity=_identity(path))
+        note = f"{path}: the rest of it was copied from the file as it was, which is not in the measured time"
+        return FileStore(file, stored.data_offset, stored.linearization.nbytes, (note,), _identity(path))
 
 
 def _stored(path: Path, instance: Instance) -> Stored:
@@ -198,43 +201,62 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> list
 
 
 class DiskRead:
-    """The channel from a file to host memory: a run is a request, long ones are several."""
+    """The channel from a file to host memory: a run is a request, long ones are several, short ones close together are one."""
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)
         before = source.file.requests
         memory, base = destination.array, source.base
-        if source.sieve:
-            self._sieved(list(copies), source, memory, check)
-            return source.file.requests - before
-        for copy in copies:
-            for at, to in _runs(copy, disk=1):
-                source.file.read_at(base + at, memory[to : to + copy.run], check)
+        for group in _neighbours(copies):
+            if _is_close(group):
+                self._sieved(group, source, memory, check)
+                continue
+            for copy in group:
+                for at, to in _runs(copy, disk=1):
+                    source.file.read_at(base + at, memory[to : to + copy.run], check)
         return source.file.requests - before
 
-    def _sieved(self, copies: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> None:
-        """Read what lies between the wanted fields too, and leave it out in memory."""
-        alike = len({tuple(loop[:2] for loop in copy.loops) for copy in copies}) == 1
-        for group in [copies] if alike else [[copy] for copy in copies]:
-            for piece in _cut_to(group, _SIEVE):
-                lo = min(copy.source_offset for copy in piece)
-                room = page_aligned(_reach(piece) - lo)
-                source.file.read_at(source.base + lo, room, check)
-                for copy in piece:
-                    copy_strided(replace(copy, source_offset=copy.source_offset - lo), room, memory)
+    def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> None:
+        """Read what lies between the wanted bytes too, and leave it out in memory."""
+        for piece in _cut_to(group, _SIEVE):
+            lo, hi = _span(piece)
+            room = page_aligned(hi - lo)
+            source.file.read_at(source.base + lo, room, check)
+            for copy in piece:
+                copy_strided(replace(copy, source_offset=copy.source_offset - lo), room, memory)
 
 
-def _reach(copies: Sequence[StridedCopy]) -> int:
-    return max(copy.source_offset + copy.run + sum((loop[0] - 1) * loop[1] for loop in copy.loops) for copy in copies)
+def _neighbours(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
+    """Copies of fields that lie together in the file, as one group; others each on their own."""
+    alike = len({tuple(loop[:2] for loop in copy.loops) for copy in copies}) == 1
+    starts = [copy.source_offset for copy in copies]
+    return [list(copies)] if alike and max(starts) - min(starts) < PAGE else [[copy] for copy in copies]
+
+
+def _is_close(group: Sequence[StridedCopy]) -> bool:
+    """Whether short runs follow each other within a page, so that reading on costs less than another request."""
+    if not all(copy.loops and copy.run < PAGE for copy in group):
+        return False
+    runs = sum(math.prod(loop[0] for loop in copy.loops) for copy in group)
+    lo, hi = _span(group)
+    return hi - lo < runs * PAGE
+
+
+def _span(copies: Sequence[StridedCopy]) -> tuple[int, int]:
+    """The first byte in the source that copies touch, and the one behind the last; strides may be negative."""
+    los = [copy.source_offset + sum((loop[0] - 1) * min(loop[1], 0) for loop in copy.loops) for copy in copies]
+    his = [copy.source_offset + copy.run + sum((loop[0] - 1) * max(loop[1], 0) for loop in copy.loops) for copy in copies]
+    return min(los), max(his)
 
 
 def _cut_to(copies: list[StridedCopy], limit: int) -> Iterator[list[StridedCopy]]:
     """Copies with the same loops, cut along their longest strides until the source bytes of each part fit a limit."""
-    if _reach(copies) - min(copy.source_offset for copy in copies) <= limit or not copies[0].loops:
+    lo, hi = _span(copies)
+    if hi - lo <= limit or not copies[0].loops:
         yield copies
         return
     loops = copies[0].loops
-    k = max(range(len(loops)), key=lambda i: loops[i][1])
+    k = max(range(len(loops)), key=lambda i: abs(loops[i][1]))
     half = loops[k][0] // 2
     for start, extent in ((0, half), (half, loops[k][0] - half)):
         yield from _cut_to([_part(copy, k, start, extent) for copy in copies], limit)

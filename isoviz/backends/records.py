@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -87,18 +87,17 @@ class Record:
         return cls(FieldSpace.of(stored), tuple(formats), tuple(formats.values()), element)
 
     @classmethod
+    def of_formats(cls, formats: Mapping[str, np.dtype[Any]]) -> Record:
+        """The record of packed fields, each moved in one piece even where it is a struct or a sub-array."""
+        stored = FieldSpace.of({name: opaque(found) for name, found in formats.items()})
+        element = np.dtype({"names": list(formats), "formats": list(formats.values())})
+        return cls(stored, tuple(formats), tuple(formats.values()), element)
+
+    @classmethod
     def of_fields(cls, fields: FieldSpace) -> Record:
         """The record of a field space: structured, unless there is one field only."""
         element = fields.dtype if len(fields) > 1 else None
         return cls(fields, fields.names, fields.dtypes, element)
-
-    def subset(self, names: tuple[str, ...]) -> Record:
-        """Only these fields."""
-        if names == self.names:
-            return self
-        found = {name: self.formats[self.names.index(name)] for name in names}
-        element = np.dtype({"names": list(found), "formats": list(found.values())})
-        return Record(self.stored.subset(names), names, tuple(found.values()), element)
 
 
 def opaque(dtype: np.dtype[Any]) -> np.dtype[Any]:

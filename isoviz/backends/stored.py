@@ -145,8 +145,7 @@ def _struct(path: Path, header: NpyHeader, layout: Layout, place: int, digits: i
         at += found.itemsize
     if len(shapes) != 1 or at != dtype.itemsize:
         raise FileError(f"{path}: {dtype} is not the struct of arrays that layout {layout} needs: its arrays differ in shape")
-    record = Record.of(np.dtype({"names": list(formats), "formats": list(formats.values())}), str(path))
-    return record, (*shapes.pop()[::-1], *header.extents)
+    return Record.of_formats(formats), (*shapes.pop()[::-1], *header.extents)
 
 
 def _check_fields(path: Path, record: Record, fields: FieldSpace | None) -> None:

@@ -16,8 +16,8 @@ from isoviz.layouts import FIELDS, Component, FieldsComponent, FieldSpace, Index
 if TYPE_CHECKING:
     from isoviz.layouts.linearization import NormalPart
 
-LARGEST_FACTOR = 1 << 16
-"""Up to here block sizes are taken apart: every size below 2³² wholly, larger ones as far as a plan gains from it."""
+LARGEST_FACTOR = 1 << 22
+"""Up to here block sizes are taken apart: every size below 2⁴⁴ wholly, larger ones as far as a plan gains from it."""
 
 Block = Mapping[str, int]
 """Extent of a block in every dimension; the dimension's size where it is not cut."""
@@ -159,14 +159,14 @@ def grown(order: Linearization, other: Linearization, block: Block, budget: int)
         end = size if part.top else _end(part)
         if have >= end:
             continue
-        if have < part.step:
-            break
         room = budget // (math.prod(found.values()) // have)
-        if room >= end:
-            found[part.dim] = end
-            continue
         steps = [mode.step for lin in (order, other) for mode in lin.parts if isinstance(mode, Mode) and mode.dim == part.dim]
+        if have < part.step:  # a slower digit comes first: with the digits below it in the block, its entries are one run
+            if room < part.step or nesting(part.step, steps, size) < part.step:
+                break
+            have = part.step
         pieces = -(-end // room)
         found[part.dim] = max(have, nesting(-(-end // pieces), steps, size))
-        break
+        if found[part.dim] < end:
+            break
     return found

@@ -132,7 +132,7 @@ class Plan:
         return View(lin, base=-chunk.index * self.per_chunk * sequence.block_bytes)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal plan; also what `--json` prints."""
+        """A JSON object from which `from_json` makes an equal plan, structured fields as their bytes; what `--json` prints."""
         from isoviz.planner.plan_file import plan_to_json
 
         return plan_to_json(self)

@@ -48,6 +48,11 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
             raise TransferError(
                 f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system (DSK)"
             )
+    ends = {transfer.source, transfer.destination}
+    for name in sorted({end.memory for end in ends}):
+        need, capacity = sum(end.linearization.nbytes for end in ends if end.memory == name), machine.memory(name).capacity
+        if capacity is not None and need > capacity:
+            raise TransferError(f"transfer: both ends need {format_bytes(need)}, {name} has {format_bytes(capacity)}")
     return chosen(transfer, machine, options)
 
 

@@ -101,11 +101,11 @@ class PathSearch:
                 bounds.append(memory.slot_limit)
             if memory.capacity is not None:
                 bounds.append(self._free(name) // (inside.count(name) * self.slots))
-        return min(bounds)
+        return min(bounds) if inside else max(bounds[0], self.transfer.fields.nbytes)  # nothing is held: a chunk may be one entry
 
     def _free(self, name: str) -> int:
         """Capacity of a memory less the ends of this transfer that lie in it."""
-        ends = (self.transfer.source, self.transfer.destination)
+        ends = {self.transfer.source, self.transfer.destination}
         taken = sum(end.linearization.nbytes for end in ends if end.memory == name)
         return max(0, (self.machine.memory(name).capacity or 0) - taken)
 
@@ -132,7 +132,7 @@ class PathSearch:
         seen: set[tuple[int, ...]] = set()
         runs = [entries >> shift for shift in range(entries.bit_length())] if both_sides else [entries]
         for run in runs:
-            block = grown(lead, destination, unit, run)
+            block = grown(lead, destination if both_sides else self._order(), unit, run)
             if both_sides:
                 block = grown(source, destination, grown(destination, source, block, entries), entries)
             if tuple(block.values()) not in seen:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from typing import Any
 
-from isoviz.errors import TransferError
+from isoviz.errors import TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
-from isoviz.machines import checks
 from isoviz.planner.blocks import fitted
 
 
@@ -177,10 +177,10 @@ def _numbers(what: str, given: Sequence[int] | Mapping[str, int], space: IndexSp
     values: tuple[Any, ...] = tuple(given)
     if values and len(values) != len(space):
         raise TransferError(f"transfer: {what} {values}: expected {len(space)} numbers for ({', '.join(space)})")
-    try:
-        return tuple(checks.whole("transfer", what, value, low=lowest) for value in values)
-    except checks.FieldError as error:
-        raise TransferError(str(error)) from None
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, Integral) or not lowest <= int(value) < 2**63:
+            raise TransferError(f"transfer: {what}: expected whole numbers of at least {lowest}, got {show(value)}")
+    return tuple(int(value) for value in values)
 
 
 def _check_box(end: str, space: IndexSpace, origin: Mapping[str, int], shape: Mapping[str, int]) -> None:

@@ -31,8 +31,9 @@ class Report:
     """A run of a plan.
 
     `seconds` is what the transfer took: from the first request until the last byte was where it belongs, for files until the disk
-    has it (fsync). Allocation, page faults of buffers, generated data, and verification are not in it. `flush_seconds` is
-    the part that waiting for the disk took. `verified` is True after a bit-for-bit comparison, None where it was not asked for.
+    has it (fsync). Planning, allocation, page faults of buffers, generated data, the copy that a partly written file begins as,
+    and verification are not in it. `flush_seconds` is the part that waiting for the disk took. `verified` is True after a
+    bit-for-bit comparison, None where it was not asked for.
     """
 
     plan: Plan

@@ -12,8 +12,9 @@ import pytest
 from run_cases import elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, convert
+from isoviz.backends.disk import NewFile
 from isoviz.backends.stored import stored_array
-from isoviz.errors import FileError, InputError, LayoutError, LimitError, NotationError, SpaceError, TransferError
+from isoviz.errors import FileError, InputError, LayoutError, LimitError, NotationError, RunError, SpaceError, TransferError
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -59,6 +60,16 @@ def test_structs_of_mixed_types_make_a_struct_of_arrays(tmp_path: Path) -> None:
     assert found.shape == (7, 3)
     assert same(np.ascontiguousarray(found["a"].reshape(7, 30)), np.ascontiguousarray(array["a"]))
     assert same(converted(tmp_path, found, "<x_in=10, F, x_out, y>", "<F, x, y>"), array)
+
+
+def test_a_struct_within_a_struct_of_arrays_stays_in_one_piece(tmp_path: Path) -> None:
+    point = np.dtype([("x", "f4"), ("y", "f4")])
+    array = filled((), [("p", point, (10,)), ("q", "f8", (10,))])
+    found = converted(tmp_path, array, "<x, F>", "<F, x>")
+    assert found.dtype == np.dtype([("p", point), ("q", "f8")])
+    assert found["p"].tobytes() == array["p"].tobytes()
+    assert found["q"].tobytes() == array["q"].tobytes()
+    assert same(converted(tmp_path, array, "<x, F>", "<x, F>"), array)
 
 
 def test_transpositions(tmp_path: Path) -> None:
@@ -211,7 +222,32 @@ def test_files_in_the_way(tmp_path: Path) -> None:
     np.save(tmp_path / "objects.npy", np.array([{}], object))
     with pytest.raises(FileError, match="Python objects"):
         convert(tmp_path / "objects.npy", tmp_path / "x.npy", "<F, x>", "<F, x>")
+    with pytest.raises(FileError, match="null byte"):
+        convert(tmp_path / "in.npy", tmp_path / "nul\0.npy", "<F, x>", "<x, F>", overwrite=True)
+    for name, target in (("circle.npy", "back.npy"), ("back.npy", "circle.npy")):
+        (tmp_path / name).symlink_to(target)
+    with pytest.raises(FileError, match="in a circle"):
+        convert(tmp_path / "in.npy", tmp_path / "circle.npy", "<F, x>", "<x, F>", overwrite=True)
     assert same(np.load(tmp_path / "in.npy"), array)
+
+
+@pytest.mark.parametrize("count", [0, 10])
+def test_a_file_that_appears_meanwhile_is_left_alone(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "in.npy", filled((count,), PAIR))
+    out = tmp_path / "out.npy"
+    flush = NewFile.flush
+
+    def somebody(file: NewFile) -> None:
+        flush(file)
+        out.write_text("before")
+
+    monkeypatch.setattr(NewFile, "flush", somebody)
+    with pytest.raises(RunError, match="in the meantime"):
+        convert(tmp_path / "in.npy", out, "<F, x>", "<x, F>")
+    assert out.read_text() == "before"
+    assert names_in(tmp_path) == ["in.npy", "out.npy"]
+    convert(tmp_path / "in.npy", out, "<F, x>", "<x, F>", overwrite=True)
+    assert np.load(out).shape == (2, count)
 
 
 def test_a_block_larger_than_the_limit(tmp_path: Path) -> None:

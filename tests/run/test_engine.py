@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
@@ -16,9 +17,11 @@ import pytest
 from run_cases import assumed_machine, elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
 
 from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Transfer, plan
+from isoviz.backends import files
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.files import DiskRead
 from isoviz.backends.host import Memcpy
+from isoviz.backends.running import as_stored
 from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
 from isoviz.machines import Channel, ChannelKind, preset
 from isoviz.runtime import Progress
@@ -90,6 +93,68 @@ def test_a_part_moves_and_the_rest_of_the_destination_stays(memory: str, tmp_pat
     for x, y in np.ndindex(12, 9):
         expected[(x + 20, y + 11), "c"] = source[(x + 3, y + 5), "c"]
     assert elements(there.linearization, after) == expected
+
+
+def test_a_part_of_an_aligned_struct_file_is_written_where_its_fields_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    aligned = np.dtype([("a", "u1"), ("b", "f8"), ("c", "i2")], align=True)
+    for name, count in (("in", 20), ("out", 30)):
+        array = np.zeros(count, aligned)
+        for field in ("a", "b", "c"):
+            array[field] = rng.integers(0, 100, count)
+        np.save(tmp_path / f"{name}.npy", array)
+    before, expected = np.load(tmp_path / "in.npy"), np.load(tmp_path / "out.npy")
+    spaces, fields = {"in": IndexSpace(x=20), "out": IndexSpace(x=30)}, FieldSpace(a="u1", b="f8", c="i2")
+    here, there = (Instance(DSK, spaces[n], fields, Layout("<F, x>"), str(tmp_path / f"{n}.npy")) for n in ("in", "out"))
+    part = Transfer(here, there, shape=(7,), source_origin=(4,), destination_origin=(11,), field_names=("b", "c"))
+    with pytest.raises(FileError, match="gaps"):
+        Engine(MACHINE).run(plan(replace(part, source=replace(here, memory=SYS, path=None)), MACHINE))
+    assert (np.load(tmp_path / "out.npy") == expected).all()
+    report = Engine(MACHINE).run(plan(as_stored(part), MACHINE))
+    assert report.verified
+    assert "copied from the file as it was" in " ".join(report.notes)
+    for field in ("b", "c"):
+        expected[field][11:18] = before[field][4:11]
+    assert (np.load(tmp_path / "out.npy") == expected).all()
+
+
+@pytest.mark.parametrize(("layout", "names"), [("<F, x>", ("b",)), ("<F, x>", ("a", "c")), ("<x_in=100, F, x_out>", ("b", "c"))])
+def test_some_fields_of_a_file_are_read_in_large_pieces(layout: str, names: tuple[str, ...], tmp_path: Path) -> None:
+    space, fields = IndexSpace(x=100_000), FieldSpace(a="u1", b="f8", c="f4")
+    source = Instance(DSK, space, fields, Layout(layout), str(tmp_path / "in"))
+    part = Transfer(source, Instance(SYS, space, fields.subset(names), Layout("<x, F>")), field_names=names)
+    data = random_bytes(random.Random(6), 1_300_000)
+    (tmp_path / "in").write_bytes(data.tobytes())
+    out = np.zeros(part.nbytes, "u1")
+    report = Engine(MACHINE).run(plan(part, MACHINE), None, out)
+    assert report.verified
+    assert report.hops[0].requests < 100
+    here, there = source.linearization, part.destination.linearization
+    for name, x in itertools.product(names, range(0, 100_000, 997)):
+        size, at, to = fields.sizes[fields.index(name)], here.offset((x,), name), there.offset((x,), name)
+        assert out[to : to + size].tobytes() == data[at : at + size].tobytes()
+
+
+def test_random_parts_of_files(tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = random.Random(3)
+    for _ in range(400 if full else 80):
+        monkeypatch.setattr(files, "_SIEVE", rng.choice((64, 1000, 1 << 20)))
+        space, fields = random_spaces(rng)
+        names = tuple(rng.sample(fields.names, rng.randint(1, len(fields))))
+        shape = tuple(rng.randint(1, size) for size in space.sizes)
+        origin = tuple(rng.randint(0, size - extent) for size, extent in zip(space.sizes, shape, strict=True))
+        box = IndexSpace.of(dict(zip(space.dims, shape, strict=True)))
+        source = Instance(DSK, space, fields, random_layout(rng, space))
+        destination = Instance(SYS, box, fields.subset(names), random_layout(rng, box))
+        part = Transfer(source, destination, shape=shape, source_origin=origin, field_names=names)
+        a, b = source.linearization, destination.linearization
+        data, out = random_bytes(rng, a.nbytes), np.zeros(b.nbytes, "u1")
+        (tmp_path / "in").write_bytes(data.tobytes())
+        Engine(MACHINE).run(plan(part, MACHINE), tmp_path / "in", out)
+        whole = elements(a, data)
+        for (index, name), found in elements(b, out).items():
+            at = tuple(i + start for i, start in zip(index, origin, strict=True))
+            assert found == whole[at, name], part
 
 
 def test_generated_sources_and_the_report() -> None:
@@ -166,8 +231,13 @@ def test_wrong_ends(tmp_path: Path) -> None:
     np.save(tmp_path / "names.npy", np.zeros(5000, [("re", "f4"), ("jm", "f8")]))
     np.save(tmp_path / "size.npy", np.zeros(4999, [("re", "f4"), ("im", "f8")]))
     for name, words in (
-        ("absent", "no such file"), ("short", "too short"), ("long", "too long"), (".", "a directory"),
-        ("other.npy", "'im' is <f4; expected <f8"), ("names.npy", "expected re, im"), ("size.npy", "does not fit"),
+        ("absent", "no such file"),
+        ("short", "too short"),
+        ("long", "too long"),
+        (".", "a directory"),
+        ("other.npy", "'im' is <f4; expected <f8"),
+        ("names.npy", "expected re, im"),
+        ("size.npy", "does not fit"),
     ):
         with pytest.raises(FileError, match=words):
             engine.run(back, tmp_path / name)

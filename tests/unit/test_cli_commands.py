@@ -224,11 +224,32 @@ def test_lists_on_the_command_line() -> None:
             parse_space(text)
 
 
+def test_what_cannot_be_printed_is_escaped_or_one_line(tmp_path: Path) -> None:
+    name = os.fsdecode(b"\xff\xc3\xa9.npy")
+    np.save(tmp_path / name, np.zeros(4, "f4"))
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2]), "PYTHONIOENCODING": "ascii"}
+    code = "import sys; from isoviz.cli import main; sys.exit(main())"
+    command = [sys.executable, "-c", code, "convert", name, "out.npy", "--to", "<F, x>", "--overwrite"]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "\\u2192 out.npy" in done.stdout
+    done = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["source"] == name
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith("isoviz: error: [Errno 28]")
+    assert done.stderr.count("\n") == 1
+
+
 def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
     code = "import sys; from isoviz.cli import main; sys.exit(main())"
     started = subprocess.Popen(
         [sys.executable, "-c", code, "plan", transfer(tmp_path), "--json"],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert started.stdout is not None
     assert started.stderr is not None
@@ -247,7 +268,10 @@ def test_help_and_version_load_nothing_heavy() -> None:
         "print([m for m in ('numpy', 'networkx', 'pulp', 'bokeh', 'ipywidgets') if m in sys.modules])"
     )
     out = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True,
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     ).stdout
     assert out.splitlines()[-1] == "[]"

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from isoviz.errors import LayoutError
-from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
+from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View, apply, strided_copies
 
 SPACE = IndexSpace(x=6, y=4)
+SPACE_OF_A_LINE = IndexSpace(x=24)
 FIELDS = FieldSpace(a="<i2", b="<i2")
 MIXED = FieldSpace(a="u1", b="<f8", c="S3")
 
@@ -112,3 +113,29 @@ def test_normal_forms() -> None:
     assert on("<x_in=12, F, x_out, y>", two).same_as(on("<x, F, y>", two))
     assert not on("<x_out, x_in=4, F, y>", two).same_as(on("<x, y, F>", two))
     assert not on("<x_in=5, x_out, F, y>", two).same_as(on("<x, y, F>", two)), "padding keeps layouts apart"
+
+
+def test_runs_longer_than_any_numpy_element(monkeypatch: pytest.MonkeyPatch) -> None:
+    """NumPy elements end at 2 GiB; a lower bound stands in for such runs."""
+    monkeypatch.setattr("isoviz.layouts.kernel._LONGEST_SCALAR", 8)
+    source, destination = Layout("<x, F>").on(SPACE_OF_A_LINE, MIXED), Layout("<x_in=4, F, x_out>").on(SPACE_OF_A_LINE, MIXED)
+    copies = strided_copies(View(source), View(destination), Box.whole(SPACE_OF_A_LINE))
+    assert any(copy.loops and copy.run > 8 for copy in copies)
+    given = np.random.default_rng(0).integers(0, 255, source.nbytes, dtype=np.uint8)
+    found = np.zeros(destination.nbytes, np.uint8)
+    apply(copies, given, found)
+    for x in range(SPACE_OF_A_LINE["x"]):
+        for field, size in zip(MIXED.names, MIXED.sizes, strict=True):
+            here, there = source.offset((x,), field), destination.offset((x,), field)
+            assert (found[there : there + size] == given[here : here + size]).all()
+
+
+@pytest.mark.timeout(60)
+def test_many_fields() -> None:
+    """Work grows with the number of fields, not with its square."""
+    fields = FieldSpace.of({f"f{i}": "<f4" for i in range(50_000)})
+    assert "f49999" in fields
+    assert "g" not in fields
+    assert fields.subset(fields.names) == fields
+    source, destination = (View(Layout(text).on(IndexSpace(x=4), fields)) for text in ("<F, x>", "<x, F>"))
+    assert len(strided_copies(source, destination, Box.whole(IndexSpace(x=4)))) == 1

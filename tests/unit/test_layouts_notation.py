@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from isoviz.errors import InputError, LayoutError, NotationError, SpaceError
@@ -56,6 +57,8 @@ def test_accepted(text: str, written: str) -> None:
         ("<F, x_0, x_1>", 4, "an extent"),
         ("<F, x_in=2, x_1>", 12, "'x_in', 'x_out' or"),
         ("<F, x_00=2, x_1>", 4, "'x_0'"),
+        ("<F, x_" + "1" * 5000 + ">", 4, "'x_0'"),
+        ("<F, x_٠=2, x_1>", 4, "'x_0'"),
     ],
 )
 def test_errors_point(text: str, position: int, expected: str) -> None:
@@ -80,6 +83,24 @@ def test_components_are_checked_too() -> None:
         Layout(["x"])  # type: ignore[list-item]
     with pytest.raises(LayoutError, match="missing"):
         Layout([])
+    with pytest.raises(LayoutError, match="'x_in' has no extent"):
+        Layout([FIELDS, Component("x", "in", 0), Component("x", "out", 1)])
+    for extent in ("4", 2.5, True, 2**63):
+        with pytest.raises(LayoutError, match="expected a block size"):
+            Layout([FIELDS, Component("x", "in", 0, extent), Component("x", "out", 1)])  # type: ignore[arg-type]
+    for dim in ("F", "a b", "x_in"):
+        with pytest.raises(LayoutError, match="dimension"):
+            Layout([FIELDS, Component(dim)])
+    with pytest.raises(LayoutError, match="as digit 1"):
+        Layout([FIELDS, Component("x", "", 1)])
+
+
+def test_block_sizes_out_of_numpy() -> None:
+    layout = Layout.blocked({"x": np.int64(4)}, "x")  # type: ignore[dict-item]
+    assert layout == Layout("<F, x_in=4, x_out>")
+    assert type(layout.digits["x"][0].extent) is int
+    with pytest.raises(LayoutError, match="whole number"):
+        Layout.blocked({"x": 2.5})  # type: ignore[dict-item]
 
 
 def test_long_and_deep_text_is_refused_quickly() -> None:
@@ -95,7 +116,16 @@ def test_names_of_dimensions_that_would_be_misread(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("size", "problem"), [(0, "at least 1"), (-3, "at least 1"), (2.0, "whole"), (True, "whole"), (2**63, "2\\^63")]
+    ("size", "problem"),
+    [
+        (0, "at least 1"),
+        (-3, "at least 1"),
+        (2.0, "whole"),
+        (True, "whole"),
+        (2**63, "2\\^63"),
+        pytest.param(10**5000, "2\\^63", id="huge"),
+        pytest.param(-(10**5000), "at least 1", id="huge negative"),
+    ],
 )
 def test_sizes_that_cannot_be(size: object, problem: str) -> None:
     with pytest.raises(SpaceError, match=problem):
@@ -110,7 +140,14 @@ def test_products_that_overflow_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "problem"), [("O", "objects"), ("V0", "no bytes"), ("nonsense", "not a NumPy dtype"), (None, "None")]
+    ("dtype", "problem"),
+    [
+        ("O", "objects"),
+        ("V0", "no bytes"),
+        ("nonsense", "not a NumPy dtype"),
+        (None, "None"),
+        ({"b": ("f4", 10**30)}, "NumPy dtype"),
+    ],
 )
 def test_fields_that_cannot_be(dtype: object, problem: str) -> None:
     with pytest.raises(SpaceError, match=problem):

@@ -35,8 +35,10 @@ def test_nested_structs_are_flattened_and_gaps_become_fields_that_do_not_move() 
         np.dtype({"names": ["a", "b"], "formats": ["f4", "f4"], "offsets": [0, 2]}),
         np.dtype([("p", [("x", "f4")]), ("p.x", "f4")]),
         np.dtype([]),
+        np.dtype([("a", "u1"), ("(gap at 1)", "i4")], align=True),
+        np.dtype([("(gap at 1)", "u1"), ("b", "i4")], align=True),
     ],
-    ids=["objects", "no bytes", "overlap", "name twice", "no fields"],
+    ids=["objects", "no bytes", "overlap", "name twice", "no fields", "named as the gap before", "named as the gap behind"],
 )
 def test_records_that_cannot_be_moved(dtype: np.dtype) -> None:
     with pytest.raises(FileError):

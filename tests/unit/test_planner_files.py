@@ -115,6 +115,36 @@ def test_machines_that_do_not_exist(tmp_path: Path) -> None:
         found.machine()
 
 
+def test_values_that_only_a_hostile_file_has(tmp_path: Path) -> None:
+    for old, new, problem in (
+        ("x = 40", f"x = {'9' * 5000}", "is no TOML"),
+        ("x = 40", f"x = 0x{'f' * 5000}", "2\\^63"),
+        ("x = 40", f"x = {'[' * 5000}{']' * 5000}", "nested too deeply"),
+        ('"spsl"', '["spsl"]', "planner a list"),
+        ('"32KiB"', f"0x{'f' * 5000}", "2\\^63"),
+        ("nodes = 3", "name = 'x'", "no option 'name'"),
+        ("[space]", f"{'k' * 5000} = 1\n[space]", "unknown key"),
+    ):
+        with pytest.raises(InputError, match=problem) as caught:
+            load_transfer(written(tmp_path, EXAMPLE.replace(old, new))).machine()
+        assert len(str(caught.value)) < 400
+
+
+def test_files_that_are_no_transfer_are_not_read_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.planner.transfer_file.LARGEST_FILE", 100)
+    with pytest.raises(TransferError, match="larger than 100 B"):
+        load_transfer(written(tmp_path, EXAMPLE))
+
+
+def test_the_directory_of_this_computer_is_relative_to_the_transfer_file(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    text = EXAMPLE.replace('preset = "sapling"\nnodes = 3', 'preset = "local"\nmeasure = "assumed"\ndirectory = "data"')
+    assert load_transfer(written(tmp_path, text)).machine() == preset("local", measure="assumed", directory=tmp_path / "data")
+    (tmp_path / "data").rmdir()
+    with pytest.raises(InputError, match="is no directory"):
+        load_transfer(written(tmp_path, text)).machine()
+
+
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "missing.toml"):
         with pytest.raises(FileError, match="transfer file"):

@@ -5,12 +5,14 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import numpy as np
 import pytest
 
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
-from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import Instance, Options, Plan, Transfer, plan
+from isoviz.planner.blocks import nesting
 from isoviz.planner.timing import pipeline
 
 SQUARE = IndexSpace(x=8192, y=8192)
@@ -143,6 +145,80 @@ def test_limits_that_allow_nothing() -> None:
         plan(tight, preset("sapling"), options=Options(memory_limit=100))
 
 
+def unbounded(overlap: bool) -> Machine:
+    """A disk and a memory of any size."""
+    like = preset("local", measure="assumed")
+    memories = [Memory(memory.name, memory.kind) for memory in like.memories]
+    return Machine("unbounded", memories, like.channels, limits=Limits(overlap=overlap))
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("limit", [12, 100, 120, 130, 144])
+def test_a_block_that_pads_beyond_the_limit_gives_way_to_a_smaller_one(limit: int, overlap: bool) -> None:
+    """Ten entries of 12 bytes fit into 120, but blocks of four make twelve of them."""
+    fields = FieldSpace(a="f4", b="f8")
+    transfer = Transfer.whole(IndexSpace(x=10), fields, "node0.dsk", "<x_in=4, F, x_out>", "node0.sys", "<F, x>")
+    found = plan(transfer, unbounded(overlap), options=Options(slot_limit=limit))
+    assert 0 < found.buffers[0].nbytes <= limit
+
+
+def test_without_buffers_a_slot_limit_bounds_nothing() -> None:
+    transfer = Transfer.whole(IndexSpace(x=10), INTEGERS, "node0.sys", "<F, x>", "node0.dsk", "<F, x>")
+    found = plan(transfer, unbounded(True), "direct", Options(slot_limit=4))
+    assert (found.buffers, found.chunk_count) == ((), 10)
+
+
+def test_cyclic_orders_move_in_few_boxes() -> None:
+    """Entries 0, 4, 8, … first: a chunk is a contiguous part of the index space all the same, and reads long runs."""
+    space = IndexSpace(x=1 << 22)
+    for there in ("<x, F>", "<F, x_out, x_in=4>"):
+        transfer = Transfer.whole(space, INTEGERS, "node0.dsk", "<F, x_out, x_in=4>", "node0.sys", there)
+        found = plan(transfer, unbounded(False))
+        assert all(len(chunk.boxes) <= 4 for chunk in found.chunks)
+        assert found.hops[0].request_bytes >= 8 * MIB
+
+
+@pytest.mark.timeout(60)
+def test_blocks_nest_with_digits_of_any_size() -> None:
+    for step in range(2, 80):
+        for bound in range(1, step):
+            assert nesting(bound, [step], 100) == max(k for k in range(1, bound + 1) if step % k == 0)
+    # 3 × 47 × 178481 × 2796203: not all numbers up to its root are tried, once for every candidate
+    assert nesting(2_796_202, [2**46 - 1], 2**50) == 3 * 178_481
+    assert nesting(2**21 - 1, [2**60], 2**62) == 2**20
+    fields = FieldSpace(a="f4", b="f8")
+    transfer = Transfer.whole(IndexSpace(x=2**50), fields, "node0.dsk", f"<x_in={2**46 - 1}, F, x_out>", "node0.sys", "<F, x>")
+    assert plan(transfer, unbounded(True)).chunk_bytes > MIB
+
+
+@pytest.mark.parametrize(
+    ("sizes", "here", "there", "limit"),
+    [
+        ({"x": 21, "y": 24}, "<x, y_in=15, F, y_out>", "<y_in=23, x_in=4, F, x_out, y_out>", 500),
+        ({"x": 19, "y": 5}, "<y_in=2, x_in=8, F, x_out, y_out>", "<x_in=9, F, x_out, y>", 500),
+        ({"x": 22, "y": 16}, "<y_in=7, x, y_out, F>", "<y_out, y_in=3, x, F>", 100),
+        ({"x": 24}, "<F, x_out, x_in=6>", "<x_out, x_in=4, F>", 150),
+    ],
+)
+@pytest.mark.parametrize("planner", ["simple", "spsl", "spdl"])
+def test_blocks_that_do_not_nest_still_make_one_sequence_of_chunks(
+    sizes: dict[str, int], here: str, there: str, limit: int, planner: str
+) -> None:
+    """All buffers and the order of the chunks end with the same digits."""
+    fields = FieldSpace(a="f4", b="f8")
+    for machine, source, destination in (
+        (unbounded(False), "node0.dsk", "node0.dsk"),
+        (preset("two-node"), "node0.fbm0", "node1.dsk"),
+        (preset("two-node"), "node0.dsk", "node0.fbm0"),
+    ):
+        transfer = Transfer.whole(IndexSpace(**sizes), fields, source, here, destination, there)
+        found = plan(transfer, machine, planner, Options(slot_limit=limit))
+        sequences = [
+            ChunkSequence(buffer.layout.on(transfer.space, fields), found.outer, found.per_chunk) for buffer in found.buffers
+        ]
+        assert {sequence.digits for sequence in sequences} == {found.chunks.digits}
+
+
 def test_paths_and_names_that_do_not_exist() -> None:
     machine, _ = chain(1.0)
     there = Transfer.whole(LINE, INTEGERS, "node1.sys", "<F, x>", "node0.sys", "<F, x>")
@@ -162,8 +238,11 @@ def test_instances_that_do_not_fit_their_memory() -> None:
     memory = Memory("node0.sys", MemoryKind.SYS, capacity=1000)
     loop = Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", Constant(1e9))
     transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.sys", "<x, F>")
-    with pytest.raises(TransferError, match="needs 128 MiB, node0.sys has 1,000 B"):
+    with pytest.raises(TransferError, match=r"needs 128 MiB, node0\.sys has 1,000 B"):
         plan(transfer, Machine("small", [memory], [loop]))
+    half = Transfer.whole(IndexSpace(x=20), INTEGERS, "node0.sys", "<F, x>", "node0.sys", "<x, F>")
+    with pytest.raises(TransferError, match=r"both ends need 1\.25 KiB, node0\.sys has 1,000 B"):
+        plan(half, Machine("small", [memory], [loop]))
 
 
 def part(**changes: Any) -> Transfer:
@@ -183,6 +262,7 @@ def test_parts_of_instances() -> None:
     assert (found.space.as_dict(), found.nbytes) == ({"x": 3, "y": 4}, 12 * 8)
     assert found.is_partial
     assert part(source_origin={"y": 4, "x": 7}).source_origin == (7, 4)
+    assert part(shape=(np.int64(3), np.int32(4))) == part()
     assert part(shape=(), source_origin=(), destination=part().source, destination_origin=()).shape == (10, 8)
 
 
@@ -248,8 +328,14 @@ def _set(data: dict[str, Any], path: str, value: object) -> dict[str, Any]:
         ("hops.0.index", 5, "expected 0"),
         ("hops.1.source_layout", "<x, F>", r"plan\.hops\[1\]\.source_layout"),
         ("hops.0.converts", "yes", "true or false"),
-        ("planner", "magic", "plan.planner"),
-        ("slots", 0, "at least 1"),
+        ("planner", "magic", "plan: planner 'magic'"),
+        ("slots", 0, "expected 1 to 1024"),
+        ("slots", 10**400, "expected 1 to 1024"),
+        ("seconds", 10**400, r"plan\.seconds"),
+        ("order.layout", "<x_in=16, F, x_out>", "does not end with"),
+        ("transfer.fields", [["a"]], "expected text"),
+        pytest.param("transfer.shape", [10**5000], "transfer: shape", id="huge shape"),
+        pytest.param("format", 10**5000, "plan.format", id="huge format"),
         ("slots", True, "whole number"),
         ("seconds", -1, "at least 0"),
         ("overlap", None, "true or false"),
@@ -281,7 +367,17 @@ def test_plans_that_miss_something() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", [{"planner": "best"}, {"slot_limit": "lots"}, {"memory_limit": 0}, {"slots": 0}, {"slots": True}]
+    "given",
+    [
+        {"planner": "best"},
+        {"planner": ["simple"]},
+        {"slot_limit": "lots"},
+        {"memory_limit": 0},
+        {"slot_limit": 10**5000},
+        {"slots": 0},
+        {"slots": True},
+        {"slots": 10**5000},
+    ],
 )
 def test_options_that_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -82,12 +83,19 @@ def test_ready_only_with_the_same_files_and_extras(environment, tmp_path: Path) 
     assert not made.is_ready()
 
 
-def test_foreign_environment_is_left_alone(environment, tmp_path: Path) -> None:
+def test_foreign_environment_is_never_removed(environment, tmp_path: Path) -> None:
     foreign = tmp_path / "venv"
     foreign.mkdir()
     with pytest.raises(environment.SetupError, match="was not made by this command"):
         environment.Environment(foreign, ("lab",))._create()
     assert list(foreign.iterdir()) == []
+
+
+def test_environment_made_by_hand_is_used(environment, tmp_path: Path) -> None:
+    subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
+    before = sorted((tmp_path / "venv").iterdir())
+    environment.Environment(tmp_path / "venv", ("lab",))._create()
+    assert sorted((tmp_path / "venv").iterdir()) == before
 
 
 def test_half_made_environment_is_made_anew(environment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,4 +139,7 @@ def test_replaced_versions_leave_the_constraints(environment) -> None:
 def test_other_pythons_packages_stay_out(environment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     monkeypatch.setenv("VIRTUAL_ENV", "/elsewhere")
-    assert not {"PYTHONPATH", "VIRTUAL_ENV"} & environment.clean_environment().keys()
+    monkeypatch.setenv("BROWSER", "0")
+    assert not {"PYTHONPATH", "VIRTUAL_ENV", "BROWSER"} & environment.clean_environment().keys()
+    monkeypatch.setenv("BROWSER", "firefox")
+    assert environment.clean_environment()["BROWSER"] == "firefox"
