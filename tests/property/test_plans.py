@@ -69,7 +69,11 @@ def test_plans_carry_out_their_transfer(
     options = Options(slot_limit=slot, memory_limit=total)
     try:
         found = plan(transfer, where, planner, options)
-    except (LimitError, NoPathError):
+    except NoPathError:
+        return
+    except LimitError:
+        # At most four buffers of two slots: an entry that fits an eighth of everything always has a plan.
+        assert transfer.fields.nbytes > min(slot or where.limits.slot_limit, (total or where.limits.slot_limit) // 8)  # noqa: PT017
         return
     report("property cases of plans", 1)
 
