@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from isoviz.errors import LayoutError, show
 from isoviz.layouts.spaces import FieldSpace, IndexSpace, check_dimension
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
@@ -75,6 +76,8 @@ class Layout:
             components = layout.components
         elif isinstance(layout, str):
             components = parse(layout)
+        elif not isinstance(layout, Iterable):
+            raise LayoutError(f"layout {layout!r}: expected text such as '<F, x>', or components")
         else:
             components = tuple(layout)
             check_components(components)

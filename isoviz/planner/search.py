@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from isoviz.errors import LimitError
@@ -16,6 +17,7 @@ from isoviz.layouts.chunks import ChunkSequence
 from isoviz.machines import Channel, Machine, MemoryKind
 from isoviz.planner.blocks import grown, restricted
 from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.runs import contiguous_bytes
 from isoviz.planner.timing import Timing, pipeline
 from isoviz.units import format_bytes
 
@@ -91,14 +93,14 @@ class PathSearch:
         """Bytes one slot may have: TH, the memory limit and the capacities divided among all slots of the path."""
         inside = [channels[0].destination for channels in self.hops[:-1]]
         machine, limits = self.machine, self.machine.limits
-        bounds = [self.options.slot_limit or limits.slot_limit]
+        bounds = [self.options.slot_limit or limits.slot_limit] if not inside else []
         total = self.options.memory_limit or limits.memory_limit
         if total is not None and inside:
             bounds.append(total // (len(inside) * self.slots))
         for name in inside:
             memory = machine.memory(name)
-            if memory.slot_limit is not None and self.options.slot_limit is None:
-                bounds.append(memory.slot_limit)
+            own = [limit for limit in (self.options.slot_limit, memory.slot_limit) if limit is not None]
+            bounds.append(min(own, default=limits.slot_limit))
             if memory.capacity is not None:
                 bounds.append(self._free(name) // (inside.count(name) * self.slots))
         return min(bounds) if inside else max(bounds[0], self.transfer.fields.nbytes)  # nothing is held: a chunk may be one entry
@@ -167,7 +169,9 @@ class PathSearch:
         layouts = (source, *inner, destination)
         payload = self.transfer.nbytes
         chunk = min(per_chunk * block_bytes, payload)
-        runs = [self._run(a, b, chunk) for a, b in itertools.pairwise(layouts)]
+        runs = [min(compare(a, b).run_bytes, float(chunk)) for a, b in itertools.pairwise(layouts)]
+        runs[0] = min(runs[0], self._end_runs[0])
+        runs[-1] = min(runs[-1], self._end_runs[1])
         channels = tuple(
             max(options, key=lambda c: c.rate(min(run, chunk))) for options, run in zip(self.hops, runs, strict=True)
         )
@@ -176,9 +180,15 @@ class PathSearch:
         buffers = sum(per_chunk * sequence.block_bytes * self.slots for sequence in sequences) if inner else 0
         return _Candidate((held[0], *layouts), outer, per_chunk, tuple(runs), channels, timing, buffers)
 
-    @staticmethod
-    def _run(a: Linearization, b: Linearization, chunk: int) -> float:
-        return min(compare(a, b).run_bytes, float(chunk))
+    @cached_property
+    def _end_runs(self) -> tuple[float, float]:
+        """Bytes that lie contiguously in the source and in the destination, where a part has gaps."""
+        names, transfer = self.transfer.field_names, self.transfer
+        shape = [transfer.space[dim] for dim in transfer.destination.space]
+        return (
+            contiguous_bytes(transfer.source.linearization, transfer.source_origin, transfer.shape, names),
+            contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, shape, names),
+        )
 
     def plan(self, planner: str, notes: Sequence[str] = ()) -> Plan:
         """The best candidate as a plan."""

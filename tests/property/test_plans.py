@@ -73,7 +73,7 @@ def test_plans_carry_out_their_transfer(
         return
     except LimitError:
         # At most four buffers of two slots: an entry that fits an eighth of everything always has a plan.
-        assert transfer.fields.nbytes > min(slot or where.limits.slot_limit, (total or where.limits.slot_limit) // 8)  # noqa: PT017
+        assert transfer.fields.nbytes > min(slot or where.limits.slot_limit, (total or where.limits.slot_limit) // 8)
         return
     report("property cases of plans", 1)
 

@@ -83,6 +83,8 @@ def test_components_are_checked_too() -> None:
         Layout(["x"])  # type: ignore[list-item]
     with pytest.raises(LayoutError, match="missing"):
         Layout([])
+    with pytest.raises(LayoutError, match="expected text such as"):
+        Layout(5)  # type: ignore[arg-type]
     with pytest.raises(LayoutError, match="'x_in' has no extent"):
         Layout([FIELDS, Component("x", "in", 0), Component("x", "out", 1)])
     for extent in ("4", 2.5, True, 2**63):

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,7 @@ from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Resource, preset
 from isoviz.planner import Instance, Options, Plan, Transfer, plan
 from isoviz.planner.blocks import nesting
+from isoviz.planner.runs import contiguous_bytes
 from isoviz.planner.timing import pipeline
 
 SQUARE = IndexSpace(x=8192, y=8192)
@@ -382,3 +385,44 @@ def test_plans_that_miss_something() -> None:
 def test_options_that_cannot_be(given: dict[str, Any]) -> None:
     with pytest.raises(InputError):
         Options(**given)
+
+
+@pytest.mark.parametrize(
+    ("layout", "changes", "run"),
+    [
+        ("<F, x, y>", {}, math.inf),
+        ("<F, x, y>", {"shape": (5, 8)}, 5 * 16),  # rows of a box
+        ("<F, x, y>", {"shape": (10, 3)}, 3 * 160),  # whole rows
+        ("<x_in=2, F, x_out, y>", {"shape": (4, 8)}, 2 * 32),
+        ("<x_in=2, F, x_out, y>", {"shape": (4, 8), "source_origin": (1, 0)}, 2 * 16 / 3),  # begins within a block
+        ("<F, x, y>", {"field_names": ("b",)}, 4),
+        ("<F, x, y>", {"field_names": ("a", "b")}, 8),  # neighbours
+        ("<F, x, y>", {"field_names": ("a", "c")}, 6),  # two groups: 4 and 8 bytes
+        ("<x, y, F>", {"field_names": ("b",)}, 80 * 4),
+        ("<x, F, y>", {"field_names": ("b",)}, 10 * 4),
+    ],
+)
+def test_parts_have_shorter_runs(layout: str, changes: dict[str, Any], run: float) -> None:
+    """A part with gaps at an end cannot be requested as one piece, whatever its own order is."""
+    space, fields = IndexSpace(x=10, y=8), FieldSpace(a="f4", b="f4", c="f8")
+    source = Instance("node0.dsk", space, fields, Layout(layout))
+    shape = changes.get("shape", space.sizes)
+    names = changes.get("field_names", fields.names)
+    origin = changes.get("source_origin", (0, 0))
+    assert contiguous_bytes(source.linearization, origin, shape, names) == pytest.approx(run)
+    packed = Instance("node0.sys", IndexSpace(x=shape[0], y=shape[1]), fields.subset(names), Layout(layout))
+    found = plan(Transfer(source, packed, **changes), preset("local", measure="assumed"))
+    assert found.hops[0].request_bytes <= run
+
+
+def test_slot_limits_of_memories() -> None:
+    """The limit of a memory takes the place of the machine's; an option only ever tightens."""
+    ends = [Memory(f"node{i}.sys", MemoryKind.SYS, node=i) for i in (0, 2)]
+    for own, option, expected in ((4096, None, 4096), (64 * MIB, None, 64 * MIB), (4096, 8192, 4096), (None, 8192, 8192)):
+        middle = Memory("node1.sys", MemoryKind.SYS, node=1, slot_limit=own)
+        path = [ends[0], middle, ends[1]]
+        channels = [Channel("", ChannelKind.REMOTE_MEMCPY, a.name, b.name, Constant(1e9)) for a, b in itertools.pairwise(path)]
+        machine = Machine("relay", path, channels, limits=Limits(overlap=False))
+        transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node2.sys", "<F, x>")
+        found = plan(transfer, machine, options=Options(slot_limit=option))
+        assert found.buffers[0].nbytes == expected
