@@ -5,7 +5,7 @@
 #   make test       ARGS="-k layout"                  options of pytest
 #   make test       BROWSER=0                         without the tests that need Chromium
 #   make test-full                                    every count, and every environment
-#   make bench                                        measured ratios against peers
+#   make bench                                        measured ratios against peers; ARGS="convert --size 1GiB" for one
 #   make lint       make format                       ruff, mypy and the floors alone; ruff's formatter
 #   make bundle                                       build the browser half again
 #   make constraints                                  resolve all dependencies again (needs the network)

@@ -192,12 +192,10 @@ def only_pytest(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
-    """Measured ratios against peers: every benchmark, or those named."""
+    """Measured ratios against peers: every benchmark, or the one named with its options."""
     steps = Steps(environment("lab", "mpi", "bench"))
-    names = [argument for argument in arguments if not argument.startswith("-")]
-    options = [argument for argument in arguments if argument.startswith("-")]
-    for name in names or ("import", "convert"):
-        steps(f"bench {name}", steps.tool("isoviz"), "bench", name, *options)
+    for words in [arguments] if arguments else [["import"], ["convert"]]:
+        steps(f"bench {words[0]}", steps.tool("isoviz"), "bench", *words)
     return steps.result()
 
 
