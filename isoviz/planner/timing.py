@@ -43,23 +43,23 @@ def pipeline(
 
     Each hop moves contiguous runs of at most the bytes in `runs`. With N chunks and hop times tₕ it is set-up + Σ tₕ + (N − 1)
     × max tₕ. With one slot between two hops these two cannot work at the same time, so their times add inside the max; without
-    `overlap` all hops of a chunk follow each other. Shared resources bound the steady state: throughput × Σ weights ≤
-    capacity. The last chunk counts for what is in it.
+    `overlap` all hops of a chunk follow each other. Shared resources bound the steady state, throughput × Σ weights ≤
+    capacity, and a hop on its own. The last chunk counts for what is in it.
     """
     chunk = min(chunk_bytes, nbytes)
-    hops = tuple(chunk / channel.rate(min(run, chunk)) for channel, run in zip(channels, runs, strict=True))
+    capacity = {resource.name: resource.capacity for resource in machine.resources}
+    shares = [{name: weight * chunk / capacity[name] for name, weight in channel.resources} for channel in channels]
+    hops = tuple(
+        max(chunk / channel.rate(min(run, chunk)), *share.values(), 0.0)
+        for channel, run, share in zip(channels, runs, shares, strict=True)
+    )
     if not overlap:
         period = sum(hops)
     elif slots == 1 and len(hops) > 1:
         period = max(here + there for here, there in itertools.pairwise(hops))
     else:
         period = max(hops)
-    weights: dict[str, float] = {}
-    for channel in channels:
-        for name, weight in channel.resources:
-            weights[name] = weights.get(name, 0.0) + weight
-    for resource in machine.resources:
-        period = max(period, weights.get(resource.name, 0.0) * chunk / resource.capacity)
+    for name in capacity:
+        period = max(period, sum(share.get(name, 0.0) for share in shares))
     setup = sum(channel.setup for channel in channels)
-    seconds = setup + max(sum(hops), period if not overlap else 0.0) + (nbytes / chunk - 1) * period
-    return Timing(seconds, period, hops, chunk)
+    return Timing(setup + sum(hops) + (nbytes / chunk - 1) * period, period, hops, chunk)

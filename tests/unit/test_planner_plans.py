@@ -128,7 +128,8 @@ def test_shared_resources_bound_the_throughput() -> None:
     machine, channels = chain(100.0, 100.0, resources=(("bus", 1.0),))
     found = pipeline(machine, channels, [100.0] * 2, 1000, 100, 2, True)
     assert found.throughput == pytest.approx(25.0), "both hops load a bus of 50 B/s"
-    assert found.seconds == pytest.approx(1.0 + 2 + 9 * 4)
+    assert found.seconds == pytest.approx(1.0 + (2 + 2) + 9 * 4), "alone on the bus, a hop takes 2 s"
+    assert pipeline(machine, channels, [100.0] * 2, 1000, 100, 1, False).seconds == pytest.approx(1.0 + 10 * 4)
 
 
 def test_the_last_chunk_counts_for_what_is_in_it() -> None:
