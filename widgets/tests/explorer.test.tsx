@@ -8,6 +8,10 @@ import { aSnapshot, FakeModel } from "./model.ts";
 const window = new Window({ url: "http://localhost/" });
 Object.assign(globalThis, { window, document: window.document, HTMLElement: window.HTMLElement });
 const { default: widget } = await import("../src/index.tsx");
+// Renderings and effects as soon as the current task is done: what a test waits for is then a matter of order, not of time.
+const { options } = await import("preact");
+options.debounceRendering = queueMicrotask;
+options.requestAnimationFrame = queueMicrotask;
 
 let closing: (() => void)[] = [];
 afterEach(() => {
@@ -24,7 +28,7 @@ function drawn(snapshot: Snapshot | null, pictures: Record<string, string> = {})
   return { model, root };
 }
 
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 function find<T extends HTMLElement = HTMLElement>(root: HTMLElement, testid: string): T {
   const found = root.querySelector<T>(`[data-testid="${testid}"]`);
