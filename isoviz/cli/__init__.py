@@ -48,8 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status = int(args.func(args))
         sys.stdout.flush()
     except BrokenPipeError:
-        # Whoever read has gone; nothing may be written at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # whoever read has gone
         return 141
     except KeyboardInterrupt as interrupt:
         number = interrupt.args[0] if interrupt.args and isinstance(interrupt.args[0], int) else 2
@@ -67,6 +66,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 1
     except OSError as error:  # standard output on a full disk, for one
         _say(str(error))
+        try:
+            sys.stdout.flush()
+        except OSError:
+            _drop_output()
         return 1
     except Exception as error:
         if os.environ.get("ISOVIZ_TRACEBACK"):
@@ -74,6 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say(f"internal error, {type(error).__name__}: {error} (ISOVIZ_TRACEBACK=1 shows where; please report it)")
         return 1
     return status
+
+
+def _drop_output() -> None:
+    """What standard output still holds goes nowhere: Python would try to write it at exit, and fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _say(message: str) -> None:
