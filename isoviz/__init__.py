@@ -84,7 +84,17 @@ def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'isoviz' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
     home = _HOMES[name]
-    value: object = importlib.import_module(f"isoviz.{name}") if home is None else getattr(importlib.import_module(home), name)
+    try:
+        value: object = (
+            importlib.import_module(f"isoviz.{name}") if home is None else getattr(importlib.import_module(home), name)
+        )
+    except ModuleNotFoundError as error:
+        if home != "isoviz.widgets" or (error.name or "").startswith("isoviz"):
+            raise
+        from isoviz.errors import MissingPartError
+
+        raise MissingPartError("the explorer", "lab") from error
+    value: object = module if home is None else getattr(module, name)
     globals()[name] = value
     return value
 

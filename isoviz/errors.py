@@ -82,6 +82,18 @@ class FileError(InputError):
     """A file that is missing, too short, of another type, or not understood."""
 
 
+class MissingPartError(InputError, ImportError):
+    """Something that needs packages which were not installed; `extra` names the extra of isoviz that brings them."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.what = what
+        self.extra = extra
+        super().__init__(f"{what} is not installed here; install it with: pip install 'isoviz[{extra}]'")
+
+    def __reduce__(self) -> tuple[type, tuple[str, str]]:
+        return type(self), (self.what, self.extra)
+
+
 class RunError(IsovizError, RuntimeError):
     """A transfer failed while it ran.
 

@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from isoviz.errors import FileError, InputError
+from isoviz.errors import FileError, InputError, MissingPartError
 
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
@@ -41,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Start JupyterLab in place of this process."""
     if importlib.util.find_spec("jupyterlab") is None or importlib.util.find_spec("anywidget") is None:
-        raise InputError("JupyterLab is not installed here; install it with: pip install 'isoviz[lab]'")
+        raise MissingPartError("JupyterLab", "lab")
     root = Path(args.dir).resolve()
     if not root.is_dir():
         raise FileError(f"{args.dir}: no such folder to serve")

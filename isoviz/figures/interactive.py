@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
+from isoviz.errors import MissingPartError
 from isoviz.figures.curves import KIND_TOKENS, OperatingPoint, bounds, curves
 from isoviz.figures.order_cells import ORDER_LINE
 from isoviz.figures.order_view import OrderView, order_view
@@ -43,9 +44,11 @@ return first.toLocaleString("en") + " to " + (first + sizes[f] - 1).toLocaleStri
 
 def _bokeh() -> tuple[Any, Any]:
     """Bokeh's models and its figure; untyped, for its annotations know neither the keywords of glyphs nor those of models."""
-    from bokeh import models
-    from bokeh.plotting import figure
-
+    try:
+        from bokeh import models
+        from bokeh.plotting import figure
+    except ModuleNotFoundError:
+        raise MissingPartError("Bokeh, which draws figures to zoom and hover,", "lab") from None
     return models, figure
 
 

@@ -98,3 +98,20 @@ def test_version_is_the_installed_one() -> None:
     except PackageNotFoundError:
         pytest.skip("isoviz runs from its folder here, not installed")
     assert installed == isoviz.__version__
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "isoviz.explore()",
+        "from isoviz.figures import throughput_figure; throughput_figure(isoviz.machines.preset('two-node').channels)",
+        "from isoviz.cli import main; raise SystemExit(main(['lab', '--no-browser']))",
+    ],
+)
+def test_what_is_not_installed_is_named_with_its_extra(code: str) -> None:
+    blocked = "import sys; sys.modules.update(dict.fromkeys(('anywidget', 'bokeh', 'ipywidgets', 'jupyterlab', 'traitlets')))"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{blocked}; import isoviz; {code}"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode != 0
+    assert "not installed here; install it with: pip install 'isoviz[lab]'" in done.stderr.splitlines()[-1]
