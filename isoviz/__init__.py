@@ -85,9 +85,7 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module 'isoviz' has no attribute {name!r}; it has {', '.join(sorted(_HOMES))}")
     home = _HOMES[name]
     try:
-        value: object = (
-            importlib.import_module(f"isoviz.{name}") if home is None else getattr(importlib.import_module(home), name)
-        )
+        module = importlib.import_module(home or f"isoviz.{name}")
     except ModuleNotFoundError as error:
         if home != "isoviz.widgets" or (error.name or "").startswith("isoviz"):
             raise
