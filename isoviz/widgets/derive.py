@@ -77,7 +77,8 @@ def _space(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | Non
     def check(row: Row) -> int:
         text = row.value.strip().replace("_", "")
         if not re.fullmatch(r"\d{1,19}", text):
-            raise InputError(f"{row.value.strip() or 'nothing'!r} is not a size; expected a whole number of at least 1")
+            found = f"{row.value.strip()!r} is not a size" if row.value.strip() else "the size is missing"
+            raise InputError(f"{found}; expected a whole number of at least 1")
         size = int(text)
         IndexSpace.of({row.name: size})
         return size
@@ -125,7 +126,7 @@ def _linearization(
 
 def _has_dimensions(layout: Layout, settings: Settings, side: str, problems: dict[str, Problem]) -> bool:
     """Whether the layout has just the dimensions that there are; looked at even while their sizes are wrong."""
-    names = [row.name for row in settings.dimensions]
+    names = [row.in_layouts for row in settings.dimensions]
     text = settings.end(side).layout
     for dim in layout.dims:
         if dim not in names:
@@ -209,9 +210,12 @@ def _machine(settings: Settings, problems: dict[str, Problem]) -> Machine | None
             with _machines_lock:
                 del _machines[_key(settings)]
             future.set_exception(error)
-    control = f"machine-option:{settings.machine_options[-1][0]}" if settings.machine_options else "machine"
-    found: Machine | None = _caught(future.result, control, problems)
-    return found
+    try:
+        return future.result()
+    except IsovizError as error:
+        named = [name for name, _ in settings.machine_options if f", {name}: " in str(error)]
+        problems[f"machine-option:{named[0]}" if named else "machine"] = Problem.of(error)
+        return None
 
 
 def _machine_options(settings: Settings, problems: dict[str, Problem]) -> dict[str, Any] | None:
@@ -225,7 +229,7 @@ def _machine_options(settings: Settings, problems: dict[str, Problem]) -> dict[s
             continue
         default = known.options[name].default if known is not None and name in known.options else None
         if isinstance(default, int) and not re.fullmatch(r"\d{1,9}", text.strip()):
-            problems[f"machine-option:{name}"] = Problem(f"{text!r} is not a number; expected a whole number such as {default}")
+            problems[f"machine-option:{name}"] = Problem(f"{text!r} cannot be; expected a whole number such as {default}")
             return None
         options[name] = int(text) if isinstance(default, int) else text.strip()
     return options
@@ -293,7 +297,10 @@ def _options(settings: Settings, problems: dict[str, Problem]) -> Options | None
     from isoviz.planner import Options
 
     def size(text: str) -> int | None:
-        return parse_bytes(text) if text.strip() else None
+        found = parse_bytes(text) if text.strip() else None
+        if found == 0:
+            raise InputError("expected at least one byte, such as 32 MiB")
+        return found
 
     planner = _caught(lambda: Options(planner=settings.planner), "planner", problems)
     slot = _caught(lambda: Options(slot_limit=size(settings.slot_limit)), "slot-limit", problems)
@@ -341,10 +348,10 @@ def _where_it_runs(now: Derived) -> dict[str, Any]:
 def reason_not_to_run(state: State) -> str:
     """Why *Run* does nothing, in words; "" where it runs."""
     derived = state.derived
-    if derived.problems:
+    if derived.problems.keys() - {"transfer"}:
         return "Correct the marked controls first: there is no plan to run."
     if derived.plan is None or "plan" in derived.stale:
-        return "There is no plan to run yet."
+        return "There is no plan to run."
     return derived.not_runnable
 
 

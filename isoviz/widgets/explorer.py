@@ -15,7 +15,7 @@ import anywidget
 import traitlets
 
 from isoviz.widgets import zoom
-from isoviz.widgets.session import Session, describe
+from isoviz.widgets.session import Session, describe, transfer_text
 from isoviz.widgets.settings import Settings
 from isoviz.widgets.snapshot import pictures, snapshot
 from isoviz.widgets.worker import Publisher
@@ -112,6 +112,9 @@ class Explorer(anywidget.AnyWidget):
         count = _execution_count()
         if self._shown_in is None or self._shown_in != count:
             self.show()
+
+    def __repr__(self) -> str:
+        return f"<isoviz explorer: {transfer_text(self.session.settings)} on {self.session.settings.machine}>"
 
     def show(self) -> None:
         """Display the explorer and, for viewers without a kernel, a static picture beside it."""

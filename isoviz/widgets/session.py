@@ -12,7 +12,7 @@ from typing import Any
 import traitlets
 
 from isoviz.errors import InputError
-from isoviz.widgets.derive import derive, local_settings
+from isoviz.widgets.derive import derive, local_settings, reason_not_to_run
 from isoviz.widgets.examples import EXAMPLES
 from isoviz.widgets.running import Finished, Progressed, Runner
 from isoviz.widgets.settings import Settings, edited
@@ -45,7 +45,14 @@ class _Chosen:
     settings: Settings
 
 
-_Message = _Command | _Computed | _Chosen | Progressed | Finished
+@dataclass(frozen=True)
+class _Broken:
+    """What an observer of the session raised."""
+
+    error: Exception
+
+
+_Message = _Command | _Computed | _Chosen | _Broken | Progressed | Finished
 
 
 class Session(traitlets.HasTraits):
@@ -132,6 +139,13 @@ class Session(traitlets.HasTraits):
 
     # ---- in the thread of the session
 
+    def notify_change(self, change: Any) -> None:
+        """Tell the observers; what one of them raises is shown in the pane and does not end the session."""
+        try:
+            super().notify_change(change)
+        except Exception as error:  # noqa: BLE001 - an observer is code of the caller
+            self._put(_Broken(error))
+
     def _put(self, message: _Message) -> None:
         self._worker.put(message)
 
@@ -152,15 +166,18 @@ class Session(traitlets.HasTraits):
             case _Command(content):
                 return self._commanded(state, content)
             case _Chosen(settings):
-                return replace(state, settings=settings, edits=state.edits + 1, notice="", defect="")
+                return _edited(state, settings)
             case _Computed(number, result, final):
-                return _computed(state, number, result, final)
+                state = _computed(state, number, result, final)
+                return self._start(replace(state, awaited=False, notice="")) if state.awaited and state.settled else state
+            case _Broken(error):  # the first one only: an observer may raise again at being told of it
+                return state if state.defect else replace(state, defect=describe(error))
             case Progressed(number, fraction, text):
                 if number == state.run.number and state.run.phase == "running":
                     return replace(state, run=replace(state.run, fraction=fraction, text=text))
             case Finished(run):
                 if run.number == state.run.number:
-                    return replace(state, run=run, history=(run, *state.history)[:KEPT_RUNS])
+                    return replace(state, run=run, history=(run, *state.history)[:KEPT_RUNS], notice="")
         return state
 
     def _commanded(self, state: State, content: Mapping[str, Any]) -> State:
@@ -193,16 +210,17 @@ class Session(traitlets.HasTraits):
             return replace(state, notice=str(error))
         if settings == state.settings:
             return state
-        return replace(state, settings=settings, edits=state.edits + 1, notice="", defect="")
+        return _edited(state, settings)
 
     def _start(self, state: State) -> State:
         if state.run.active:
             return replace(state, notice="A run is under way: wait for it or cancel it first.")
         derived = state.derived
-        if not state.settled or derived.plan is None or "plan" in derived.stale or derived.machine is None:
-            return replace(state, notice="There is no plan to run yet.")
-        if derived.not_runnable:
-            return replace(state, notice=derived.not_runnable)
+        if not state.settled:
+            return replace(state, awaited=True, notice="The run begins as soon as there is a plan.")
+        if reason := reason_not_to_run(state):
+            return replace(state, notice=reason)
+        assert derived.plan is not None and derived.machine is not None  # else there were a reason
         run = Run(
             number=state.run.number + 1, phase="running", text="Preparing", plan=derived.plan,
             transfer_text=transfer_text(state.settings),
@@ -231,6 +249,11 @@ class Session(traitlets.HasTraits):
 
     def __repr__(self) -> str:
         return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine}>"
+
+
+def _edited(state: State, settings: Settings) -> State:
+    """The state with other settings: what was said about the last ones is over, and a run of them is not wanted any more."""
+    return replace(state, settings=settings, edits=state.edits + 1, notice="", defect="", awaited=False)
 
 
 def _computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, IsovizError
 
 _NAMES = ("x", "y", "z", "w", "u", "v")
 _COMPONENT = re.compile(r"(?P<name>[^\W\d]\w*)(?P<rest>\s*(?:=\s*\d*)?)")
@@ -20,12 +20,19 @@ _COMPONENT = re.compile(r"(?P<name>[^\W\d]\w*)(?P<rest>\s*(?:=\s*\d*)?)")
 class Row:
     """One line of a list that people edit: a dimension with its size, or a field with its dtype.
 
-    `key` stays with the row while its name changes, so that an edit always meets the row it was meant for.
+    `key` stays with the row while its name changes, so that an edit always meets the row it was meant for. While a dimension has
+    a name that cannot be, `kept` is the last one that could: layouts go on with it.
     """
 
     key: int
     name: str
     value: str
+    kept: str = ""
+
+    @property
+    def in_layouts(self) -> str:
+        """What layouts call it."""
+        return self.kept or self.name
 
 
 @dataclass(frozen=True)
@@ -140,7 +147,7 @@ def edited(settings: Settings, command: Mapping[str, Any]) -> Settings:
     if kind == "remove-dimension":
         row = _row(settings.dimensions, command)
         kept = tuple(other for other in settings.dimensions if other.key != row.key)
-        return _with_layouts(replace(settings, dimensions=kept), lambda text: remove_dimension(text, row.name))
+        return _with_layouts(replace(settings, dimensions=kept), lambda text: remove_dimension(text, row.in_layouts))
     if kind == "add-field":
         name = _free_name(settings, ("value",), "f", {row.name for row in settings.fields})
         dtype = settings.fields[-1].value if settings.fields else "float32"
@@ -173,20 +180,36 @@ def _set(settings: Settings, command: Mapping[str, Any]) -> Settings:
         case "source-layout" | "destination-layout":
             side = name.partition("-")[0]
             return _with_end(settings, side, replace(settings.end(side), layout=value))
-        case "dimension-size" | "dimension-name":
+        case "dimension-size":
             row = _row(settings.dimensions, command)
-            new = replace(row, value=value) if name == "dimension-size" else replace(row, name=value)
-            changed = replace(settings, dimensions=_replaced(settings.dimensions, new))
-            if new.name == row.name or not row.name or not new.name.isidentifier():
-                return changed
-            if new.name in {other.name for other in settings.dimensions}:
-                return changed  # two of one name: an error to show, not one to spread into the layouts
-            return _with_layouts(changed, lambda text: rename_dimension(text, row.name, new.name))
+            return replace(settings, dimensions=_replaced(settings.dimensions, replace(row, value=value)))
+        case "dimension-name":
+            return _renamed(settings, _row(settings.dimensions, command), value)
         case "field-dtype" | "field-name":
             row = _row(settings.fields, command)
             new = replace(row, value=value) if name == "field-dtype" else replace(row, name=value)
             return replace(settings, fields=_replaced(settings.fields, new))
     raise InputError(f"setting {name!r}: not one that the explorer knows")
+
+
+def _renamed(settings: Settings, row: Row, name: str) -> Settings:
+    """The settings with a dimension renamed, in the layouts too; a name that cannot be is not spread into them."""
+    others = {text for other in settings.dimensions if other.key != row.key for text in (other.name, other.in_layouts)}
+    good = _is_dimension(name) and name not in others
+    new = replace(row, name=name, kept="" if good else row.in_layouts)
+    changed = replace(settings, dimensions=_replaced(settings.dimensions, new))
+    return _with_layouts(changed, lambda text: rename_dimension(text, row.in_layouts, name)) if good else changed
+
+
+def _is_dimension(name: str) -> bool:
+    """Whether a dimension may be called that: F is the field space, and x_in reads as a digit of x."""
+    from isoviz.layouts import IndexSpace
+
+    try:
+        IndexSpace.of({name: 1})
+    except IsovizError:
+        return False
+    return True
 
 
 def _row(found: tuple[Row, ...], command: Mapping[str, Any]) -> Row:

@@ -60,7 +60,9 @@ def status(state: State) -> str:
     if not state.settled:
         return f"{derived.step or 'Planning'}…"
     if derived.problems:
-        count = len(derived.problems)
+        count = len(derived.problems.keys() - {"transfer"})
+        if count == 0:
+            return "This transfer cannot be planned."
         return f"{'One thing' if count == 1 else f'{count} things'} to correct before there is a plan; see the marked controls."
     if state.run.phase == "running":
         return f"Run {state.run.number} is under way."

@@ -89,7 +89,8 @@ class State:
     """Everything the explorer shows.
 
     `edits` counts the changes of the settings, `acknowledged` maps each browser view to its newest command that is in here;
-    `defect` is an exception that should not have happened, with its traceback.
+    `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
+    not have happened, with its traceback.
     """
 
     settings: Settings
@@ -101,6 +102,7 @@ class State:
     acknowledged: Mapping[str, int] = field(default_factory=dict)
     notice: str = ""
     defect: str = ""
+    awaited: bool = False
 
     @property
     def settled(self) -> bool:

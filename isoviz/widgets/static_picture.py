@@ -39,6 +39,6 @@ class StaticPicture:
         return {
             "text/plain": f"{heading}\n\n{text}",
             "text/html": f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
-            f"<pre>{escape(text)}</pre>"
+            f'<pre style="font-family:monospace">{escape(text)}</pre>'
             f'<div style="display:flex;flex-wrap:wrap;gap:16px">{"".join(parts)}</div></div>',
         }

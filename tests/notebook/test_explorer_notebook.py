@@ -49,6 +49,9 @@ def test_the_first_cell_shows_the_explorer_once_and_a_picture_beside_it(executed
     assert pictures[0].count("<svg") == 3
     assert re.search(r'data-isoviz-static="[0-9a-f]{32}"', pictures[0])
     assert "<script" not in pictures[0]
+    assert '<pre style="font-family:monospace">' in pictures[0], "else its columns need not stand"
+    said = [output.data["text/plain"] for output in outputs(executed)]
+    assert not [text for text in said if " object at 0x" in text]
 
 
 def test_python_sees_the_plan_of_the_explorer(executed: Any) -> None:

@@ -96,6 +96,57 @@ def test_the_offending_character_is_known(session: Session) -> None:
     assert problem.text[problem.position :].startswith("q_out")
 
 
+@pytest.mark.parametrize("name", ["F", "x_in", "y", "", "1a", "a b"])
+def test_a_name_that_cannot_be_is_told_at_its_row_only_and_leaves_the_layouts_alone(session: Session, name: str) -> None:
+    first, second = SMALL.dimensions
+    put(session, "dimension-name", name, row=first.key)
+    state = session.wait()
+    assert list(state.derived.problems) == [f"dimension:{second.key if name == 'y' else first.key}"]
+    assert (state.settings.source.layout, state.settings.destination.layout) == ("<F, x, y>", "<x, y, F>")
+    put(session, "dimension-name", "row", row=first.key)
+    state = session.wait()
+    assert state.derived.problems == {}
+    assert (state.settings.source.layout, state.settings.destination.layout) == ("<F, row, y>", "<row, y, F>")
+
+
+def test_a_transfer_that_cannot_be_sends_nobody_to_a_marked_control(session: Session) -> None:
+    for row in SMALL.dimensions:
+        put(session, "dimension-size", "1000000", row=row.key)
+    state = session.wait()
+    assert list(state.derived.problems) == ["transfer"]
+    told = snapshot(state, 1)
+    assert "marked" not in told["status"] + told["run"]["reason"]
+    assert told["run"]["canRun"] is False
+
+
+def test_a_dimension_removed_while_its_name_cannot_be_leaves_the_layouts_too(session: Session) -> None:
+    first = SMALL.dimensions[0]
+    put(session, "dimension-name", "y", row=first.key)
+    session.send({"kind": "remove-dimension", "row": first.key})
+    state = session.wait()
+    assert state.derived.problems == {}
+    assert (state.settings.source.layout, state.settings.destination.layout) == ("<F, y>", "<y, F>")
+
+
+def test_a_wrong_option_of_the_machine_is_told_at_that_option(session: Session) -> None:
+    put(session, "machine-option", "/no/such/directory", name="directory")
+    put(session, "machine-option", "assumed", name="measure")
+    assert list(session.wait().derived.problems) == ["machine-option:directory"]
+
+
+def test_an_observer_that_raises_is_shown_and_does_not_end_the_session(session: Session) -> None:
+    session.wait()
+
+    def broken(change: object) -> None:
+        raise ValueError("of the observer")
+
+    session.observe(broken, names=["state", "plan"])
+    put(session, "source-layout", "<y, F, x>")
+    assert "of the observer" in session.wait().defect
+    put(session, "source-layout", "<x, F, y>")
+    assert str(session.wait().derived.plan.transfer.source.layout) == "<x, F, y>"
+
+
 @pytest.mark.parametrize("size", ["", "0", "-3", "4.5", "many", "9" * 30])
 def test_a_wrong_size_is_told_at_its_row_and_keeps_what_was_typed(session: Session, size: str) -> None:
     row = SMALL.dimensions[1]
@@ -273,7 +324,27 @@ def test_run_returns_at_once_and_a_second_one_is_refused(gated: Session, gate: G
     assert gated.state.run.number == 1
     assert gated.state.run.fraction == 0.5
     gate.go.set()
-    assert gated.wait().run.phase == "done"
+    state = gated.wait()
+    assert state.run.phase == "done"
+    assert state.notice == "", "what was said about the second one is over"
+
+
+def test_a_run_asked_for_right_after_an_edit_is_a_run_of_what_was_entered(gated: Session, gate: Gate) -> None:
+    gate.go.set()
+    put(gated, "dimension-name", "row", row=SMALL.dimensions[0].key)
+    gated.run()
+    state = gated.wait()
+    assert state.run.phase == "done"
+    assert "<F, row, y>" in state.run.transfer_text
+    assert state.notice == ""
+
+
+def test_a_run_asked_for_right_after_a_mistake_does_not_begin(gated: Session) -> None:
+    put(gated, "source-layout", "<F, x")
+    gated.run()
+    state = gated.wait()
+    assert state.run.number == 0
+    assert "Correct the marked controls" in state.notice
 
 
 def test_editing_goes_on_while_a_run_is_under_way_and_the_report_keeps_its_plan(gated: Session, gate: Gate) -> None:

@@ -23,11 +23,13 @@ function load(version: string, connection: Connection): Promise<Bokeh> {
   const there = page.Bokeh?.[version] ?? (page.Bokeh?.version === version ? page.Bokeh : undefined);
   if (there !== undefined) return Promise.resolve(there);
   const under = loads.get(version);
-  if (under !== undefined) return under;
+  // The explorer that began to load it may be gone before it has come: then this one asks itself.
+  if (under !== undefined) return under.catch(() => load(version, connection));
   const promise = new Promise<Bokeh>((resolve, reject) => {
     const stop = connection.hear((content, buffers) => {
       if (content["kind"] !== "bokeh-script") return;
       stop();
+      stay();
       const url = URL.createObjectURL(new Blob(buffers as unknown as BlobPart[], { type: "text/javascript" }));
       const script = document.createElement("script");
       script.src = url;
@@ -42,6 +44,7 @@ function load(version: string, connection: Connection): Promise<Bokeh> {
       script.onerror = () => reject(new Error("the page refused to load Bokeh"));
       document.head.append(script);
     });
+    const stay = connection.whenClosed(() => reject(new Error("the explorer was closed")));
     connection.send({ kind: "bokeh-script" });
   });
   loads.set(version, promise);
@@ -51,11 +54,15 @@ function load(version: string, connection: Connection): Promise<Bokeh> {
 
 /** One end as a figure to zoom and hover; the old figure stays until the new one is drawn. */
 export function BokehPlot({ side }: { side: Side }): JSX.Element {
-  const { connection, snapshot } = useView();
+  const { connection } = useView();
   const holder = useRef<HTMLDivElement>(null);
+  const current = useRef<Plot | Plot[] | null>(null);
   const [state, setState] = useState<string>("Loading the figure…");
-  const key = `${snapshot.ends[side]?.pretty ?? ""} ${JSON.stringify(snapshot.ends[side]?.digits ?? "")}`;
+  const dark = useDark();
+  // The plain picture is another one just when this one has to be.
+  const picture = connection.pictures[side];
 
+  useEffect(() => () => drop(current.current), []);
   useEffect(() => {
     let over = false;
     let wanted = 0;
@@ -78,24 +85,26 @@ export function BokehPlot({ side }: { side: Side }): JSX.Element {
         fresh.style.visibility = "hidden";
         holder.current.append(fresh);
         const plots = await bokeh.embed.embed_item(item, fresh);
-        if (over || holder.current === null) return;
+        if (over || holder.current === null) {
+          drop(plots);
+          fresh.remove();
+          return;
+        }
         fresh.removeAttribute("style");
+        drop(current.current);
+        current.current = plots;
         for (const old of [...holder.current.children]) if (old !== fresh) old.remove();
-        drop(current);
-        current = plots;
         setState("");
       } catch (error) {
-        setState(`The figure could not be drawn: ${error instanceof Error ? error.message : String(error)}`);
+        if (!over) setState(`The figure could not be drawn: ${error instanceof Error ? error.message : String(error)}`);
       }
     };
-    let current: Plot | Plot[] | null = null;
-    wanted = connection.send({ kind: "bokeh-figure", side, dark: isDark(holder.current) });
+    wanted = connection.send({ kind: "bokeh-figure", side, dark });
     return () => {
       over = true;
       stop();
-      drop(current);
     };
-  }, [key, side]);
+  }, [picture, side, dark]);
 
   return (
     <div class="iv-bokeh-host">
@@ -113,6 +122,17 @@ function drop(plots: Plot | Plot[] | null): void {
   }
 }
 
-function isDark(element: Element | null): boolean {
-  return element?.closest("[data-jp-theme-light='false'], .vscode-dark") !== null;
+/** Whether the page is dark, followed as it changes. */
+function useDark(): boolean {
+  const [dark, setDark] = useState(isDark);
+  useEffect(() => {
+    const observer = new MutationObserver(() => setDark(isDark()));
+    observer.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
+    return () => observer.disconnect();
+  }, []);
+  return dark;
+}
+
+function isDark(): boolean {
+  return document.body.closest("[data-jp-theme-light='false'], .vscode-dark") !== null;
 }

@@ -12,8 +12,12 @@ export class Connection {
   private number = 0;
   private listeners = new Set<() => void>();
   private messages = new Set<(content: Record<string, unknown>, buffers: DataView[]) => void>();
+  private farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silent = false;
+  /** Whether the kernel that this view belongs to is no more: it was restarted or shut down. */
+  gone = false;
+  private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
   private readonly received = (content: Record<string, unknown>, buffers: DataView[]): void => {
     for (const listener of this.messages) listener(content, buffers);
@@ -27,6 +31,7 @@ export class Connection {
     this.client = `${Date.now().toString(36)}-${views}-${Math.random().toString(36).slice(2, 8)}`;
     model.on("change:snapshot", this.changed);
     model.on("msg:custom", this.received);
+    model.on("comm_live_update", this.liveness); // it does not say which way it changed: asking tells
   }
 
   get snapshot(): Snapshot | null {
@@ -56,7 +61,11 @@ export class Connection {
   /** Sends a command and returns its number. */
   send(command: Command): number {
     this.number += 1;
-    this.model.send({ ...command, client: this.client, number: this.number });
+    try {
+      this.model.send({ ...command, client: this.client, number: this.number });
+    } catch {
+      this.gone = true;
+    }
     this.timer ??= setTimeout(() => this.expired(), this.patience * 1000);
     this.tell();
     return this.number;
@@ -74,10 +83,19 @@ export class Connection {
     return () => this.messages.delete(listener);
   }
 
+  /** Calls `farewell` when this connection closes; returns what ends that. */
+  whenClosed(farewell: () => void): () => void {
+    this.farewells.add(farewell);
+    return () => this.farewells.delete(farewell);
+  }
+
   close(): void {
+    for (const farewell of this.farewells) farewell();
+    this.farewells.clear();
     clearTimeout(this.timer);
     this.model.off("change:snapshot", this.changed);
     this.model.off("msg:custom", this.received);
+    this.model.off("comm_live_update", this.liveness);
     this.listeners.clear();
     this.messages.clear();
   }

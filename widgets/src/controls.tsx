@@ -1,6 +1,6 @@
 // Controls: each tied to a label, to its problem in words, and to the kernel through commands.
 import { createContext, type ComponentChildren, type JSX } from "preact";
-import { useContext, useEffect, useId, useState } from "preact/hooks";
+import { useContext, useEffect, useId as useRootId, useState } from "preact/hooks";
 import { caret } from "./chips.ts";
 import { shown, type Connection, type Draft } from "./connection.ts";
 import type { Choice, Command, Problem, Snapshot } from "./types.ts";
@@ -16,6 +16,11 @@ export function useView(): View {
   const view = useContext(ViewContext);
   if (view === null) throw new Error("a control outside of the explorer");
   return view;
+}
+
+/** An id of its own on the whole page: Preact counts afresh for every explorer on it. */
+function useId(): string {
+  return `${useView().connection.client}-${useRootId()}`;
 }
 
 /** JupyterLab leaves keys alone on elements that carry this. */

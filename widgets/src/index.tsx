@@ -30,7 +30,7 @@ export function Explorer({ connection, pane }: { connection: Connection; pane: s
       </div>
     );
   }
-  const busy = !snapshot.settled || connection.waiting;
+  const busy = !connection.gone && (!snapshot.settled || connection.waiting);
   const shows = (name: string): boolean => pane === "explorer" || pane === name;
   return (
     <ViewContext.Provider value={{ connection, snapshot }}>
@@ -45,8 +45,10 @@ export function Explorer({ connection, pane }: { connection: Connection; pane: s
         <div class="iv-top">
           <Answer />
           <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite">
-            {connection.unanswered
-              ? "The kernel is busy, perhaps with a cell of yours; this arrives when it is free."
+            {connection.gone
+              ? "The kernel of this explorer is gone, restarted perhaps: run its cell again."
+              : connection.unanswered
+              ? "The kernel is busy, perhaps with a cell of yours; this arrives when it is free. Where nothing runs, reload the page."
               : snapshot.notice !== ""
                 ? snapshot.notice
                 : snapshot.status}
@@ -63,7 +65,7 @@ export function Explorer({ connection, pane }: { connection: Connection; pane: s
             </details>
           )}
         </div>
-        <div class="iv-body">
+        <div class={`iv-body${connection.gone ? " iv-gone" : ""}`} inert={connection.gone}>
           {(shows("layout") || pane === "plan") && <Panel />}
           <div class="iv-views">
             {shows("run") && <Runs />}

@@ -60,7 +60,7 @@ export function Answer(): JSX.Element {
           icon="run"
           primary
           testid="run"
-          disabled={!run.canRun}
+          disabled={!run.canRun || connection.gone}
           {...(run.reason !== "" ? { describedBy: `${connection.client}-reason` } : {})}
           onClick={() => connection.send({ kind: "run" })}
         />

@@ -52,10 +52,34 @@ test("a kernel that does not answer is noticed, and forgiven when it does", asyn
   connection.close();
 });
 
+test("a kernel that is gone is noticed, at a command or before", () => {
+  for (const notice of [(connection: Connection) => void connection.send({ kind: "run" }), (_: Connection, model: FakeModel) => model.disconnect()]) {
+    const model = new FakeModel(aSnapshot());
+    const connection = new Connection(model);
+    let told = 0;
+    connection.listen(() => (told += 1));
+    model.dead = true;
+    assert.equal(connection.gone, false);
+    notice(connection, model);
+    assert.equal(connection.gone, true);
+    assert.ok(told > 0);
+    connection.close();
+  }
+});
+
+test("closing tells those that wait for an answer", () => {
+  const connection = new Connection(new FakeModel(aSnapshot()));
+  let farewells = 0;
+  connection.whenClosed(() => (farewells += 1));
+  connection.whenClosed(() => (farewells += 10))();
+  connection.close();
+  assert.equal(farewells, 1);
+});
+
 test("closing takes every callback off the model", () => {
   const model = new FakeModel(aSnapshot());
   const connection = new Connection(model);
-  assert.equal(model.listeners, 2);
+  assert.equal(model.listeners, 3);
   connection.close();
   assert.equal(model.listeners, 0);
 });

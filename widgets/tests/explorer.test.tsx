@@ -6,7 +6,7 @@ import type { Snapshot } from "../src/types.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 const window = new Window({ url: "http://localhost/" });
-Object.assign(globalThis, { window, document: window.document, HTMLElement: window.HTMLElement });
+Object.assign(globalThis, { window, document: window.document, HTMLElement: window.HTMLElement, MutationObserver: window.MutationObserver });
 const { default: widget } = await import("../src/index.tsx");
 // Renderings and effects as soon as the current task is done: what a test waits for is then a matter of order, not of time.
 const { options } = await import("preact");
@@ -56,6 +56,25 @@ test("every control has a label of its own and keeps JupyterLab's shortcuts away
   }
   for (const element of root.querySelectorAll<HTMLElement>("input, select, button, summary, [tabindex]"))
     assert.equal(element.getAttribute("data-lm-suppress-shortcuts"), "true", element.outerHTML.slice(0, 120));
+});
+
+test("ids are unique on a page with two explorers", () => {
+  drawn(aSnapshot());
+  drawn(aSnapshot());
+  const ids = [...document.querySelectorAll("[id]")].map((element) => element.id);
+  assert.ok(ids.length > 20);
+  assert.equal(new Set(ids).size, ids.length);
+});
+
+test("a restarted kernel is told of, and the controls stop", async () => {
+  const { model, root } = drawn(aSnapshot());
+  await settle();
+  model.dead = true;
+  model.disconnect();
+  await settle();
+  assert.match(find(root, "status").textContent ?? "", /kernel of this explorer is gone/);
+  assert.ok(root.querySelector(".iv-body")?.hasAttribute("inert"));
+  assert.equal(find(root, "run").getAttribute("aria-disabled"), "true");
 });
 
 test("what is typed is sent, stays while the kernel is behind, and gives way to what the kernel says", async () => {
@@ -158,6 +177,24 @@ test("the picture is replaced when the kernel draws another", async () => {
   model.publish(() => undefined);
   await settle();
   assert.ok(find(root, "plot-source").querySelector("#two"));
+});
+
+test("a figure to zoom is asked for again with every picture and every theme", async () => {
+  const { model, root } = drawn(aSnapshot(), { source: "<svg></svg>", destination: "<svg></svg>" });
+  await settle();
+  find(root, "zoom-destination").click();
+  await settle();
+  (model.get("pictures") as Record<string, string>)["destination"] = '<svg id="turned"></svg>'; // with the axes of the other end
+  model.publish(() => undefined);
+  await settle();
+  document.body.setAttribute("data-jp-theme-light", "false");
+  await settle();
+  document.body.removeAttribute("data-jp-theme-light");
+  const asked = model.sent.filter((sent) => sent.kind === "bokeh-figure");
+  assert.deepEqual(
+    asked.map((sent) => sent["dark"]),
+    [false, false, true],
+  );
 });
 
 test("the revision on the page is that of the snapshot", async () => {

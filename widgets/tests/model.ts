@@ -20,7 +20,13 @@ export class FakeModel implements Model {
   off(event: string, callback: (...values: never[]) => void): void {
     this.callbacks.get(event)?.delete(callback);
   }
+  /** Whether the kernel is no more: sending throws, as it does in JupyterLab. */
+  dead = false;
+  disconnect(): void {
+    for (const callback of this.callbacks.get("comm_live_update") ?? []) (callback as () => void)();
+  }
   send(content: unknown): void {
+    if (this.dead) throw new Error("Cannot send");
     this.sent.push(content as Command & { client: string; number: number });
   }
   get listeners(): number {
