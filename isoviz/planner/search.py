@@ -83,9 +83,10 @@ class PathSearch:
                 if candidate is not None and (best is None or candidate.key < best.key):
                     best = candidate
         if best is None:
+            slots, need = (len(self.hops) - 1) * self.slots, format_bytes(self.transfer.fields.nbytes)
             raise LimitError(
-                f"transfer {self.transfer}: buffers of {format_bytes(limit)} each cannot hold a part of it;"
-                f" a slot needs at least {format_bytes(self.transfer.fields.nbytes)}, one entry"
+                f"transfer from {self.transfer.source} to {self.transfer.destination}: the limits leave {format_bytes(limit)}"
+                f" for each of {slots} slots; expected at least {need}, one entry"
             )
         return best
 

@@ -24,6 +24,7 @@ _STATIC = Path(__file__).parent / "static"
 
 
 _open: weakref.WeakSet[Explorer] = weakref.WeakSet()
+"""Explorers whose threads run."""
 
 
 @atexit.register
@@ -50,7 +51,7 @@ class Explorer(anywidget.AnyWidget):
     def __init__(self, session: Session | Settings | None = None, *, pane: str = "explorer") -> None:
         self._owns_session = not isinstance(session, Session)
         self.session = session if isinstance(session, Session) else Session(session)
-        self._shown_in: int | None = None
+        self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
         self._asked: deque[dict[str, Any]] = deque()
         self._revision = 1
         self._publishing = threading.Lock()
@@ -68,6 +69,7 @@ class Explorer(anywidget.AnyWidget):
 
     def close(self) -> None:
         """Stop the threads and take the widget off the page."""
+        _open.discard(self)
         if hasattr(self, "_publisher"):
             self._unlisten()
             self._publisher.close()
@@ -109,8 +111,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _ipython_display_(self) -> None:
         """Show the explorer; as the last value of the cell that has just shown it, not once more."""
-        count = _execution_count()
-        if self._shown_in is None or self._shown_in != count:
+        if self.shown_in[0] != _execution_count():
             self.show()
 
     def __repr__(self) -> str:
@@ -122,7 +123,11 @@ class Explorer(anywidget.AnyWidget):
 
         from isoviz.widgets.static_picture import StaticPicture
 
-        self._shown_in = _execution_count()
+        count, cell = self.shown_in = (_execution_count(), _cell())
+        for earlier in list(_open):
+            # The output of the cell's last run is gone, and with it every way to close what it showed.
+            if cell is not None and earlier.shown_in[1] == cell and earlier.shown_in[0] != count:
+                earlier.close()
         display: Any = shown.display
         display(_Live(self), StaticPicture(self.session, self.static_picture))
 
@@ -140,4 +145,13 @@ class _Live:
 def _execution_count() -> int:
     from IPython import get_ipython
 
-    return int(getattr(get_ipython(), "execution_count", -1) or -1)
+    return int(getattr(get_ipython(), "execution_count", 0) or 0)
+
+
+def _cell() -> str | None:
+    """What the front end calls the cell that is running; None where it does not say."""
+    from IPython import get_ipython
+
+    parent: object = getattr(get_ipython(), "get_parent", dict)()
+    name = parent.get("metadata", {}).get("cellId") if isinstance(parent, Mapping) else None
+    return None if name is None else str(name)

@@ -96,3 +96,18 @@ print([thread.name for thread in threading.enumerate() if thread.name.startswith
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert outputs(notebook)[-1].text.strip() == "[]"
+
+
+def test_running_the_cell_again_closes_the_explorer_it_showed(tmp_path: Path) -> None:
+    cells = [
+        "import threading, isoviz, isoviz.widgets.explorer as module\nmodule._cell = lambda: 'the cell'",
+        "first = isoviz.explore(machine_options={'measure': 'assumed'})",
+        "second = isoviz.explore(machine_options={'measure': 'assumed'})",
+        "module._cell = lambda: 'another cell'\nthird = isoviz.explore(machine_options={'measure': 'assumed'})",
+        "print([shown.comm is None for shown in (first, second, third)])\nsecond.close()\nthird.close()",
+    ]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
+        env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    assert outputs(notebook)[-1].text.strip() == "[True, False, False]"

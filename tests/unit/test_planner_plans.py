@@ -140,7 +140,7 @@ def test_the_last_chunk_counts_for_what_is_in_it() -> None:
 
 def test_limits_that_allow_nothing() -> None:
     transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.dsk", "<x, F>")
-    with pytest.raises(LimitError, match="needs at least 32 B"):
+    with pytest.raises(LimitError, match="31 B for each of 4 slots; expected at least 32 B"):
         plan(transfer, preset("sapling"), options=Options(slot_limit=31))
     assert plan(transfer, preset("sapling"), options=Options(slot_limit=32)).buffers[0].nbytes == 32
     small = IndexSpace(x=64)
