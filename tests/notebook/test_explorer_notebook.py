@@ -110,4 +110,4 @@ def test_running_the_cell_again_closes_the_explorer_it_showed(tmp_path: Path) ->
     nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
-    assert outputs(notebook)[-1].text.strip() == "[True, False, False]"
+    assert outputs(notebook, 4)[-1].text.strip() == "[True, False, False]"
