@@ -160,7 +160,8 @@ def test_a_file_larger_than_allowed_fails_in_one_line(tmp_path: Path) -> None:
 
 # Moves stop after the second chunk until something happens to the process.
 SLOW = """
-import threading
+import signal, threading
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born ignoring it
 from isoviz.backends.host import Memcpy
 move, calls = Memcpy.move, 0
 def wait(self, copies, source, destination, check):
