@@ -14,6 +14,7 @@ from typing import Any
 import chromium
 import servers
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from playwright.sync_api import TimeoutError as PageTimeout
 
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "artifacts" / "browser"
@@ -71,6 +72,12 @@ def running_chromium() -> Iterator[Browser]:
             browser.close()
 
 
+_HAS_RUN = """before => {
+  const prompt = document.querySelector(".jp-CodeCell .jp-InputPrompt").innerText;
+  return /\\[\\d+\\]/.test(prompt) && prompt !== before;
+}"""
+
+
 class Notebook:
     """The explorer notebook in a page: what a user does with it, and what the page had to say."""
 
@@ -114,17 +121,22 @@ class Notebook:
         self._run(choose)
 
     def _run(self, action: Callable[[], None]) -> None:
-        """Have cells run: again where JupyterLab, still connecting to its kernel, drops it unsaid."""
-        prompt = self.page.locator(".jp-CodeCell .jp-InputPrompt").first
-        before = prompt.inner_text()
-        for patience in (5_000, 15_000, PATIENCE):
-            action()
+        """Have cells run: again where JupyterLab, still connecting to its kernel, drops the request unsaid.
+
+        It then leaves the cell as it was, or marked as running while its kernel is idle.
+        """
+        before = self.page.locator(".jp-CodeCell .jp-InputPrompt").first.inner_text()
+        idle = self.page.locator(".jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status=idle]")
+        action()
+        for attempt in range(6):
             try:
-                expect(prompt).not_to_have_text(before, timeout=patience)
+                self.page.wait_for_function(_HAS_RUN, arg=before, timeout=PATIENCE / 4)
                 break
-            except AssertionError:
-                if patience == PATIENCE:
+            except PageTimeout:
+                if attempt == 5:
                     raise
+                if idle.count():
+                    action()
         failure = self.page.locator(
             '.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"], .jp-RenderedText pre .ansi-red-fg'
         )
