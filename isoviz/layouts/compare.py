@@ -149,7 +149,8 @@ def _suffix(a: Linearization, b: Linearization) -> tuple[tuple[NormalPart, ...],
         if x.dim != y.dim or x.top != y.top or not (x.top or x.step * x.extent == y.step * y.extent):
             break
         step = math.lcm(x.step, y.step)
-        extent = -(-a.space[x.dim] // step) if x.top else x.step * x.extent // step
+        blocks = -(-a.space[x.dim] // step) if x.top else x.step * x.extent // step
+        extent = x.extent if x == y else blocks  # equal digits pad alike
         if extent <= 1 and x.step != y.step:
             break
         found.append(Mode(x.dim, extent, step, x.top))

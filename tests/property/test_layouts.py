@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 
@@ -15,9 +16,11 @@ from isoviz.layouts import (
     FIELDS,
     Box,
     ChunkSequence,
+    FieldsComponent,
     IndexSpace,
     Layout,
     Linearization,
+    Mode,
     View,
     apply,
     compare,
@@ -109,6 +112,97 @@ def test_prefix_and_suffix_are_those_of_the_definition(report: Report, pair: tup
     assert found.shuffle_bytes == max(sum(sizes[i : i + block]) for i in range(0, count, block))
     back = compare(b, a)
     assert (back.run_bytes, back.shuffle_bytes) == (found.run_bytes, found.shuffle_bytes)
+
+
+Atom = tuple[str, int, int | None]  # dimension, first step, the step where it turns over (None: the last of its dimension)
+
+
+def refined(lin: Linearization, steps: dict[str, set[int]]) -> list[Atom | str]:
+    """A layout split at every step that either layout has, extents of 1 left out; `F` first where it is one field."""
+    found: list[Atom | str] = ["F"] if len(lin.fields) == 1 else []
+    for part in lin.parts:
+        if isinstance(part, FieldsComponent):
+            found += ["F"] if len(lin.fields) > 1 else []
+            continue
+        size = lin.space[part.dim]
+        end = None if part.top else part.step * part.extent
+        cuts = sorted(step for step in steps[part.dim] if step > part.step and step < (end or size))
+        for low, high in itertools.pairwise([part.step, *cuts, end]):
+            if low < size and low != high:
+                found.append((part.dim, low, None if high == size else high))
+    return found
+
+
+def joined(atoms: list[Atom | str]) -> list[Atom | str]:
+    """Atoms of one dimension that follow each other, as one."""
+    found: list[Atom | str] = []
+    for atom in atoms:
+        last = found[-1] if found else "F"
+        if atom != "F" and last != "F" and (last[0], last[2]) == (atom[0], atom[1]):
+            found[-1] = (atom[0], last[1], atom[2])
+        else:
+            found.append(atom)
+    return found
+
+
+def allocated(lin: Linearization, dim: str) -> int:
+    return math.prod(part.extent for part in lin.parts if isinstance(part, Mode) and part.dim == dim)
+
+
+def common_prefix(a: Linearization, b: Linearization, here: list[Atom | str], there: list[Atom | str]) -> tuple[int, bool]:
+    """Elements that follow each other in both, and whether `F` is among them."""
+    shared: list[Atom | str] = []
+    for x, y in zip(here, there, strict=False):
+        if x != y:
+            break
+        shared.append(x)
+        if x != "F" and x[2] is None and allocated(a, x[0]) != allocated(b, x[0]):
+            break  # padded on one side only: what follows is not a neighbour on both
+    count = 1
+    for atom in joined(shared):
+        if atom != "F":
+            dim, low, high = atom
+            last = min(allocated(a, dim), allocated(b, dim)) // low
+            same = allocated(a, dim) == allocated(b, dim)
+            count *= high // low if high else last if same else min(last, -(-a.space[dim] // low))
+    return count, "F" in shared
+
+
+def common_suffix(a: Linearization, b: Linearization, here: list[Atom | str], there: list[Atom | str]) -> int:
+    """Blocks that come in the same order in both (times the fields, where `F` is slow)."""
+    tail = 0
+    while tail < min(len(here), len(there)) and here[-1 - tail] == there[-1 - tail]:
+        tail += 1
+    count = 1
+    for atom in joined(here[len(here) - tail :]):
+        if atom == "F":
+            count *= len(a.fields)
+        else:
+            dim, low, high = atom
+            same = allocated(a, dim) == allocated(b, dim)
+            count *= high // low if high else allocated(a, dim) // low if same else -(-a.space[dim] // low)
+    return count
+
+
+@given(pair=pairs())
+def test_prefix_and_suffix_of_ragged_blocks(report: Report, pair: tuple[Linearization, Linearization]) -> None:
+    """The definition in words: split both where the other is split, and take what the two lists share."""
+    a, b = pair
+    steps = {
+        dim: {part.step for lin in pair for part in lin.parts if isinstance(part, Mode) and part.dim == dim} for dim in a.space
+    }
+    for dim, found in steps.items():  # blocks that nest, digits in order: there the words leave no choice
+        chain = sorted(step for step in found if step < a.space[dim])
+        assume(all(high % low == 0 for low, high in itertools.pairwise(chain)))
+        for lin in pair:
+            written = [part.step for part in lin.parts if isinstance(part, Mode) and part.dim == dim]
+            assume(written == sorted(written))
+    report(CASES, 1)
+    here, there = refined(a, steps), refined(b, steps)
+    found = compare(a, b)
+    count, fields = common_prefix(a, b, here, there)
+    assert found.run_bytes == pytest.approx(count * a.fields.nbytes / (1 if fields else len(a.fields)))
+    assert found.suffix_count == common_suffix(a, b, here, there)
 
 
 @given(pair=pairs())
