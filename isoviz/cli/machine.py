@@ -33,8 +33,9 @@ def run(args: argparse.Namespace) -> int:
         if args.json:
             print_json({name: str(info) for name, info in presets().items()})
         else:
+            width = max(map(len, presets()))
             for name, info in presets().items():
-                print(f"{name:10} {info}")
+                print(f"{name:{width}} {info}")
         return 0
     options = {name: getattr(args, name) for name in ("nodes", "gpus") if getattr(args, name) is not None}
     if args.measure:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from isoviz.machines import Channel, Machine, Memory, MemoryKind
+from isoviz.machines.families import families
 
 BOX_WIDTH = 112.0
 BOX_HEIGHT = 42.0
 NODE_GAP = 150.0
 _ROW = 80.0
 _TITLE = 30.0
+_MOST_APART = 6
+"""Memories of a node that are drawn each on its own: with more GPUs than two, lines would cover each other."""
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
 _PLACE = {
     MemoryKind.FBM: 0.5, MemoryKind.ZCM: 0.2, MemoryKind.REG: 0.8, MemoryKind.SYS: 0.2, MemoryKind.DSK: 0.52,
@@ -52,13 +55,21 @@ class Rect:
         return self.x < x < self.x + self.width and self.y < y < self.y + self.height
 
 
+Stack = tuple[Memory, ...]
+"""The memories that one box stands for: mostly one."""
+
+
 @dataclass(frozen=True)
 class NodePanel:
-    """One node: its frame and the boxes of its memories by name."""
+    """One node: its frame, the boxes of its memories by name, and which memories each box stands for.
+
+    On a node with many memories those that are alike share a box (a stack).
+    """
 
     node: int
     frame: Rect
     boxes: dict[str, Rect]
+    stacks: tuple[tuple[Memory, ...], ...]
 
 
 @dataclass(frozen=True)
@@ -116,11 +127,23 @@ class GraphLayout:
     def boxes(self) -> dict[str, Rect]:
         return {name: box for panel in self.panels for name, box in panel.boxes.items()}
 
+    @property
+    def front(self) -> dict[str, str]:
+        """By memory: the first memory of its box, which stands for all of them."""
+        return {member.name: stack[0].name for panel in self.panels for stack in panel.stacks for member in stack}
+
+    def top(self, name: str, depth: float) -> Rect:
+        """The box of a memory; of a stack, as far up as it reaches behind."""
+        box = self.boxes[name]
+        several = any(len(stack) > 1 and stack[0].name == name for panel in self.panels for stack in panel.stacks)
+        return Rect(box.x, box.y - depth, box.width, box.height) if several else box
+
     def curve(self, source: str, destination: str, bend: float = 0.0) -> Curve:
         """The line from one memory to another, with the least bend that keeps it off the other boxes."""
         boxes = self.boxes
         start, end = boxes[source].centre, boxes[destination].centre
-        others = [box.grown(5) for name, box in boxes.items() if name not in (source, destination)]
+        ends = (boxes[source], boxes[destination])
+        others = [box.grown(5) for box in dict.fromkeys(boxes.values()) if box not in ends]
         tries = [bend] if bend else [0.0]
         tries += [bend + sign * step for step in (30.0, 55.0, 80.0, 110.0, 150.0) for sign in (1, -1)]
         curves = [_bent(boxes[source], boxes[destination], start, end, each) for each in tries]
@@ -128,15 +151,21 @@ class GraphLayout:
         return curves[crossings.index(min(crossings))]
 
 
-def graph_layout(machine: Machine, nodes: Sequence[int]) -> GraphLayout:
-    """Panels for `nodes` side by side; the machine's other nodes become one narrow panel at the right."""
-    by_node = {node: [memory for memory in machine.memories if memory.node == node] for node in nodes}
+def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] = ()) -> GraphLayout:
+    """Panels for `nodes` side by side; the machine's other nodes become one narrow panel at the right.
+
+    Memories on the `path` have boxes of their own, whatever else shares one.
+    """
+    by_node = {
+        node: families([memory for memory in machine.memories if memory.node == node], path, _MOST_APART) for node in nodes
+    }
     row_of, single = _rows(by_node.values())
     x, panels = 0.0, []
     height = _TITLE + (112.0 if single else 26.0 + _ROW * (max(row_of.values(), default=0) + 1) - (_ROW - BOX_HEIGHT))
     for node in nodes:
         width, boxes = _place(by_node[node], row_of, single, x)
-        panels.append(NodePanel(node, Rect(x, 0.0, width, height), boxes))
+        every = {member.name: boxes[stack[0].name] for stack in by_node[node] for member in stack}
+        panels.append(NodePanel(node, Rect(x, 0.0, width, height), every, tuple(by_node[node])))
         x += width + NODE_GAP
     hidden = tuple(node for node in machine.nodes if node not in nodes)
     right = x - NODE_GAP
@@ -163,15 +192,17 @@ def rate_range(channels: Iterable[Channel]) -> tuple[float, float]:
     return min(peaks), max(peaks)
 
 
-def _rows(groups: Iterable[Sequence[Memory]]) -> tuple[dict[MemoryKind, int], bool]:
+def _rows(groups: Iterable[Sequence[Stack]]) -> tuple[dict[MemoryKind, int], bool]:
     """The row of each kind that occurs, and whether so few memories stand in one row instead."""
     found = list(groups)
-    kinds = [kind for kind in _KINDS if any(memory.kind is kind for group in found for memory in group)]
+    kinds = [kind for kind in _KINDS if any(stack[0].kind is kind for group in found for stack in group)]
     single = max((len(group) for group in found), default=0) <= 3
     return {kind: 0 if single else number for number, kind in enumerate(kinds)}, single
 
 
-def _place(memories: Sequence[Memory], row_of: dict[MemoryKind, int], single: bool, x: float) -> tuple[float, dict[str, Rect]]:
+def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool, x: float) -> tuple[float, dict[str, Rect]]:
+    """The width of a node and the boxes of its stacks, by their first memories."""
+    memories = [stack[0] for stack in stacks]
     if single:
         ordered = sorted(memories, key=lambda memory: (_KINDS.index(memory.kind), memory.name))
         step = BOX_WIDTH + 150

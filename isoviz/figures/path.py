@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.figures.graph_layout import (
+    BOX_HEIGHT,
     Curve,
     GraphLayout,
     LabelPlacer,
@@ -19,7 +20,8 @@ from isoviz.figures.graph_layout import (
 from isoviz.figures.hop_cards import draw_cards, hop_tip
 from isoviz.figures.svg import Drawing, shorten, text_width, wrap
 from isoviz.figures.theme import ThemeName
-from isoviz.machines import Channel, Machine
+from isoviz.machines import Channel, Machine, Memory
+from isoviz.machines.families import listed
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 
 MARGIN = 16.0
 _BADGE = 10.5
+_DEPTH = 6.0
+"""How far the last box of a stack stands out behind the first."""
 
 
 def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, theme: ThemeName = "auto") -> str:
@@ -43,7 +47,7 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     path = [hops[0].source, *(hop.destination for hop in hops)] if hops else []
     if plan is not None and not path:
         path = [plan.transfer.source.memory, plan.transfer.destination.memory]
-    layout = graph_layout(machine, shown_nodes(machine, path))
+    layout = graph_layout(machine, shown_nodes(machine, path), path)
     title = f"Machine {machine.name}"
     if path:
         title += f": path {' → '.join(path)}"
@@ -57,11 +61,11 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     placer.taken += [Rect(panel.frame.x, panel.frame.y, 90, 24) for panel in layout.panels]
     _networks(drawing, machine, layout, placer)
     _edges(drawing, machine, layout, placer, on_path, labels=not hops)
-    _boxes(drawing, machine, layout, path)
+    _boxes(drawing, layout, path)
     _hops(drawing, layout, placer, hops)
     drawing.close()
     y = MARGIN + layout.height + 12
-    for line in wrap(_legend(machine, hops), width, 11.5):
+    for line in wrap(_legend(machine, layout, hops), width, 11.5):
         drawing.text(MARGIN, y + 10, line, size=11.5, fill="muted")
         y += 17
     if hops and cards:
@@ -92,26 +96,39 @@ def _frames(drawing: Drawing, machine: Machine, layout: GraphLayout, has_path: b
             )  # fmt: skip
 
 
-def _boxes(drawing: Drawing, machine: Machine, layout: GraphLayout, path: Sequence[str]) -> None:
-    for name, box in layout.boxes.items():
-        memory = machine.memory(name)
-        on_path = name in path
-        tip = f"{name}: {memory.kind}" + (f", {format_bytes(memory.capacity)}" if memory.capacity else "")
-        if memory.label:
-            tip += f", {memory.label}"
+def _boxes(drawing: Drawing, layout: GraphLayout, path: Sequence[str]) -> None:
+    boxes = layout.boxes
+    for stack in [stack for panel in layout.panels for stack in panel.stacks]:
+        memory, box = stack[0], boxes[stack[0].name]
+        on_path = memory.name in path
+        tip = "\n".join(map(_box_tip, stack))
+        for behind in (_DEPTH, _DEPTH / 2) if len(stack) > 1 else ():
+            drawing.rect(
+                box.x + behind, box.y - behind, box.width, box.height, fill="raised", stroke="line", radius=8, stroke_width=1.2
+            )  # fmt: skip
         drawing.rect(
             box.x, box.y, box.width, box.height, fill="path-soft" if on_path else "raised",
             stroke="path" if on_path else "line", radius=8, stroke_width=2 if on_path else 1.2,
-            stroke_dasharray="5 3" if memory.emulated else None, tip=tip + (", emulated" if memory.emulated else ""),
+            stroke_dasharray="5 3" if memory.emulated else None, tip=tip,
         )  # fmt: skip
         cx, cy = box.centre
-        drawing.text(cx, cy - 3, shorten(memory.short_name, box.width - 12, 13, bold=True), size=13, anchor="middle", bold=True)
-        below = str(memory.kind)
+        name = listed(member.short_name for member in stack)
+        drawing.text(cx, cy - 3, shorten(name, box.width - 12, 13, bold=True), size=13, anchor="middle", bold=True)
+        many = f"{len(stack)} × " if len(stack) > 1 else ""
+        below = f"{many}{memory.kind}"
         if memory.emulated:
             below += " · emulated"
         elif memory.capacity:
-            below += f" · {format_bytes(memory.capacity)}"
+            size = format_bytes(memory.capacity)
+            below += f" · {size}"
+            if many and text_width(below, 11) > box.width - 8:
+                below = many + size  # the name says the kind
         drawing.text(cx, cy + 13, shorten(below, box.width - 8, 11), size=11, fill="muted", anchor="middle")
+
+
+def _box_tip(memory: Memory) -> str:
+    tip = f"{memory.name}: {memory.kind}" + (f", {format_bytes(memory.capacity)}" if memory.capacity else "")
+    return tip + (f", {memory.label}" if memory.label else "") + (", emulated" if memory.emulated else "")
 
 
 # -- channels off the path
@@ -126,22 +143,24 @@ def _edges(
     *,
     labels: bool,
 ) -> None:
-    shown = layout.boxes
+    shown, front = layout.boxes, layout.front
+    order = {name: number for number, name in enumerate(shown)}
     pairs: dict[tuple[str, str], list[Channel]] = {}
     for channel in machine.channels:
         if channel.source in shown and channel.destination in shown and not channel.kind.crosses_nodes:
-            first, second = sorted((channel.source, channel.destination), key=list(shown).index)
+            first, second = sorted((front[channel.source], front[channel.destination]), key=order.__getitem__)
             pairs.setdefault((first, second), []).append(channel)
     drawn: list[tuple[Curve, tuple[str, str], list[Channel]]] = []
     for (first, second), channels in pairs.items():
         if frozenset((first, second)) in on_path:
             continue
-        tip = "\n".join(f"{channel.name}: {channel.kind}, up to {format_rate(channel.peak)}" for channel in channels)
+        tip = "\n".join(f"{channel.name}: {channel.kind}, up to {format_rate(channel.peak)}" for channel in channels[:24])
+        tip += f"\nand {len(channels) - 24} more" if len(channels) > 24 else ""
         if first == second:
-            drawing.path(_loop(shown[first], layout)[0], stroke="line", width=1.4, tip=tip)
+            drawing.path(_loop(layout.top(first, _DEPTH), layout)[0], stroke="line", width=1.4, tip=tip)
             continue
         curve = layout.curve(first, second)
-        both = {channel.destination for channel in channels}
+        both = {front[channel.destination] for channel in channels}
         head = drawing.arrow("line")
         drawing.path(
             curve.data, stroke="line", width=1.4, tip=tip,
@@ -151,20 +170,23 @@ def _edges(
         drawn.append((curve, (first, second), channels))
     if labels:
         for curve, pair, channels in drawn:
-            _edge_labels(drawing, placer, curve, pair, channels)
+            _edge_labels(drawing, placer, layout, curve, pair, channels)
         for (first, second), channels in pairs.items():
             if first == second:
-                _, (x, y) = _loop(shown[first], layout)
-                text = f"{_short_rate(max(channel.peak for channel in channels))}"
+                _, (x, y) = _loop(layout.top(first, _DEPTH), layout)
+                text = _rates(channels)
                 wide = text_width(text, 11) + 4
                 spots = [Rect(x - wide / 2, y - 16, wide, 14), Rect(x + 6, y - 8, wide, 14), Rect(x - wide - 6, y - 8, wide, 14)]
                 _label(drawing, placer, text, spots)
 
 
-def _edge_labels(drawing: Drawing, placer: LabelPlacer, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]) -> None:
+def _edge_labels(
+    drawing: Drawing, placer: LabelPlacer, layout: GraphLayout, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]
+) -> None:
     """Rates in the middle where both ways are alike, else one at each end: what arrives there."""
-    to_second = [channel.peak for channel in channels if channel.destination == pair[1]]
-    to_first = [channel.peak for channel in channels if channel.destination == pair[0]]
+    front = layout.front
+    to_second = [channel.peak for channel in channels if front[channel.destination] == pair[1]]
+    to_first = [channel.peak for channel in channels if front[channel.destination] == pair[0]]
     texts: list[tuple[str, tuple[float, ...]]]
     if to_first and to_second and max(to_first) != max(to_second):
         texts = [
@@ -185,6 +207,16 @@ def _label(drawing: Drawing, placer: LabelPlacer, text: str, spots: Sequence[Rec
         x, y = spot.centre
         drawing.rect(spot.x, spot.y, spot.width, spot.height, fill="panel", radius=3)
         drawing.text(x, y + 4, text, size=11, fill="muted", anchor="middle")
+
+
+def _rates(channels: Sequence[Channel]) -> str:
+    """The rates of channels under one label, in the unit of the highest."""
+    low, high = rate_range(channels)
+    most = _short_rate(high)
+    if low == high:
+        return most
+    number, _, unit = format_rate(high).partition(" ")
+    return f"{low / high * float(number):.2g}–{most}" if unit else most
 
 
 def _short_rate(rate: float) -> str:
@@ -254,6 +286,9 @@ def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequ
             around = [Rect(x - wide / 2, y + 13, wide, 16), Rect(x - wide / 2, y - 29, wide, 16)]
             beside = [Rect(x + 14, y - 8, wide, 16), Rect(x - 14 - wide, y - 8, wide, 16)]
             candidates += beside + around if steep else around + beside  # beside a steep line, or it would run through the text
+        x, y = places[0]
+        off = BOX_HEIGHT / 2 + 4  # between two boxes side by side there is room below or above them only
+        candidates += [Rect(x - wide / 2, y + off, wide, 16), Rect(x - wide / 2, y - off - 16, wide, 16)]
         spot = placer.place(candidates)
         if spot is not None:
             cx, cy = spot.centre
@@ -278,13 +313,15 @@ def _loop(box: Rect, layout: GraphLayout, *, large: bool = False) -> tuple[str, 
 # -- words
 
 
-def _legend(machine: Machine, hops: Sequence[Hop]) -> str:
+def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
     said = []
     if hops:
         said.append("Red: the path, hops numbered in order, with the rate each sustains. Grey: channels not used.")
     elif machine.channels:
         said.append("Numbers are peak rates in GB/s unless marked; two on one line: what arrives at that end.")
         said.append("Loops copy within a memory.")
+    if any(len(stack) > 1 for panel in layout.panels for stack in panel.stacks):
+        said.append("A stack stands for memories that are alike, its loop also for copies between them.")
     if any(memory.emulated for memory in machine.memories):
         said.append("Dashed boxes are emulated in host memory.")
     sources = sorted({channel.provenance.split(" ")[0] for channel in machine.channels if channel.provenance})

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from isoviz.machines import checks
 from isoviz.machines.memory import MemoryKind
-from isoviz.machines.throughput import ThroughputFunction
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
 
 
 class ChannelKind(StrEnum):
@@ -38,6 +38,7 @@ class ChannelKind(StrEnum):
         return self is ChannelKind.REMOTE_MEMCPY
 
 
+_FUNCTIONS = (Constant, LatencyBandwidth, Sampled)
 _HOST = (MemoryKind.SYS, MemoryKind.ZCM, MemoryKind.REG)
 _GPU = (MemoryKind.FBM,)
 _DISK = (MemoryKind.DSK,)
@@ -107,7 +108,8 @@ class Channel:
         object.__setattr__(self, "name", name)
         owner = f"channel {name!r}"
         object.__setattr__(self, "kind", checks.member(owner, "kind", self.kind, ChannelKind))
-        if not isinstance(self.throughput, ThroughputFunction):
+        # The protocol is asked last: that takes longer than everything else here together.
+        if not isinstance(self.throughput, _FUNCTIONS) and not isinstance(self.throughput, ThroughputFunction):
             raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")
         object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=1e6))
         alignment = checks.whole(owner, "alignment", self.alignment, low=1, high=2**40)
@@ -134,6 +136,8 @@ class Channel:
 
 
 def _checked_uses(owner: str, uses: object) -> tuple[tuple[str, float], ...]:
+    if uses == ():
+        return ()
     if isinstance(uses, str | bytes) or not isinstance(uses, Iterable):
         raise checks.FieldError(owner, "resources", f"expected pairs (resource, weight), got {checks.show(uses)}")
     result: list[tuple[str, float]] = []

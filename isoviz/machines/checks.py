@@ -38,8 +38,8 @@ class FieldError(MachineError):
 
 
 def number(owner: str, field: str, value: object, *, low: float = 0.0, high: float = math.inf, open_low: bool = False) -> float:
-    """`value` as a float in `[low, high]`, or in `(low, high]` where `open_low`; never NaN, never infinite."""
-    converted = _as_float(value)
+    """`value` as a float in `[low, high]`, or in `(low, high]` where `open_low`; never NaN, never infinite, never -0.0."""
+    converted = value if type(value) is float else _as_float(value)
     if (
         converted is None
         or not math.isfinite(converted)
@@ -51,11 +51,13 @@ def number(owner: str, field: str, value: object, *, low: float = 0.0, high: flo
         if math.isfinite(high):
             expected += f" and ≤ {high:g}"
         raise FieldError(owner, field, f"expected {expected}, got {show(value)}")
-    return converted
+    return converted + 0.0  # -0.0 becomes 0.0: equal values must have equal digests
 
 
 def whole(owner: str, field: str, value: object, *, low: int = 0, high: int = BYTES_LIMIT) -> int:
     """`value` as an int in `[low, high]`."""
+    if type(value) is int and low <= value <= high:
+        return value
     try:
         if isinstance(value, bool):
             raise TypeError
@@ -76,7 +78,8 @@ def text(owner: str, field: str, value: object, *, empty: bool = False, spaces: 
         raise FieldError(owner, field, "expected a name, got nothing")
     if len(value) > NAME_LIMIT:
         raise FieldError(owner, field, f"expected at most {NAME_LIMIT} characters, got {len(value)}")
-    if not value.isprintable() or value != value.strip() or (not spaces and any(c.isspace() for c in value)):
+    # The only blank that is printable is the space.
+    if not value.isprintable() or value != value.strip() or (not spaces and " " in value):
         kind = "one printable line" if spaces else "one printable word"
         raise FieldError(owner, field, f"expected {kind} without blanks around it, got {show(value)}")
     return value
@@ -91,6 +94,8 @@ def flag(owner: str, field: str, value: object) -> bool:
 
 def member(owner: str, field: str, value: object, kind: type[Kind]) -> Kind:
     """`value` as a member of the enumeration `kind`, given as the member or as its text."""
+    if isinstance(value, kind):
+        return value
     try:
         return kind(value)  # type: ignore[arg-type]  # ValueError is the answer for everything else
     except ValueError:

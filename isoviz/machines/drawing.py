@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from isoviz.machines.channel import Resource
     from isoviz.machines.machine import Machine
     from isoviz.machines.memory import Memory
     from isoviz.machines.throughput import ThroughputFunction
 
 WIDTH = 120
+_COLUMN = 20
+_MOST_RESOURCES = 12
+"""More shared resources than these are listed by family."""
 
 
 def draw(machine: Machine) -> str:
@@ -118,22 +123,21 @@ def _node_list(nodes: Sequence[int]) -> str:
     """`node 0`, `nodes 0, 2`, `nodes 0–3`."""
     if len(nodes) == 1:
         return f"node {nodes[0]}"
-    ranges: list[list[int]] = []
-    for node in nodes:
-        if ranges and node == ranges[-1][-1] + 1:
-            ranges[-1][1:] = [node]
-        else:
-            ranges.append([node])
-    return "nodes " + ", ".join(f"{r[0]}–{r[-1]}" if len(r) > 1 else str(r[0]) for r in ranges)
+    return f"nodes {ranges(nodes)}"
 
 
 def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
-    """Memories as boxes side by side, as many in a row as fit."""
+    """Memories as boxes side by side, as many in a row as fit; of many memories those that are alike share a box."""
     boxes = []
-    for memory in memories:
-        loop = any(channel.is_self_loop for channel in machine.outgoing(memory.name))
-        text = [f"{memory.short_name} {'↺' if loop else ''}".rstrip(), _place_line(memory)]
-        text += [memory.label] if memory.label else []
+    for members in families(memories):
+        memory = members[0]
+        loop = any(machine.between(each.name, each.name) for each in members)
+        name = listed(each.short_name for each in members)
+        text = [f"{name} {'↺' if loop else ''}".rstrip(), _place_line(memory)]
+        if len(members) > 1:
+            text[1] = f"{len(members)} × {text[1]}"
+        label = memory.label if len(members) == 1 else listed(each.label for each in members if each.label)
+        text += [label] if label else []
         text += [f"slots up to {format_bytes(memory.slot_limit)}"] if memory.slot_limit is not None else []
         boxes.append([line if len(line) <= 40 else f"{line[:39]}…" for line in text])
     lines: list[str] = []
@@ -167,20 +171,36 @@ def _box_row(row: list[list[str]]) -> list[str]:
 
 def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remote: bool) -> list[Sequence[str]]:
     """One line for every group of channels of the same speed that joins all of some memories to all of some others."""
-    groups: dict[tuple[str, object, str], _Group] = {}
+    big = _is_big(machine)
+    groups: dict[tuple[object, ...], _Group] = {}
     for channel in sorted(channels, key=lambda c: _KINDS.index(c.kind)):
         usual = channel.name == f"{channel.source}->{channel.destination}"
-        key = _speed_key(channel), channel.resources, "" if usual else channel.name
-        group = groups.setdefault(key, _Group(channel, key[2], {}))
-        reached = group.reached.setdefault(machine.memory(channel.source).short_name, [])
-        destination = machine.memory(channel.destination).short_name
+        source, destination = machine.memory(channel.source).short_name, machine.memory(channel.destination).short_name
+        name = "" if usual else channel.name
+        key: tuple[object, ...] = (_speed_key(channel), channel.resources, name)
+        if big:
+            uses = tuple((resource_families([resource]), weight) for resource, weight in channel.resources)
+            key = (key[0], uses, name, family(source), family(destination))
+        group = groups.setdefault(key, _Group(channel, name, {}))
+        reached = group.reached.setdefault(source, [])
         if destination not in reached:
             reached.append(destination)
+    mark = "*" if remote else ""
+    if big:
+        return [
+            _row(group, *reach([(a, b) for a, each in group.reached.items() for b in each], mark), notes, big=True)
+            for group in groups.values()
+        ]
     return [
         _row(group, sources, destinations, notes)
         for group in groups.values()
-        for sources, destinations in _rectangles(group.reached, mark="*" if remote else "")
+        for sources, destinations in _rectangles(group.reached, mark)
     ]
+
+
+def _is_big(machine: Machine) -> bool:
+    """Whether a node has so many memories that they are drawn by family."""
+    return max(Counter(memory.node for memory in machine.memories).values()) > MOST_APART
 
 
 _KINDS = tuple(ChannelKind)
@@ -198,30 +218,35 @@ def _rectangles(reached: dict[str, list[str]], mark: str) -> list[tuple[str, str
     """Sources and destinations, as text, where each source reaches each destination."""
     if len(reached) > 1 and not mark:
         if all(destinations == [source] for source, destinations in reached.items()):
-            return [(", ".join(reached), "itself")]
+            return [(_names(reached), "itself")]
         if all(
             {source, *destinations} == reached.keys() and source not in destinations for source, destinations in reached.items()
         ):
-            return [(", ".join(reached), "each other")]
+            return [(_names(reached), "each other")]
     by_reach: dict[tuple[str, ...], list[str]] = {}
     for source, destinations in reached.items():
         by_reach.setdefault(tuple(destinations), []).append(source)
-    return [
-        (", ".join(sources), ", ".join(f"{destination}{mark}" for destination in destinations))
-        for destinations, sources in by_reach.items()
-    ]
+    return [(_names(sources), _names(destinations, mark)) for destinations, sources in by_reach.items()]
 
 
-def _row(group: _Group, sources: str, destinations: str, notes: _Notes) -> Sequence[str]:
+def _names(names: Iterable[str], mark: str = "") -> str:
+    """Names one after another, or in short where they would be cut."""
+    full = ", ".join(f"{name}{mark}" for name in names)
+    return full if len(full) <= _COLUMN else listed(names) + mark
+
+
+def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: bool = False) -> Sequence[str]:
     channel = group.channel
     extras = [notes.mark(channel.provenance)]
     extras += [f"setup {format_seconds(channel.setup)}"] if channel.setup else []
     extras += [f"align {format_bytes(channel.alignment)}"] if channel.alignment != 1 else []
-    extras += [f"uses {', '.join(resource for resource, _ in channel.resources)}"] if channel.resources else []
+    resources = [resource for resource, _ in channel.resources]
+    if resources:
+        extras.append(f"uses {resource_families(resources) if big else ', '.join(resources)}")
     return (
         f"  {channel.kind}{f' {_short(group.name, 20)!r}' if group.name else ''}",
-        _short(sources, 20),
-        _short(destinations, 20),
+        _short(sources, _COLUMN),
+        _short(destinations, _COLUMN),
         format_rate(channel.peak),
         _one_byte(channel.throughput),
         format_bytes(channel.throughput.inverse(channel.peak / 2)),
@@ -268,14 +293,20 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
     if not machine.resources:
         return []
     rows = [("shared resource", "capacity", "used by", "")]
+    users = Counter(name for channel in machine.channels for name, _ in channel.resources)
+    alike: dict[object, list[Resource]] = {}
     for resource in machine.resources:
-        users = sum(any(name == resource.name for name, _ in channel.resources) for channel in machine.channels)
+        key = family(resource.name) if len(machine.resources) > _MOST_RESOURCES else resource.name
+        alike.setdefault((key, resource.capacity, resource.provenance, users[resource.name]), []).append(resource)
+    for members in alike.values():
+        first = members[0]
+        several = len(members) > 1
         rows.append(
             (
-                f"  {_short(resource.name, 50)}",
-                format_rate(resource.capacity),
-                _count(users, "channel", "channels"),
-                notes.mark(resource.provenance),
+                f"  {_short(f'{len(members)} × {family(first.name)}' if several else first.name, 50)}",
+                format_rate(first.capacity),
+                _count(users[first.name], "channel", "channels") + (" each" if several else ""),
+                notes.mark(first.provenance),
             )
         )
     return ["", *_aligned(rows)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -54,10 +54,15 @@ class Machine:
         memories = {memory.name: memory for memory in self.memories}
         resources = {resource.name for resource in self.resources}
         for k, channel in enumerate(self.channels):
-            _check_channel(owner, f"channels[{k}]", channel, memories, resources)
+            if not _fits(channel, memories, resources):
+                _refuse_channel(owner, f"channels[{k}]", channel, memories, resources)
 
     def __hash__(self) -> int:
-        return hash(self.digest)
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return int(self.digest[:15], 16)
 
     @cached_property
     def _memories(self) -> dict[str, Memory]:
@@ -75,10 +80,48 @@ class Machine:
         return {name: tuple(channels) for name, channels in found.items()}
 
     @cached_property
+    def _between(self) -> dict[str, dict[str, tuple[Channel, ...]]]:
+        """Channels by source and destination; `between` fills in a source when it is first asked for."""
+        return {}
+
+    @cached_property
+    def sources_of(self) -> dict[str, tuple[str, ...]]:
+        """By memory: the other memories from which a channel leads to it, in order of the channels."""
+        found: dict[str, dict[str, None]] = {memory.name: {} for memory in self.memories}
+        for channel in self.channels:
+            if channel.source != channel.destination:
+                found[channel.destination][channel.source] = None
+        return {name: tuple(sources) for name, sources in found.items()}
+
+    @cached_property
     def digest(self) -> str:
         """A hexadecimal fingerprint of everything the machine says; the same in every process, different for unequal machines."""
-        canonical = json.dumps(self.to_json(), sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(canonical.encode()).hexdigest()
+        rest = json.dumps(replace(self, channels=()).to_json(), sort_keys=True, separators=(",", ":"))
+        fingerprint = hashlib.sha256(rest.encode())
+        # Many channels share few functions: these are written once and then known by number.
+        number_of: dict[int, int] = {}
+        texts: dict[str, int] = {}
+        for channel in self.channels:
+            function = channel.throughput
+            number = number_of.get(id(function))
+            if number is None:
+                number = texts.setdefault(json.dumps(function.to_json(), sort_keys=True), len(texts))
+                number_of[id(function)] = number
+            said = (
+                channel.name,
+                channel.kind.value,
+                channel.source,
+                channel.destination,
+                number,
+                channel.setup,
+                channel.alignment,
+                channel.resources,
+                channel.max_in_flight,
+                channel.provenance,
+            )
+            fingerprint.update(ascii(said).encode())
+        fingerprint.update(ascii(tuple(texts)).encode())
+        return fingerprint.hexdigest()
 
     @property
     def nodes(self) -> tuple[int, ...]:
@@ -133,7 +176,14 @@ class Machine:
             MachineError: the machine has no such memory.
         """
         self.memory(destination)
-        return tuple(channel for channel in self.outgoing(source) if channel.destination == destination)
+        from_source = self._between.get(source)
+        if from_source is None:
+            gathered: dict[str, list[Channel]] = {}
+            for channel in self.outgoing(source):
+                gathered.setdefault(channel.destination, []).append(channel)
+            from_source = {name: tuple(channels) for name, channels in gathered.items()}
+            self._between[source] = from_source
+        return from_source.get(destination, ())
 
     def shortest_path(self, source: str, destination: str) -> tuple[Channel, ...]:
         """The channels of a path with the fewest hops, without self-loops; empty where both ends are the same memory.
@@ -237,7 +287,20 @@ def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Ch
     return result
 
 
-def _check_channel(owner: str, place: str, channel: Channel, memories: Mapping[str, Memory], resources: set[str]) -> None:
+def _fits(channel: Channel, memories: Mapping[str, Memory], resources: set[str]) -> bool:
+    """Whether a channel's ends and resources exist and its ends suit its kind; `_refuse_channel` says what does not."""
+    source, destination, kind = memories.get(channel.source), memories.get(channel.destination), channel.kind
+    return (
+        source is not None
+        and destination is not None
+        and source.kind in kind.sources
+        and destination.kind in kind.destinations
+        and kind.crosses_nodes == (source.node != destination.node)
+        and all(name in resources for name, _ in channel.resources)
+    )
+
+
+def _refuse_channel(owner: str, place: str, channel: Channel, memories: Mapping[str, Memory], resources: set[str]) -> None:
     for end, name, allowed in (
         ("source", channel.source, channel.kind.sources),
         ("destination", channel.destination, channel.kind.destinations),

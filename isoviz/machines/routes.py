@@ -15,7 +15,7 @@ def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Chan
     """See `Machine.shortest_path`."""
     machine.memory(source)
     machine.memory(destination)
-    hops = _hops_to(machine, destination)
+    hops = _hops_to(machine, source, destination)
     if source not in hops:
         reached = sorted(_reached_from(machine, source) - {source})
         what = f"only {some(reached)} can be reached from it" if reached else "nothing can be reached from it"
@@ -30,19 +30,16 @@ def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Chan
     return tuple(path)
 
 
-def _hops_to(machine: Machine, destination: str) -> dict[str, int]:
-    """The number of hops from every memory that can reach `destination`."""
-    incoming: dict[str, set[str]] = {memory.name: set() for memory in machine.memories}
-    for channel in machine.channels:
-        incoming[channel.destination].add(channel.source)
+def _hops_to(machine: Machine, source: str, destination: str) -> dict[str, int]:
+    """The number of hops to `destination` from every memory that is no farther from it than `source`."""
+    incoming = machine.sources_of
     hops = {destination: 0}
     frontier = [destination]
-    while frontier:
-        frontier = [
-            name
-            for name in dict.fromkeys(source for at in frontier for source in incoming[at])
-            if hops.setdefault(name, hops[frontier[0]] + 1) == hops[frontier[0]] + 1
-        ]
+    while frontier and source not in hops:
+        reached = dict.fromkeys(name for at in frontier for name in incoming[at] if name not in hops)
+        distance = hops[frontier[0]] + 1
+        hops.update(dict.fromkeys(reached, distance))
+        frontier = list(reached)
     return hops
 
 

@@ -77,7 +77,7 @@ def test_boxes_are_inside_their_node_and_apart(name: str) -> None:
     machine = MACHINES[name]
     layout = graph_layout(machine, machine.nodes)
     assert set(layout.boxes) == {memory.name for memory in machine.memories}
-    for a, b in itertools.combinations(layout.boxes.values(), 2):
+    for a, b in itertools.combinations(set(layout.boxes.values()), 2):  # memories that are alike may share a box
         assert not a.overlaps(b)
     for panel in layout.panels:
         for box in panel.boxes.values():

@@ -18,8 +18,11 @@ def test_fits_and_names_everything(options: dict[str, int]) -> None:
     assert len(lines) < 60
     for kind in {str(channel.kind) for channel in machine.channels}:
         assert kind in text
+    if options.get("gpus") == 16:
+        assert "fbm0–15" in text
+        assert "16 × FBM" in text
     for memory in machine.memories:
-        assert memory.short_name in text
+        assert memory.short_name in text or (memory.kind == "FBM" and options.get("gpus") == 16)
     assert "assumed" in text
     assert "table 5" in text
 

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import MachineError
 from isoviz.machines import checks
-from isoviz.machines.presets.clusters import sapling, two_node
+from isoviz.machines.presets.clusters import laptop, moonlight, sapling, two_node, xstream
+from isoviz.machines.presets.dgx import dgx_h100_pair
 from isoviz.machines.presets.local import local
 
 if TYPE_CHECKING:
@@ -16,7 +17,19 @@ if TYPE_CHECKING:
 
     from isoviz.machines.machine import Machine
 
-__all__ = ["PresetInfo", "PresetOption", "local", "preset", "presets", "sapling", "two_node"]
+__all__ = [
+    "PresetInfo",
+    "PresetOption",
+    "dgx_h100_pair",
+    "laptop",
+    "local",
+    "moonlight",
+    "preset",
+    "presets",
+    "sapling",
+    "two_node",
+    "xstream",
+]
 
 
 @dataclass(frozen=True)
@@ -76,6 +89,36 @@ def presets() -> dict[str, PresetInfo]:
                 "two nodes with a GPU and a disk each and a network of 3 GB/s (Isometry, figure 4 and section 4.3)",
                 {},
                 two_node,
+            ),
+            PresetInfo(
+                "xstream",
+                "the XStream cluster (Isometry, table 4): K80 GPUs, FDR InfiniBand; bandwidths published or assumed",
+                {
+                    "nodes": PresetOption(2, "how many nodes; the paper's cluster has 16"),
+                    "gpus": PresetOption(4, "how many GPUs per node; two K80 have 4"),
+                },
+                xstream,
+            ),
+            PresetInfo(
+                "moonlight",
+                "the Moonlight cluster (Isometry, table 4): M2090 GPUs, QDR InfiniBand; bandwidths published or assumed",
+                {
+                    "nodes": PresetOption(2, "how many nodes; the paper's cluster has 308"),
+                    "gpus": PresetOption(2, "how many GPUs per node; the paper's cluster has 2"),
+                },
+                moonlight,
+            ),
+            PresetInfo(
+                "dgx-h100-pair",
+                "two nodes of 8 H100 GPUs with NVLink, a NIC of 400 Gb/s per GPU; link rates published, what copies get assumed",
+                {"gpus": PresetOption(8, "how many GPUs per node, each with its NIC; a DGX H100 has 8")},
+                dgx_h100_pair,
+            ),
+            PresetInfo(
+                "laptop",
+                "one computer with a GPU and an NVMe disk; all figures assumed",
+                {},
+                laptop,
             ),
         )
     }

@@ -1,20 +1,20 @@
-"""The clusters of the Isometry paper, built from the figures in `numbers`."""
+"""The clusters of the Isometry paper, and a laptop, built from the figures in `numbers`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
+from dataclasses import replace
 
 from isoviz.machines import checks
 from isoviz.machines.channel import Channel, ChannelKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory, MemoryKind
 from isoviz.machines.presets import numbers
+from isoviz.machines.presets.numbers import Assumed, NodeFigures
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
 
 MOST_NODES = 128
 MOST_GPUS = 16
-
-Bandwidths = Mapping[tuple[MemoryKind, MemoryKind, ChannelKind], float]
 
 
 def sapling(nodes: int = 2, gpus: int = 1) -> Machine:
@@ -25,15 +25,58 @@ def sapling(nodes: int = 2, gpus: int = 1) -> Machine:
     Raises:
         MachineError: no whole number of 1 to 128 nodes, or of 0 to 16 GPUs.
     """
-    nodes = checks.whole("preset 'sapling'", "nodes", nodes, low=1, high=MOST_NODES)
-    gpus = checks.whole("preset 'sapling'", "gpus", gpus, low=0, high=MOST_GPUS)
-    memories = [memory for node in range(nodes) for memory in _memories(node, gpus)]
-    return Machine(
+    return _cluster(
         "sapling",
-        tuple(memories),
-        tuple(_channels(memories, numbers.TABLE_5, "bandwidth from the paper (Isometry, table 5)")),
-        provenance="Isometry, tables 4 and 5: bandwidths and DRAM from the paper; latencies and other capacities assumed",
+        nodes,
+        gpus,
+        numbers.SAPLING,
+        "Isometry, tables 4 and 5: bandwidths and DRAM from the paper; latencies and other capacities assumed",
     )
+
+
+def xstream(nodes: int = 2, gpus: int = 4) -> Machine:
+    """The XStream cluster of the Isometry paper (table 4): two Tesla K80 per node, of two GPUs each, and FDR InfiniBand.
+
+    Memories are named as in `sapling`. The paper gives the hardware and no bandwidths: those of the GPU memory and the network
+    link are published, all others assumed. The cluster itself, as the paper has it, has 16 nodes of 4 GPUs; `.dsk` is each
+    node's view of one shared file system.
+    That the two GPUs of a K80 share one PCIe slot is not modelled.
+
+    Raises:
+        MachineError: no whole number of 1 to 128 nodes, or of 0 to 16 GPUs.
+    """
+    return _cluster(
+        "xstream",
+        nodes,
+        gpus,
+        numbers.XSTREAM,
+        "Isometry, table 4: hardware from the paper; GPU copies and link rate published; other bandwidths and latencies assumed",
+    )
+
+
+def moonlight(nodes: int = 2, gpus: int = 2) -> Machine:
+    """The Moonlight cluster of the Isometry paper (table 4): two Tesla M2090 per node and QDR InfiniBand.
+
+    Memories are named as in `sapling`. The paper gives the hardware and no bandwidths: GPU copies are published, network and
+    PCIe assumed to be as on Sapling, all others assumed. The cluster itself has 308 nodes of 2 GPUs; `.dsk` is each node's view
+    of one shared file system.
+
+    Raises:
+        MachineError: no whole number of 1 to 128 nodes, or of 0 to 16 GPUs.
+    """
+    return _cluster(
+        "moonlight",
+        nodes,
+        gpus,
+        numbers.MOONLIGHT,
+        "Isometry, table 4: hardware from the paper; GPU copies published; other bandwidths and latencies assumed",
+    )
+
+
+def laptop() -> Machine:
+    """A laptop with one GPU and an NVMe disk: `node0.sys`, `.zcm`, `.fbm0` and `.dsk`. All figures are assumed."""
+    memories = _memories(0, 1, numbers.LAPTOP)
+    return Machine("laptop", tuple(memories), tuple(_channels([memories], numbers.LAPTOP)), provenance="assumed")
 
 
 def two_node() -> Machine:
@@ -43,67 +86,106 @@ def two_node() -> Machine:
     those of table 5; the assumed latencies let the example of section 4.3 (|F| = 16, blocks of 2K × 1K, slots of 32 MiB)
     satisfy every constraint at 3 GB/s.
     """
-    memories = [memory for node in range(2) for memory in _memories(node, gpus=1)]
     bandwidths = {
         ends: min(bandwidth, numbers.SECTION_4_3_NETWORK) if ends[2] is ChannelKind.REMOTE_MEMCPY else bandwidth
         for ends, bandwidth in numbers.TABLE_5.items()
     }
-    return Machine(
+    origin = dict.fromkeys(ChannelKind, "bandwidth from the paper (Isometry, table 5 and section 4.3)")
+    return _cluster(
         "two-node",
-        tuple(memories),
-        tuple(_channels(memories, bandwidths, "bandwidth from the paper (Isometry, table 5 and section 4.3)")),
-        provenance="Isometry, figure 4 and section 4.3: bandwidths from the paper; latencies and capacities assumed",
+        2,
+        1,
+        replace(numbers.SAPLING, bandwidths=bandwidths, origin=origin),
+        "Isometry, figure 4 and section 4.3: bandwidths from the paper; latencies and capacities assumed",
     )
 
 
-def _memories(node: int, gpus: int) -> list[Memory]:
+def _cluster(name: str, nodes: int, gpus: int, figures: NodeFigures, provenance: str) -> Machine:
+    nodes = checks.whole(f"preset {name!r}", "nodes", nodes, low=1, high=MOST_NODES)
+    gpus = checks.whole(f"preset {name!r}", "gpus", gpus, low=0, high=MOST_GPUS)
+    by_node = [_memories(node, gpus, figures) for node in range(nodes)]
+    memories = tuple(memory for members in by_node for memory in members)
+    return Machine(name, memories, tuple(_channels(by_node, figures)), provenance=provenance)
+
+
+def _memories(node: int, gpus: int, figures: NodeFigures) -> list[Memory]:
     def memory(suffix: str, kind: MemoryKind, capacity: int | None) -> Memory:
         return Memory(f"node{node}.{suffix}", kind, node, capacity)
 
+    networked = any(kind.crosses_nodes for _, _, kind in figures.bandwidths)
+    registered = [memory("reg", MemoryKind.REG, figures.registered)] if networked else []
     return [
-        memory("sys", MemoryKind.SYS, numbers.SAPLING_DRAM - 2 * numbers.REGISTERED),
-        memory("reg", MemoryKind.REG, numbers.REGISTERED),
-        memory("zcm", MemoryKind.ZCM, numbers.REGISTERED),
-        *(memory(f"fbm{k}", MemoryKind.FBM, numbers.GPU_MEMORY) for k in range(gpus)),
-        memory("dsk", MemoryKind.DSK, numbers.DISK_SPACE),
+        memory("sys", MemoryKind.SYS, figures.dram - (1 + len(registered)) * figures.registered),
+        *registered,
+        memory("zcm", MemoryKind.ZCM, figures.registered),
+        *(memory(f"fbm{k}", MemoryKind.FBM, figures.gpu_memory) for k in range(gpus)),
+        memory("dsk", MemoryKind.DSK, figures.disk_space),
     ]
 
 
-def _channels(memories: list[Memory], bandwidths: Bandwidths, source_of_bandwidth: str) -> list[Channel]:
-    """A channel for every pair of memories that the table of bandwidths joins."""
-    by_ends = {(a, b, kind.crosses_nodes): (kind, rate) for (a, b, kind), rate in bandwidths.items()}
+_Template = Callable[[str, str], Channel]
+
+
+def _channels(by_node: list[list[Memory]], figures: NodeFigures) -> list[Channel]:
+    """A channel for every pair of memories that the table of bandwidths joins; all nodes have the same memories."""
+    members = by_node[0]
+    local = _templates(members, figures, crossing=False)
+    remote = _templates(members, figures, crossing=True)
+    names = [[memory.name for memory in each] for each in by_node]
+    return [
+        template(source, there[j])
+        for here in names
+        for i, source in enumerate(here)
+        for there in names
+        for j, template in (local if there is here else remote)[i]
+    ]
+
+
+def _templates(members: list[Memory], figures: NodeFigures, *, crossing: bool) -> list[list[tuple[int, _Template]]]:
+    """For every memory of a node: which memories, by number, a channel leads to, on the same node or on another."""
+    by_ends = {(a, b): (kind, rate) for (a, b, kind), rate in figures.bandwidths.items() if kind.crosses_nodes == crossing}
     functions: dict[tuple[ChannelKind, float], ThroughputFunction] = {}
-    result = []
-    for source in memories:
-        for destination in memories:
-            found = by_ends.get((source.kind, destination.kind, source.node != destination.node))
+    result: list[list[tuple[int, _Template]]] = []
+    for source in members:
+        row: list[tuple[int, _Template]] = []
+        for j, destination in enumerate(members):
+            found = by_ends.get((source.kind, destination.kind))
             if found is None:
                 continue
             kind, bandwidth = found
-            provenance = f"{source_of_bandwidth}, latency assumed"
+            origin = figures.origin[kind]
+            provenance = "assumed" if origin == "bandwidth assumed" else f"{origin}, latency assumed"
             if kind is ChannelKind.MEMCPY:
-                provenance = f"{source_of_bandwidth}, flat as in figure 5d"
+                provenance = f"{origin}, flat as in Isometry's figure 5d"
             elif kind is ChannelKind.GPU_COPY and source is not destination:
-                bandwidth, provenance = numbers.GPU_PEER_BANDWIDTH, "assumed"
-            assumed = numbers.ASSUMED[kind]
-            function = functions.setdefault((kind, bandwidth), _throughput(bandwidth, assumed))
-            result.append(
-                Channel(
-                    "",
-                    kind,
-                    source.name,
-                    destination.name,
-                    function,
-                    setup=assumed.setup,
-                    alignment=assumed.alignment,
-                    max_in_flight=assumed.in_flight,
-                    provenance=provenance,
-                )
-            )
+                bandwidth, provenance = figures.peer, figures.peer_origin
+            assumed = figures.behaviour[kind]
+            if (kind, bandwidth) not in functions:
+                functions[kind, bandwidth] = throughput(bandwidth, assumed)
+            row.append((j, _template(kind, functions[kind, bandwidth], assumed, provenance)))
+        result.append(row)
     return result
 
 
-def _throughput(bandwidth: float, assumed: numbers.Assumed) -> ThroughputFunction:
+def _template(kind: ChannelKind, function: ThroughputFunction, assumed: Assumed, provenance: str) -> _Template:
+    def make(source: str, destination: str) -> Channel:
+        return Channel(
+            "",
+            kind,
+            source,
+            destination,
+            function,
+            setup=assumed.setup,
+            alignment=assumed.alignment,
+            max_in_flight=assumed.in_flight,
+            provenance=provenance,
+        )
+
+    return make
+
+
+def throughput(bandwidth: float, assumed: Assumed) -> ThroughputFunction:
+    """The function of a channel of so many bytes per second that behaves as assumed."""
     if assumed.latency is None:
         return Constant(bandwidth)
     if assumed.pipelined:
