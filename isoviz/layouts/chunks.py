@@ -1,48 +1,59 @@
 """Chunks: what moves through a pipeline at a time (DESIGN: a run of consecutive blocks of the common suffix).
 
-The slowest digits of an intermediate layout number its blocks. A chunk is a run of consecutive blocks: one contiguous byte
-range in every layout that ends with these digits, and a few boxes of the index space.
+The slowest components of an intermediate layout number its blocks. A chunk is a run of consecutive blocks: one contiguous byte
+range in every layout that ends with these components, and a few boxes of the index space. Where `F` is among them, a block
+holds one field, and blocks of fields of different sizes have different bytes.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import LayoutError
+from isoviz.layouts.layout import FieldsComponent
 from isoviz.layouts.linearization import Linearization, Mode
 from isoviz.layouts.spaces import Box
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from isoviz.layouts.linearization import NormalPart
+
+
+class ChunkPart(NamedTuple):
+    """The entries of a box, with the names of those of their fields that are meant, in the order of the layout's fields."""
+
+    box: Box
+    fields: tuple[str, ...]
+
 
 @dataclass(frozen=True)
 class Chunk:
-    """One chunk: its number, its boxes, and the bytes it takes in the layout (`first_byte` up to `nbytes`, padding included)."""
+    """One chunk: its number, what is in it, and the bytes it takes in the layout.
+
+    No (index, field) is in two of its `parts`, and no two parts have the same box. It takes `nbytes` bytes from `first_byte` on,
+    padding included; `payload_bytes` of them belong to entries.
+    """
 
     index: int
-    boxes: tuple[Box, ...]
+    parts: tuple[ChunkPart, ...]
     first_byte: int
     nbytes: int
-
-    @property
-    def volume(self) -> int:
-        """Entries in it."""
-        return sum(box.volume for box in self.boxes)
+    payload_bytes: int
 
 
 @dataclass(frozen=True)
 class ChunkSequence:
     """The chunks of a linearization whose `outer` slowest components number the blocks, `per_chunk` blocks in a chunk.
 
-    Every index is in exactly one chunk, and chunks come in the order of the layout. The last chunk may be short.
+    Every (index, field) is in exactly one chunk, and chunks come in the order of the layout. The last chunk may be short.
 
     Raises:
-        LayoutError: `F` is among the outer components (fields of one entry would fall into several chunks), or the numbers
-            are out of range.
+        LayoutError: more components than the layout has, or chunks of no block.
     """
 
     linearization: Linearization
@@ -50,50 +61,104 @@ class ChunkSequence:
     per_chunk: int = 1
 
     def __post_init__(self) -> None:
-        if not 0 <= self.outer < len(self.linearization.parts):
+        if not 0 <= self.outer <= len(self.linearization.parts):
             raise LayoutError(f"chunks: {self.outer} outer components of {len(self.linearization.parts)}")
-        if not all(isinstance(part, Mode) for part in self.linearization.parts[len(self.linearization.parts) - self.outer :]):
-            raise LayoutError(f"chunks of {self.linearization.layout}: F is among the {self.outer} outer components")
         if self.per_chunk < 1:
             raise LayoutError(f"chunks: {self.per_chunk} blocks in a chunk; expected at least 1")
 
     @cached_property
-    def digits(self) -> tuple[Mode, ...]:
-        """The digits that number the blocks, fastest first."""
+    def digits(self) -> tuple[NormalPart, ...]:
+        """The components that number the blocks, fastest first; `F` counts the fields."""
         parts = self.linearization.parts
-        return tuple(part for part in parts[len(parts) - self.outer :] if isinstance(part, Mode))
+        return parts[len(parts) - self.outer :]
+
+    @cached_property
+    def _extents(self) -> tuple[int, ...]:
+        fields = len(self.linearization.fields)
+        return tuple(part.extent if isinstance(part, Mode) else fields for part in self.digits)
+
+    @cached_property
+    def _fields_at(self) -> int | None:
+        """The place of `F` among the digits; None where a block holds all fields."""
+        return next((i for i, part in enumerate(self.digits) if isinstance(part, FieldsComponent)), None)
 
     @cached_property
     def blocks(self) -> int:
         """The number of blocks."""
-        count = 1
-        for digit in self.digits:
-            count *= digit.extent
-        return count
+        return math.prod(self._extents)
+
+    @cached_property
+    def _entries(self) -> int:
+        """Entries in a block, padding included."""
+        return self.linearization.count * (1 if self._fields_at is None else len(self.linearization.fields)) // self.blocks
+
+    @cached_property
+    def _like(self) -> int:
+        """How many blocks in a row have the same bytes: those of one field. Then the next field follows."""
+        return 1 if self._fields_at is None else math.prod(self._extents[: self._fields_at])
+
+    @cached_property
+    def _turn(self) -> int:
+        """After how many blocks the fields begin again: so many blocks in a row hold all fields equally often."""
+        return 1 if self._fields_at is None else self._like * len(self.linearization.fields)
+
+    @property
+    def _turn_bytes(self) -> int:
+        return self._entries * self._like * self.linearization.fields.nbytes
 
     @cached_property
     def block_bytes(self) -> int:
-        """Bytes of one block in the layout, padding included."""
-        return self.linearization.nbytes // self.blocks
+        """Bytes of the largest block in the layout, padding included."""
+        fields = self.linearization.fields
+        return self._entries * (fields.nbytes if self._fields_at is None else max(fields.sizes))
 
     @property
     def chunk_bytes(self) -> int:
-        """Bytes of a full chunk."""
-        return min(self.per_chunk, self.blocks) * self.block_bytes
+        """Bytes that hold any of the chunks: those of the largest chunk, where blocks differ in size at least as many.
+
+        At most `per_chunk` times `block_bytes`, and at most the bytes of the linearization.
+        """
+        turns, rest = divmod(min(self.per_chunk, self.blocks), self._turn)
+        return turns * self._turn_bytes + min(rest * self.block_bytes, self._turn_bytes)
 
     def __len__(self) -> int:
         return -(-self.blocks // self.per_chunk)
+
+    def first_byte(self, index: int) -> int:
+        """The byte of the layout at which a chunk begins; for `len(self)`, the end of the last one."""
+        return self._byte(min(index * self.per_chunk, self.blocks))
 
     def __getitem__(self, index: int) -> Chunk:
         if not 0 <= index < len(self):
             raise IndexError(f"chunk {index} of {len(self)}")
         first = index * self.per_chunk
-        last = min(first + self.per_chunk, self.blocks)
-        boxes = tuple(box for digits in _digit_boxes(first, last, self.digits) for box in self._boxes_of(digits) if box.volume)
-        return Chunk(index, boxes, first * self.block_bytes, (last - first) * self.block_bytes)
+        parts = self._parts_of(first, min(first + self.per_chunk, self.blocks))
+        sizes = dict(zip(self.linearization.fields.names, self.linearization.fields.sizes, strict=True))
+        payload = sum(box.volume * sum(sizes[name] for name in names) for box, names in parts)
+        start = self.first_byte(index)
+        return Chunk(index, parts, start, self.first_byte(index + 1) - start, payload)
 
     def __iter__(self) -> Iterator[Chunk]:
         return (self[i] for i in range(len(self)))
+
+    def _byte(self, block: int) -> int:
+        """Where a block begins; for `blocks`, the end of the last one."""
+        turns, rest = divmod(block, self._turn)
+        field, number = divmod(rest, self._like)
+        fields = self.linearization.fields
+        return turns * self._turn_bytes + self._entries * (self._like * fields.starts[field] + number * fields.sizes[field])
+
+    def _parts_of(self, first: int, last: int) -> tuple[ChunkPart, ...]:
+        """What the blocks first … last − 1 hold. Fields that have the same box come together: they are copied as one."""
+        found: dict[Box, tuple[str, ...]] = {}
+        for ranges in _digit_boxes(first, last, self._extents):
+            names = self.linearization.fields.names
+            if self._fields_at is not None:
+                names = names[slice(*ranges[self._fields_at])]
+            for box in self._boxes_of(ranges):
+                if box.volume:
+                    found[box] = found.get(box, ()) + names
+        return tuple(ChunkPart(box, names) for box, names in found.items())
 
     def _boxes_of(self, ranges: tuple[tuple[int, int], ...]) -> Iterator[Box]:
         """Digit ranges → boxes: one, unless a faster digit of a dimension is fixed while a slower one varies."""
@@ -119,23 +184,22 @@ def _coordinates(digits: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _digit_boxes(first: int, last: int, digits: tuple[Mode, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """The block numbers first … last − 1 as products of digit ranges, in order."""
+def _digit_boxes(first: int, last: int, extents: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
+    """The block numbers first … last − 1 as products of digit ranges, in order; `extents` belong to the digits, fastest first."""
     if first >= last:
         return
-    if not digits:
+    if not extents:
         yield ()
         return
-    inner = 1
-    for digit in digits[:-1]:
-        inner *= digit.extent
+    *faster, _ = extents
+    inner = math.prod(faster)
     top = first // inner
     if first % inner or last < (top + 1) * inner:
         end = min(last, (top + 1) * inner)
-        for box in _digit_boxes(first - top * inner, end - top * inner, digits[:-1]):
+        for box in _digit_boxes(first - top * inner, end - top * inner, tuple(faster)):
             yield (*box, (top, top + 1))
-        yield from _digit_boxes(end, last, digits)
+        yield from _digit_boxes(end, last, extents)
         return
     full = last // inner
-    yield (*((0, digit.extent) for digit in digits[:-1]), (top, full))
-    yield from _digit_boxes(full * inner, last, digits)
+    yield (*((0, extent) for extent in faster), (top, full))
+    yield from _digit_boxes(full * inner, last, extents)

@@ -19,6 +19,11 @@ from isoviz.layouts.linearization import Linearization, Mode, NormalPart, part_t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isoviz.layouts.spaces import IndexSpace
+
+Normal = tuple[NormalPart, ...]
+"""The normal form of a linearization."""
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -47,8 +52,7 @@ class Comparison:
     @cached_property
     def run_bytes(self) -> float:
         """PREFIX as bytes: the bound on a contiguous request; where `F` is not in the prefix, of the mean field."""
-        entry = sum(self.field_sizes)
-        return self.prefix_count * (entry if FIELDS in self.prefix else entry / len(self.field_sizes))
+        return _run_bytes(self.prefix, self.field_sizes)
 
     @property
     def prefix_text(self) -> str:
@@ -74,20 +78,47 @@ def compare(a: Linearization, b: Linearization) -> Comparison:
     """
     if a.space != b.space or a.fields != b.fields:
         raise LayoutError(f"compare: the index or field spaces differ: ({a.space}; {a.fields}) and ({b.space}; {b.fields})")
-    if a.same_as(b):
+    if a.normal == b.normal:
         whole = a.normal
         return Comparison(whole, whole, a.fields.sizes, max(a.fields.sizes))
-    suffix, before_a, before_b = _suffix(a, b)
+    suffix, before_a, before_b = _suffix(a.normal, b.normal, a.space)
     shuffle = max(_bytes(before_a, a.fields.sizes), _bytes(before_b, b.fields.sizes))
-    return Comparison(_prefix(a, b), suffix, a.fields.sizes, shuffle)
+    return Comparison(_prefix(a.normal, b.normal, a.space), suffix, a.fields.sizes, shuffle)
+
+
+def run_bytes(a: Linearization, b: Linearization) -> float:
+    """`compare(a, b).run_bytes` and no more, of two linearizations of the same spaces."""
+    prefix = a.normal if a.normal == b.normal else _prefix(a.normal, b.normal, a.space)
+    return _run_bytes(prefix, a.fields.sizes)
+
+
+def shuffle_bytes(a: Normal, b: Normal, space: IndexSpace, sizes: tuple[int, ...]) -> int:
+    """`compare(…).shuffle_bytes` and no more, of two normal forms on an index space, with fields of so many bytes."""
+    if a == b:
+        return max(sizes)
+    _, before_a, before_b = _suffix(a, b, space)
+    return max(_bytes(before_a, sizes), _bytes(before_b, sizes))
+
+
+def _run_bytes(prefix: Normal, sizes: tuple[int, ...]) -> float:
+    entry = sum(sizes)
+    if not prefix:
+        return entry / len(sizes)
+    return _count(prefix) * (entry if FIELDS in prefix else entry / len(sizes))
 
 
 def _bytes(parts: Sequence[NormalPart], sizes: tuple[int, ...]) -> int:
-    return _count(parts) * (sum(sizes) if FIELDS in parts else max(sizes))
+    count, unit = 1, 0
+    for part in parts:
+        if isinstance(part, Mode):
+            count *= part.extent
+        else:
+            unit = sum(sizes)
+    return count * (unit or max(sizes))
 
 
-def _prefix(a: Linearization, b: Linearization) -> tuple[NormalPart, ...]:
-    left, right = list(a.normal[::-1]), list(b.normal[::-1])  # stacks: the fastest on top
+def _prefix(a: Normal, b: Normal, space: IndexSpace) -> Normal:
+    left, right = list(a[::-1]), list(b[::-1])  # stacks: the fastest on top
     found: list[NormalPart] = []
     while left and right:
         x, y = left.pop(), right.pop()
@@ -98,7 +129,7 @@ def _prefix(a: Linearization, b: Linearization) -> tuple[NormalPart, ...]:
             continue
         if (x.dim, x.step) != (y.dim, y.step):
             break
-        shared = _shared_extent(a, x, y)
+        shared = _shared_extent(space, x, y)
         if shared > 1:
             found.append(Mode(x.dim, shared, x.step, x.top and y.top))
         if x.top and y.top:
@@ -106,17 +137,17 @@ def _prefix(a: Linearization, b: Linearization) -> tuple[NormalPart, ...]:
                 break  # one side pads here: entries that follow in one are not neighbours in the other
             continue
         for mode, stack in ((x, left), (y, right)):
-            if (rest := _above(a, mode, shared)) is not None:
+            if (rest := _above(space, mode, shared)) is not None:
                 stack.append(rest)
         if not (x.top or y.top) and x.extent != shared and y.extent != shared:
             break  # blocks that do not nest share no more than their gcd
     return _merged(found)
 
 
-def _shared_extent(a: Linearization, x: Mode, y: Mode) -> int:
+def _shared_extent(space: IndexSpace, x: Mode, y: Mode) -> int:
     """Entries of two digits with the same step that follow each other on both sides."""
     if x.top and y.top:
-        return min(x.extent, y.extent, -(-a.space[x.dim] // x.step))
+        return min(x.extent, y.extent, -(-space[x.dim] // x.step))
     if x.top:
         return y.extent
     if y.top:
@@ -124,18 +155,18 @@ def _shared_extent(a: Linearization, x: Mode, y: Mode) -> int:
     return math.gcd(x.extent, y.extent)
 
 
-def _above(a: Linearization, mode: Mode, shared: int) -> Mode | None:
+def _above(space: IndexSpace, mode: Mode, shared: int) -> Mode | None:
     """What is left of a digit once its first `shared` values are split off."""
     if mode.top:
         step = mode.step * shared
-        rest = -(-a.space[mode.dim] // step)
+        rest = -(-space[mode.dim] // step)
         return Mode(mode.dim, rest, step, True) if rest > 1 else None
     return Mode(mode.dim, mode.extent // shared, mode.step * shared, False) if mode.extent > shared else None
 
 
-def _suffix(a: Linearization, b: Linearization) -> tuple[tuple[NormalPart, ...], tuple[NormalPart, ...], tuple[NormalPart, ...]]:
+def _suffix(a: Normal, b: Normal, space: IndexSpace) -> tuple[Normal, Normal, Normal]:
     """The common suffix, and what each side has before it."""
-    left, right = list(a.normal), list(b.normal)  # stacks: the slowest on top
+    left, right = list(a), list(b)  # stacks: the slowest on top
     found: list[NormalPart] = []
     while left and right:
         x, y = left[-1], right[-1]
@@ -149,7 +180,7 @@ def _suffix(a: Linearization, b: Linearization) -> tuple[tuple[NormalPart, ...],
         if x.dim != y.dim or x.top != y.top or not (x.top or x.step * x.extent == y.step * y.extent):
             break
         step = math.lcm(x.step, y.step)
-        blocks = -(-a.space[x.dim] // step) if x.top else x.step * x.extent // step
+        blocks = -(-space[x.dim] // step) if x.top else x.step * x.extent // step
         extent = x.extent if x == y else blocks  # equal digits pad alike
         if extent <= 1 and x.step != y.step:
             break

@@ -84,6 +84,13 @@ class Layout:
         object.__setattr__(self, "components", components)
 
     @classmethod
+    def unchecked(cls, components: tuple[Part, ...]) -> Layout:
+        """The layout with components that are known to make one."""
+        layout = cls.__new__(cls)
+        object.__setattr__(layout, "components", components)
+        return layout
+
+    @classmethod
     def aos(cls, *dims: str) -> Layout:
         """Array of structs, `<F, x, y, …>`: a structured NumPy array whose last axis is the first dimension named.
 
@@ -161,6 +168,11 @@ class Layout:
                 found.setdefault(part.dim, []).append(part)
         return {dim: tuple(sorted(parts, key=lambda part: part.rank)) for dim, parts in found.items()}
 
+    @property
+    def is_blocked(self) -> bool:
+        """Whether any dimension is in digits."""
+        return any(isinstance(part, Component) and part.label != "" for part in self.components)
+
     def on(self, space: IndexSpace, fields: FieldSpace) -> Linearization:
         """This layout of an instance: what maps (index, field) to byte offsets.
 
@@ -175,7 +187,10 @@ class Layout:
         return f"⟨{', '.join(map(str, self.components))}⟩"
 
     def __str__(self) -> str:
-        return f"<{', '.join(map(str, self.components))}>"
+        text: str | None = self.__dict__.get("_text")
+        if text is None:
+            text = self.__dict__["_text"] = f"<{', '.join([str(part) for part in self.components])}>"
+        return text
 
     def __repr__(self) -> str:
         return f'Layout("{self}")'

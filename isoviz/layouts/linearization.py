@@ -253,26 +253,7 @@ class Linearization:
 
         Two linearizations of the same spaces with equal normal forms have the same offsets and size.
         """
-        found: list[NormalPart] = [FIELDS] if len(self.fields) == 1 else []
-        for part in self.parts:
-            last = found[-1] if found else None
-            if isinstance(part, FieldsComponent):
-                if len(self.fields) > 1:
-                    found.append(part)
-            elif part.extent == 1:
-                continue
-            elif isinstance(last, Mode) and last.dim == part.dim and last.step * last.extent == part.step:
-                found[-1] = Mode(part.dim, last.extent * part.extent, last.step, last.top or part.top)
-            else:
-                found.append(part)
-        # A dropped top digit of extent 1 leaves the digit below as the last one of its dimension.
-        ends: dict[str, int] = {}
-        for part in found:
-            if isinstance(part, Mode):
-                ends[part.dim] = max(ends.get(part.dim, 0), part.step * part.extent)
-        return tuple(
-            part._replace(top=part.step * part.extent == ends[part.dim]) if isinstance(part, Mode) else part for part in found
-        )
+        return normal_form(self.parts, len(self.fields))
 
     def same_as(self, other: Linearization) -> bool:
         """Whether both put every (index, field) at the same offset and have the same size."""
@@ -280,6 +261,37 @@ class Linearization:
 
     def __str__(self) -> str:
         return f"{self.layout} on ({self.space}; {self.fields})"
+
+
+def normal_form(parts: Sequence[NormalPart], fields: int) -> tuple[NormalPart, ...]:
+    """The normal form (`Linearization.normal`) of digits with their numbers filled in, fastest first, and so many fields."""
+    found: list[NormalPart] = [FIELDS] if fields == 1 else []
+    dropped = False
+    for part in parts:
+        if isinstance(part, FieldsComponent):
+            if fields > 1:
+                found.append(part)
+            continue
+        if part.extent == 1:
+            dropped = True
+            continue
+        last = found[-1] if found else None
+        if isinstance(last, Mode) and last.dim == part.dim and last.step * last.extent == part.step:
+            found[-1] = Mode(part.dim, last.extent * part.extent, last.step, last.top or part.top)
+        else:
+            found.append(part)
+    return _with_tops(found) if dropped else tuple(found)
+
+
+def _with_tops(parts: Sequence[NormalPart]) -> tuple[NormalPart, ...]:
+    """A dropped top digit of extent 1 leaves the digit below as the last one of its dimension."""
+    ends: dict[str, int] = {}
+    for part in parts:
+        if isinstance(part, Mode):
+            ends[part.dim] = max(ends.get(part.dim, 0), part.step * part.extent)
+    return tuple(
+        part._replace(top=part.step * part.extent == ends[part.dim]) if isinstance(part, Mode) else part for part in parts
+    )
 
 
 def part_text(part: NormalPart) -> str:

@@ -6,7 +6,6 @@ import math
 import re
 from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -79,8 +78,8 @@ class IndexSpace:
         return math.prod(self.sizes)
 
     @cached_property
-    def _size_of(self) -> Mapping[str, int]:
-        return MappingProxyType(dict(zip(self.dims, self.sizes, strict=True)))
+    def _size_of(self) -> dict[str, int]:
+        return dict(zip(self.dims, self.sizes, strict=True))
 
     def __getitem__(self, dim: str) -> int:
         try:
@@ -177,8 +176,8 @@ class FieldSpace:
         return np.dtype({"names": list(self.names), "formats": list(self.dtypes)})
 
     @cached_property
-    def _index_of(self) -> Mapping[str, int]:
-        return MappingProxyType({name: i for i, name in enumerate(self.names)})
+    def _index_of(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
 
     def index(self, name: str) -> int:
         """The position of a field.

@@ -178,7 +178,7 @@ class _Move:
         for chunk in self.plan.chunks:
             self._move_chunk(chunk)
             self._chunks_done += 1
-            self._bytes_done += chunk.volume * self.plan.transfer.fields.nbytes
+            self._bytes_done += chunk.payload_bytes
             self.report("move")
         moved = time.perf_counter()
         with self._located(len(self.plan.hops) - 1, None):
@@ -212,8 +212,7 @@ class _Move:
 
     def _copies(self, hop: int, chunk: Chunk) -> list[StridedCopy]:
         source, destination = self.plan.views(hop, chunk)
-        names = self.plan.transfer.field_names
-        return [copy for box in chunk.boxes for copy in strided_copies(source, destination, box, names)]
+        return [copy for box, names in chunk.parts for copy in strided_copies(source, destination, box, names)]
 
     def _place_slots(self, copies: Sequence[Sequence[StridedCopy]]) -> None:
         """Shift every slot so that what a disk reads or writes in whole pages lies on pages in memory too."""

@@ -268,24 +268,58 @@ def test_every_chunking_converts_the_whole(
 ) -> None:
     report(CASES, 1)
     a, b = pair
-    slower = next(i for i, part in enumerate(reversed(a.parts)) if part == FIELDS)
-    chunks = ChunkSequence(a, data.draw(st.integers(0, slower)), data.draw(st.integers(1, 5)))
+    chunks = ChunkSequence(a, data.draw(st.integers(0, len(a.parts))), data.draw(st.integers(1, 7)))
     given = np.random.default_rng(1).integers(0, 255, a.nbytes, dtype=np.uint8)
     found = np.full(b.nbytes, 255, np.uint8)
-    seen: set[tuple[int, ...]] = set()
+    seen: set[tuple[tuple[int, ...], str]] = set()
     for chunk in chunks:
         # A chunk's bytes are one range of the layout: a slot that holds just these must do.
         slot = given[chunk.first_byte : chunk.first_byte + chunk.nbytes]
-        for box in chunk.boxes:
-            inside = set(np.ndindex(*box.shape))
-            moved = {tuple(int(i) + lo for i, lo in zip(index, box.lo, strict=True)) for index in inside}
+        for box, names in chunk.parts:
+            moved = cells_of(box, names)
             assert seen.isdisjoint(moved)
             seen |= moved
-            apply(strided_copies(View(a, base=-chunk.first_byte), View(b), box), slot, found)
-    assert seen == set(points(a.space))
+            apply(strided_copies(View(a, base=-chunk.first_byte), View(b), box, names), slot, found)
+    assert seen == set(itertools.product(points(a.space), a.fields))
     expected = np.full(b.nbytes, 255, np.uint8)
     apply(strided_copies(View(a), View(b), Box.whole(a.space)), given, expected)
     assert (found == expected).all()
+
+
+def cells_of(box: Box, names: tuple[str, ...]) -> set[tuple[tuple[int, ...], str]]:
+    ranges = [range(lo, hi) for lo, hi in zip(box.lo, box.hi, strict=True)]
+    return set(itertools.product(itertools.product(*ranges), names))
+
+
+@given(data=st.data(), lin=linearizations())
+def test_chunks_are_equal_parts_of_the_walk(report: Report, data: st.DataObject, lin: Linearization) -> None:
+    """The definition in words: the elements in the order of the layout, cut behind every so many blocks."""
+    report(CASES, 1)
+    outer = data.draw(st.integers(0, len(lin.parts)))
+    chunks = ChunkSequence(lin, outer, data.draw(st.integers(1, 7) | st.integers(1, 300)))
+    walked = walk(lin)
+    inside = lin.parts[: len(lin.parts) - outer]
+    block = math.prod(part.extent if isinstance(part, Mode) else len(lin.fields) for part in inside)
+    starts = [offset for offset, _ in walked] + [lin.nbytes]
+    assert chunks.blocks == len(walked) // block
+    assert chunks.block_bytes == max(starts[i + block] - starts[i] for i in range(0, len(walked), block))
+    step = chunks.per_chunk * block
+    assert len(chunks) == len(range(0, len(walked), step))
+    for first, chunk in zip(range(0, len(walked), step), chunks, strict=True):
+        last = min(first + step, len(walked))
+        expected = [cell for _, cell in walked[first:last] if cell is not None]
+        parts = [cells_of(box, names) for box, names in chunk.parts]
+        assert sum(map(len, parts)) == len(expected)
+        assert set().union(*parts) == set(expected)
+        assert len({box for box, _ in chunk.parts}) == len(chunk.parts), "fields that have one box come together"
+        assert all(names == tuple(name for name in lin.fields if name in names) for _, names in chunk.parts)
+        assert (chunk.first_byte, chunk.nbytes) == (starts[first], starts[last] - starts[first])
+        assert chunk.payload_bytes == sum(lin.fields.sizes[lin.fields.index(name)] for _, name in expected)
+        assert chunks.first_byte(chunk.index) == chunk.first_byte
+    largest = max(chunk.nbytes for chunk in chunks)
+    assert largest <= chunks.chunk_bytes <= min(chunks.per_chunk * chunks.block_bytes, lin.nbytes)
+    if len(set(lin.fields.sizes)) == 1 or chunks.per_chunk == 1 or FIELDS in inside:
+        assert chunks.chunk_bytes == largest
 
 
 @given(lin=linearizations(), width=st.integers(0, 3))
