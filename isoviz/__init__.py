@@ -29,7 +29,9 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
     from isoviz.planner import Transfer as Transfer
+    from isoviz.planner import explain as explain
     from isoviz.planner import plan as plan
+    from isoviz.planner import sweep as sweep
     from isoviz.widgets import explore as explore
 
 # name → the module that holds it; None: the name is a module of its own
@@ -44,10 +46,12 @@ _HOMES: dict[str, str | None] = {
     "Options": "isoviz.planner",
     "Transfer": "isoviz.planner",
     "convert": "isoviz.backends",
+    "explain": "isoviz.planner",
     "explore": "isoviz.widgets",
     "machines": None,
     "plan": "isoviz.planner",
     "presets": "isoviz.machines",
+    "sweep": "isoviz.planner",
 }
 
 # What has a picture in a notebook: (module, class). Named, not loaded.
@@ -55,6 +59,8 @@ _PICTURED = (
     ("isoviz.layouts.layout", "Layout"),
     ("isoviz.layouts.linearization", "Linearization"),
     ("isoviz.machines.machine", "Machine"),
+    ("isoviz.planner.explanation", "Explanation"),
+    ("isoviz.planner.explanation", "Sweep"),
     ("isoviz.planner.plan", "Plan"),
     ("isoviz.planner.transfer", "Transfer"),
     ("isoviz.runtime.report", "Report"),
@@ -72,10 +78,12 @@ __all__ = [
     "Transfer",
     "__version__",
     "convert",
+    "explain",
     "explore",
     "machines",
     "plan",
     "presets",
+    "sweep",
 ]
 
 

@@ -1,9 +1,31 @@
-"""Planning: transfers, the planners, and the plans they make."""
+"""Planning: transfers, the planners, the plans they make, and why they are what they are."""
 
+from isoviz.planner.cache import CACHE, CacheStatistics
+from isoviz.planner.explaining import explain, explain_plan
+from isoviz.planner.explanation import Explanation, Sweep
 from isoviz.planner.options import PLANNERS, Options
 from isoviz.planner.plan import Buffer, Hop, Plan
 from isoviz.planner.planners import plan
+from isoviz.planner.sweeping import sweep
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.planner.transfer_file import TransferFile, load_transfer
 
-__all__ = ["PLANNERS", "Buffer", "Hop", "Instance", "Options", "Plan", "Transfer", "TransferFile", "load_transfer", "plan"]
+__all__ = [
+    "CACHE",
+    "PLANNERS",
+    "Buffer",
+    "CacheStatistics",
+    "Explanation",
+    "Hop",
+    "Instance",
+    "Options",
+    "Plan",
+    "Sweep",
+    "Transfer",
+    "TransferFile",
+    "explain",
+    "explain_plan",
+    "load_transfer",
+    "plan",
+    "sweep",
+]

@@ -45,20 +45,26 @@ def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearizati
 
 def layout_of(parts: Sequence[NormalPart]) -> Layout:
     """The layout with these digits: their steps decide the names (`x`, `x_in`/`x_out`, `x_0`, `x_1`, …) and extents."""
+    return _layout(tuple([(part.dim, part.step) if isinstance(part, Mode) else None for part in parts]))
+
+
+@lru_cache(maxsize=1024)
+def _layout(digits: tuple[tuple[str, int] | None, ...]) -> Layout:
+    """The layout with digits of these dimensions and steps, None for the fields; transfers of many sizes have few of them."""
     steps: dict[str, list[int]] = {}
-    for part in parts:
-        if isinstance(part, Mode):
-            steps.setdefault(part.dim, []).append(part.step)
+    for dim, step in filter(None, digits):
+        steps.setdefault(dim, []).append(step)
     components: list[Component | FieldsComponent] = []
-    for part in parts:
-        if isinstance(part, FieldsComponent):
+    for digit in digits:
+        if digit is None:
             components.append(FIELDS)
             continue
-        ranks = sorted(steps[part.dim])
-        rank, count = ranks.index(part.step), len(ranks)
+        dim, step = digit
+        ranks = sorted(steps[dim])
+        rank, count = ranks.index(step), len(ranks)
         label = "" if count == 1 else ("in", "out")[rank] if count == 2 else str(rank)
-        components.append(Component(part.dim, label, rank, None if rank == count - 1 else ranks[rank + 1] // part.step))
-    return Layout(components)
+        components.append(Component(dim, label, rank, None if rank == count - 1 else ranks[rank + 1] // step))
+    return Layout.unchecked(tuple(components))  # digits of steps that nest make a layout
 
 
 def _merged(parts: Iterable[NormalPart]) -> list[NormalPart]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from isoviz.errors import InputError, show
@@ -11,7 +12,8 @@ from isoviz.machines.limits import MOST_SLOTS
 from isoviz.units import parse_bytes
 
 PLANNERS = {
-    "auto": "the best planner there is for the transfer",
+    "auto": "full where planning costs less than a tenth of the transfer, else simple",
+    "full": "every path, layout and block size: the fastest there is (Isometry, section 4.2)",
     "simple": "shortest path; one Memcpy channel converts (Isometry, section 4.4)",
     "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
     "spdl": "shortest path; the first hop converts (Isometry, section 6.3)",
@@ -59,6 +61,16 @@ class Options:
         slots: Any = self.slots
         if slots is not None:
             object.__setattr__(self, "slots", checks.whole("options", "slots", slots, low=1, high=MOST_SLOTS))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:  # hashes of text differ from process to process
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash((self.planner, self.slot_limit, self.memory_limit, self.slots))
 
     def as_dict(self) -> dict[str, Any]:
         """Only what was chosen."""

@@ -6,12 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from isoviz.layouts import Chunk, ChunkSequence, Layout, Linearization, View
+from isoviz.layouts import Chunk, ChunkSequence, Layout, View
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isoviz.machines import Machine
+    from isoviz.planner.explanation import Explanation
+    from isoviz.planner.options import Options
     from isoviz.planner.transfer import Transfer
 
 
@@ -90,7 +93,7 @@ class Plan:
 
     @cached_property
     def chunks(self) -> ChunkSequence:
-        """The chunks, in the order in which they move; boxes in coordinates local to the transfer."""
+        """The chunks, in the order in which they move; their boxes in coordinates local to the transfer."""
         return ChunkSequence(self.order.on(self.transfer.space, self.transfer.fields), self.outer, self.per_chunk)
 
     @property
@@ -100,19 +103,23 @@ class Plan:
 
     @property
     def chunk_bytes(self) -> int:
-        """Bytes of a full chunk."""
+        """Bytes of a full chunk; where chunks differ in size, of the largest (`ChunkSequence.chunk_bytes`)."""
         return min(self.chunks.chunk_bytes, self.transfer.nbytes)
 
     @cached_property
-    def _intermediate(self) -> tuple[Linearization, ...]:
-        return tuple(Layout(hop.destination_layout).on(self.transfer.space, self.transfer.fields) for hop in self.hops[:-1])
+    def _held(self) -> tuple[ChunkSequence, ...]:
+        """The chunks as every intermediate buffer holds them: the same blocks in layouts of their own."""
+        space, fields = self.transfer.space, self.transfer.fields
+        return tuple(
+            ChunkSequence(Layout(hop.destination_layout).on(space, fields), self.outer, self.per_chunk) for hop in self.hops[:-1]
+        )
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
         """The intermediate buffers, in the order of the path."""
         return tuple(
-            Buffer(hop.destination, lin.layout, ChunkSequence(lin, self.outer, self.per_chunk).chunk_bytes, self.slots)
-            for hop, lin in zip(self.hops, self._intermediate, strict=False)
+            Buffer(hop.destination, held.linearization.layout, held.chunk_bytes, self.slots)
+            for hop, held in zip(self.hops, self._held, strict=False)
         )
 
     @property
@@ -127,9 +134,21 @@ class Plan:
         return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
 
     def _slot(self, buffer: int, chunk: Chunk) -> View:
-        lin = self._intermediate[buffer]
-        sequence = ChunkSequence(lin, self.outer, self.per_chunk)
-        return View(lin, base=-chunk.index * self.per_chunk * sequence.block_bytes)
+        held = self._held[buffer]
+        # Not the chunk's own first byte: this layout may pad a block more or less than the one the chunks are counted in.
+        return View(held.linearization, base=-held.first_byte(chunk.index))
+
+    def explain(self, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
+        """Why it is what it is, on the machine it was made for, with the options it was made with.
+
+        `turns` is for how many rivals it is worked out what would make them win.
+
+        Raises:
+            TransferError: another machine.
+        """
+        from isoviz.planner.explaining import explain_plan
+
+        return explain_plan(self, machine, options, turns=turns)
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal plan, structured fields as their bytes; what `--json` prints."""

@@ -1,114 +1,139 @@
-"""The planners behind `plan()`: `simple` (Isometry, section 4.4), `spsl` and `spdl` (section 6.3), and `direct`.
+"""The planners: from a transfer and a machine to a plan.
 
-They take a shortest path and convert in one hop. The optimal planner of section 4.2 has its place in `PLANNERS` below.
+`full` is the best there is: every path, every layout between, every block size (Isometry, section 4.2). `direct` uses one
+channel and no buffer, `simple` the shortest path with a Memcpy for the conversion (section 4.4), `spsl` and `spdl` convert in
+the last and in the first hop of the shortest path (section 6.3). They all choose blocks and chunk by the same time model, so
+their predictions compare. A planner is a name in `PLANNERS`.
 """
 
 from __future__ import annotations
 
 import itertools
+import math
+from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isoviz.errors import NoPathError, TransferError
-from isoviz.machines import Channel, ChannelKind, Machine, MemoryKind
+from isoviz.errors import NoPathError
+from isoviz.machines import ChannelKind, Machine
+from isoviz.planner.cache import CACHE
+from isoviz.planner.choice import Choice
+from isoviz.planner.cost import planning_pays
+from isoviz.planner.failures import moves_nothing, too_small
+from isoviz.planner.full import search
+from isoviz.planner.making import make_plan
+from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import Options, check_planner
-from isoviz.planner.search import PathSearch
-from isoviz.units import format_bytes
+from isoviz.planner.problem import Problem
+from isoviz.planner.room import check_ends
+from isoviz.planner.routes import Route
+from isoviz.planner.settling import settled
+from isoviz.planner.timing import Clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from isoviz.machines import Channel
     from isoviz.planner.plan import Plan
+    from isoviz.planner.timing import Clock
     from isoviz.planner.transfer import Transfer
-
-_HOST = (MemoryKind.SYS, MemoryKind.ZCM, MemoryKind.REG)
 
 Path = tuple[str, ...]
 """Names of memories, source first; twice the same in a row is a self-loop."""
+
+MOST_PARALLEL = 16
+"""Combinations of parallel channels that a planner of one path tries."""
 
 
 def plan(transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None) -> Plan:
     """Decide how a transfer goes through a machine. Deterministic.
 
-    `planner` ("auto", "simple", "spsl", "spdl", "direct") overrides the one in `options`; `auto` is `simple` at present.
+    `planner` (a name in `PLANNERS`) overrides the one in `options`. A plan that was made before is returned again, the same
+    object (`isoviz.planner.cache`).
 
     Raises:
         InputError: an unknown planner. MachineError: an unknown memory. NoPathError: no channels lead there.
         LimitError: no buffer within the limits is large enough. TransferError: an instance larger than its memory.
     """
-    options = options or Options()
-    chosen = PLANNERS[check_planner(planner or options.planner)]
-    for end, instance in (("source", transfer.source), ("destination", transfer.destination)):
-        memory = machine.memory(instance.memory)
-        need = instance.linearization.nbytes
-        if memory.capacity is not None and need > memory.capacity:
-            room = format_bytes(memory.capacity)
-            raise TransferError(f"transfer: the {end} needs {format_bytes(need)}, {memory.name} has {room}")
-        if instance.path is not None and memory.kind is not MemoryKind.DSK:
-            raise TransferError(
-                f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system (DSK)"
-            )
-    ends = {transfer.source, transfer.destination}
-    for name in sorted({end.memory for end in ends}):
-        need, capacity = sum(end.linearization.nbytes for end in ends if end.memory == name), machine.memory(name).capacity
-        if capacity is not None and need > capacity:
-            raise TransferError(f"transfer: both ends need {format_bytes(need)}, {name} has {format_bytes(capacity)}")
-    return chosen(transfer, machine, options)
+    options = options or _DEFAULT
+    name = planner or options.planner
+    key = (transfer, machine, name, options)
+    found = CACHE.plan(key) if type(name) is str else None
+    if found is None:
+        chosen = PLANNERS[check_planner(name)]
+        check_ends(transfer, machine)
+        found = chosen(Problem(transfer, machine, options))
+        CACHE.keep(key, found)
+    return found
 
 
-def simple(transfer: Transfer, machine: Machine, options: Options) -> Plan:
+_DEFAULT = Options()
+
+
+def full(problem: Problem) -> Plan:
+    """The fastest path, layouts, blocks and chunk there are (Isometry, section 4.2)."""
+    found = search(problem, CACHE.path(problem))
+    best = found.best.route
+    CACHE.keep_path(problem, best.names, best.converting)
+    clock = found.clock(best)
+    return make_plan(problem, settled(problem, found.best, clock), clock, "full")
+
+
+def simple(problem: Problem) -> Plan:
     """The shortest path; a layout is converted by its first Memcpy channel, which is added where the path has none.
 
     Added after the first CPU memory of the path that has a Memcpy self-loop (Isometry, section 4.4). A path without any (a copy
     within a GPU) converts in the hop that makes it fastest, and says so.
     """
-    path = shortest(machine, transfer)
-    if not transfer.converts:
-        return _search(transfer, machine, options, path, None).plan("simple")
-    at = _memcpy_hop(machine, path)
-    if at is None:
-        path, at = _with_memcpy(machine, path)
+    path = shortest(problem.machine, problem.transfer)
+    if not problem.ends.converts:
+        return _plan(problem, path, (None,), "simple")
+    path, at = _with_memcpy(problem.machine, path)
     if at is not None:
-        return _search(transfer, machine, options, path, at).plan("simple")
-    found = [_search(transfer, machine, options, path, i) for i in range(len(path) - 1)]
-    best = min(found, key=lambda search: search.best().key)
-    where = f"{path[best.converting or 0]} to {path[(best.converting or 0) + 1]}"
-    return best.plan("simple", (f"no Memcpy channel on this path: the layout is converted on the way from {where}",))
+        return _plan(problem, path, (at,), "simple")
+    best, clock = _best(problem, path, range(len(path) - 1))
+    at = best.route.converting or 0
+    note = f"no Memcpy channel on this path: the layout is converted on the way from {path[at]} to {path[at + 1]}"
+    return make_plan(problem, best, clock, "simple", (note,))
 
 
-def spsl(transfer: Transfer, machine: Machine, options: Options) -> Plan:
+def spsl(problem: Problem) -> Plan:
     """Shortest path, source layout in every buffer: the last hop converts (Isometry, section 6.3)."""
-    path = shortest(machine, transfer)
-    return _search(transfer, machine, options, path, len(path) - 2 if transfer.converts else None).plan("spsl")
+    path = shortest(problem.machine, problem.transfer)
+    return _plan(problem, path, (len(path) - 2 if problem.ends.converts else None,), "spsl")
 
 
-def spdl(transfer: Transfer, machine: Machine, options: Options) -> Plan:
+def spdl(problem: Problem) -> Plan:
     """Shortest path, destination layout in every buffer: the first hop converts (Isometry, section 6.3)."""
-    path = shortest(machine, transfer)
-    return _search(transfer, machine, options, path, 0 if transfer.converts else None).plan("spdl")
+    path = shortest(problem.machine, problem.transfer)
+    return _plan(problem, path, (0 if problem.ends.converts else None,), "spdl")
 
 
-def direct(transfer: Transfer, machine: Machine, options: Options) -> Plan:
+def direct(problem: Problem) -> Plan:
     """One channel from source to destination, no intermediate buffer.
 
     Raises:
         NoPathError: no such channel.
     """
-    here, there = transfer.source.memory, transfer.destination.memory
-    if not machine.between(here, there):
+    here, there = problem.transfer.source.memory, problem.transfer.destination.memory
+    if not problem.machine.between(here, there):
         raise NoPathError(
-            f"machine {machine.name}: no channel leads directly from {here} to {there}; planner 'simple' finds a path"
+            f"machine {problem.machine.name}: no channel leads directly from {here} to {there}; planner 'full' finds a path"
         )
-    return _search(transfer, machine, options, (here, there), 0 if transfer.converts else None).plan("direct")
+    return _plan(problem, (here, there), (0 if problem.ends.converts else None,), "direct")
 
 
-def auto(transfer: Transfer, machine: Machine, options: Options) -> Plan:
-    """The planner a user who did not choose gets."""
-    return simple(transfer, machine, options)
+def auto(problem: Problem) -> Plan:
+    """`full` where planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
+
+    What planning costs is measured on this computer, once per process (`planning_cost`).
+    """
+    found = simple(problem)
+    return full(problem) if planning_pays(problem, found.seconds) else found
 
 
-PLANNERS: Mapping[str, Callable[[Transfer, Machine, Options], Plan]] = MappingProxyType(
-    {"auto": auto, "simple": simple, "spsl": spsl, "spdl": spdl, "direct": direct}
+PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(
+    {"auto": auto, "full": full, "simple": simple, "spsl": spsl, "spdl": spdl, "direct": direct}
 )
 """Name → planner; the same names as `options.PLANNERS`, which describes them."""
 
@@ -119,7 +144,11 @@ def shortest(machine: Machine, transfer: Transfer) -> Path:
     Raises:
         NoPathError: there is none.
     """
-    here, there = transfer.source.memory, transfer.destination.memory
+    return _shortest(machine, transfer.source.memory, transfer.destination.memory)
+
+
+@lru_cache(maxsize=1024)
+def _shortest(machine: Machine, here: str, there: str) -> Path:
     if here != there:
         return (here, *(channel.destination for channel in machine.shortest_path(here, there)))
     if machine.between(here, here):
@@ -136,27 +165,64 @@ def shortest(machine: Machine, transfer: Transfer) -> Path:
     return min(ways, key=lambda way: (len(way), way))
 
 
-def _channels(machine: Machine, path: Path) -> tuple[tuple[Channel, ...], ...]:
-    return tuple(
-        tuple(sorted(machine.between(here, there), key=lambda channel: channel.name)) for here, there in itertools.pairwise(path)
-    )
+def _plan(problem: Problem, path: Path, converting: Sequence[int | None], planner: str) -> Plan:
+    best, clock = _best(problem, path, converting)
+    return make_plan(problem, best, clock, planner)
 
 
-def _search(transfer: Transfer, machine: Machine, options: Options, path: Path, converting: int | None) -> PathSearch:
-    return PathSearch(transfer, machine, options, _channels(machine, path), converting)
+def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tuple[Choice, Clock]:
+    """The best choice along one path of memories, over its parallel channels.
+
+    Raises:
+        LimitError: not even one entry fits the limits; the message says what would be enough.
+    """
+    best: tuple[Choice, Clock] | None = None
+    for at in converting:
+        for route in _routes(problem.machine, path, at) or _fastest(problem, path, at):
+            clock = clock_of(problem, route)
+            choice = any_choice(problem, route, clock)
+            if choice is not None and (best is None or choice.key < best[0].key):
+                best = choice, clock
+    if best is None:
+        raise too_small(problem, [path[1:-1]])
+    choice, clock = best
+    if math.isinf(choice.seconds):
+        raise moves_nothing(problem)
+    return settled(problem, choice, clock), clock
 
 
-def _memcpy_hop(machine: Machine, path: Path) -> int | None:
-    for i, channels in enumerate(_channels(machine, path)):
-        if any(channel.kind is ChannelKind.MEMCPY for channel in channels):
-            return i
-    return None
+@lru_cache(maxsize=4096)
+def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route, ...]:
+    """All combinations of parallel channels along a path; none where these are many."""
+    hops = _hops(machine, path)
+    if math.prod(map(len, hops)) > MOST_PARALLEL:
+        return ()
+    return tuple(Route(channels, converting) for channels in itertools.product(*hops))
 
 
+def _fastest(problem: Problem, path: Path, converting: int | None) -> tuple[Route, ...]:
+    """The fastest channels along a path for whole chunks."""
+    chunk = min(problem.limit(path[1:-1]), problem.nbytes)
+    hops = _hops(problem.machine, path)
+    return (Route(tuple(max(channels, key=lambda c: c.rate(chunk)) for channels in hops), converting),)
+
+
+def _hops(machine: Machine, path: Path) -> list[tuple[Channel, ...]]:
+    """The parallel channels of every hop, by name."""
+    return [tuple(sorted(machine.between(*ends), key=lambda c: c.name)) for ends in itertools.pairwise(path)]
+
+
+@lru_cache(maxsize=1024)
 def _with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
-    """The path with a Memcpy self-loop after its first CPU memory that has one, and the number of that hop."""
+    """A path with a Memcpy hop, and the number of the first one.
+
+    Where it has none, the Memcpy self-loop of its first CPU memory that has one is put in; None where there is none either.
+    """
+    for i, ends in enumerate(itertools.pairwise(path)):
+        if any(channel.kind is ChannelKind.MEMCPY for channel in machine.between(*ends)):
+            return path, i
     for i, name in enumerate(path):
         loops = machine.between(name, name)
-        if machine.memory(name).kind in _HOST and any(channel.kind is ChannelKind.MEMCPY for channel in loops):
+        if machine.memory(name).kind.is_host and any(channel.kind is ChannelKind.MEMCPY for channel in loops):
             return (*path[: i + 1], name, *path[i + 1 :]), i
     return path, None

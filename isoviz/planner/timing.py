@@ -1,15 +1,27 @@
-"""The time model: how long a path takes for chunks of a given size (DESIGN, section 2: objective)."""
+"""The time model: how long a path takes for chunks of a given size (DESIGN, section 2: objective).
+
+With N chunks of c bytes and hop times tₕ = c / tpₕ(min(runₕ, c)) it is T = set-up + Σ tₕ + (N − 1) × period. The period is
+max tₕ; with one slot between two hops these two cannot work at the same time, so their times add inside the max; without
+`overlap` all hops of a chunk follow each other. Shared resources bound the steady state, throughput × Σ weights ≤ capacity, and
+a hop on its own. N is payload / c: the last chunk counts for what is in it.
+"""
 
 from __future__ import annotations
 
 import itertools
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from isoviz.planner.sizes import FEW, SMALL
 
+if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
+
+Runs = Sequence[float]
+"""For every hop, the bytes at most that its runs have; infinite where whole chunks move."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +34,7 @@ class Timing:
     seconds: float
     period: float
     hop_seconds: tuple[float, ...]
-    chunk_bytes: int
+    chunk_bytes: float
 
     @property
     def throughput(self) -> float:
@@ -30,36 +42,91 @@ class Timing:
         return self.chunk_bytes / self.period
 
 
-def pipeline(
-    machine: Machine,
-    channels: Sequence[Channel],
-    runs: Sequence[float],
-    nbytes: int,
-    chunk_bytes: int,
-    slots: int,
-    overlap: bool,
-) -> Timing:
-    """The time of a transfer of `nbytes` along `channels`, in chunks of `chunk_bytes`.
+class Pace:
+    """What the channels of a path have of their own, whatever moves."""
 
-    Each hop moves contiguous runs of at most the bytes in `runs`. With N chunks and hop times tₕ it is set-up + Σ tₕ + (N − 1)
-    × max tₕ. With one slot between two hops these two cannot work at the same time, so their times add inside the max; without
-    `overlap` all hops of a chunk follow each other. Shared resources bound the steady state, throughput × Σ weights ≤
-    capacity, and a hop on its own. The last chunk counts for what is in it.
-    """
-    chunk = min(chunk_bytes, nbytes)
-    capacity = {resource.name: resource.capacity for resource in machine.resources}
-    shares = [{name: weight * chunk / capacity[name] for name, weight in channel.resources} for channel in channels]
-    hops = tuple(
-        max(chunk / channel.rate(min(run, chunk)), *share.values(), 0.0)
-        for channel, run, share in zip(channels, runs, shares, strict=True)
-    )
-    if not overlap:
-        period = sum(hops)
-    elif slots == 1 and len(hops) > 1:
-        period = max(here + there for here, there in itertools.pairwise(hops))
-    else:
-        period = max(hops)
-    for name in capacity:
-        period = max(period, sum(share.get(name, 0.0) for share in shares))
-    setup = sum(channel.setup for channel in channels)
-    return Timing(setup + sum(hops) + (nbytes / chunk - 1) * period, period, hops, chunk)
+    def __init__(self, channels: Sequence[Channel]) -> None:
+        self.channels = tuple(channels)
+        self.functions = tuple(channel.throughput for channel in channels)
+        self.setup = sum(channel.setup for channel in channels)
+        self.uses_resources = any(channel.resources for channel in channels)
+        self.is_concave = all(function.is_concave for function in self.functions)
+
+
+class Clock:
+    """The time of a transfer of `nbytes` along `channels`, as a function of chunk and runs; `pace` is theirs, if it is known."""
+
+    def __init__(self, machine: Machine, channels: Sequence[Channel], nbytes: int, slots: int, pace: Pace | None = None) -> None:
+        pace = pace or Pace(channels)
+        self.channels = pace.channels
+        self.nbytes = nbytes
+        self.functions = pace.functions
+        self.setup = pace.setup
+        self.capacity = {resource.name: resource.capacity for resource in machine.resources} if pace.uses_resources else {}
+        self.every = 0 if pace.is_concave and not self.capacity else SMALL if pace.is_concave else FEW
+        """So many sizes are all tried: none where T is known to be convex in the logarithms of chunk and runs, few where shared
+        resources might leave it with several minima, many where a throughput function might."""
+        self.overlap = machine.limits.overlap
+        self.slots = slots
+        self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
+        """Whether the hops bound the steady state one by one: no one-slot buffers join them."""
+        self._plain = self.separable and not pace.uses_resources
+
+    @cached_property
+    def resource_bound(self) -> float:
+        """The throughput that shared resources allow, bytes per second."""
+        weights: dict[str, float] = {}
+        for channel in self.channels:
+            for name, weight in channel.resources:
+                weights[name] = weights.get(name, 0.0) + weight
+        return min((self.capacity[name] / weight for name, weight in weights.items() if weight > 0), default=math.inf)
+
+    def seconds(self, chunk: float, runs: Runs) -> float:
+        """T for chunks of so many bytes."""
+        if self.nbytes < chunk:
+            chunk = self.nbytes
+        if not self._plain:
+            return self.timing(chunk, runs).seconds
+        total = slowest = 0.0
+        try:
+            for function, run in zip(self.functions, runs, strict=True):
+                hop = chunk / function(run if run < chunk else chunk)
+                total += hop
+                if hop > slowest:
+                    slowest = hop
+        except ZeroDivisionError:  # such runs move nothing
+            return math.inf
+        return self.setup + total + (self.nbytes / chunk - 1.0) * slowest
+
+    def timing(self, chunk: float, runs: Runs) -> Timing:
+        """T with its parts."""
+        chunk = min(chunk, self.nbytes)
+        rates = [function(min(run, chunk)) for function, run in zip(self.functions, runs, strict=True)]
+        if not all(rates):  # such runs move nothing
+            return Timing(math.inf, math.inf, tuple(chunk / rate if rate else math.inf for rate in rates), chunk)
+        hops = [chunk / rate for rate in rates]
+        shares: dict[str, float] = {}
+        if self.capacity:
+            for i, channel in enumerate(self.channels):
+                for name, weight in channel.resources:
+                    share = weight * chunk / self.capacity[name]
+                    shares[name] = shares.get(name, 0.0) + share
+                    hops[i] = max(hops[i], share)
+        seconds, period = self._combined(chunk, hops, shares)
+        return Timing(seconds, period, tuple(hops), chunk)
+
+    def combined(self, chunk: float, hops: Sequence[float]) -> float:
+        """T for given times of the hops; shared resources are not asked."""
+        return self._combined(min(chunk, self.nbytes), hops, {})[0]
+
+    def _combined(self, chunk: float, hops: Sequence[float], shares: Mapping[str, float]) -> tuple[float, float]:
+        """T and the period."""
+        if not self.overlap:
+            period = sum(hops)
+        elif self.slots == 1 and len(hops) > 1:
+            period = max(here + there for here, there in itertools.pairwise(hops))
+        else:
+            period = max(hops)
+        if shares:
+            period = max(period, *shares.values())
+        return self.setup + sum(hops) + (self.nbytes / chunk - 1.0) * period, period

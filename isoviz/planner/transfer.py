@@ -30,10 +30,12 @@ class Instance:
     path: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "layout", Layout(self.layout))
-        self.layout.on(self.space, self.fields)
+        given: Any = self.layout
+        if not isinstance(given, Layout):
+            object.__setattr__(self, "layout", Layout(given))
+        self.linearization  # noqa: B018  raises where the layout does not fit
 
-    @property
+    @cached_property
     def linearization(self) -> Linearization:
         """Where every (index, field) lies."""
         return self.layout.on(self.space, self.fields)
@@ -121,15 +123,29 @@ class Transfer:
                 raise TransferError(f"transfer: field {name!r} is {ours} in the source and {theirs} in the destination")
         return names
 
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:  # hashes of text differ from process to process
+        return {name: value for name, value in vars(self).items() if name != "_hash"}
+
+    @cached_property
+    def _hash(self) -> int:
+        here, there = self.source, self.destination  # without their spaces, which tell few transfers apart
+        ends = (here.memory, str(here.layout), there.memory, str(there.layout))
+        return hash((ends, self.shape, self.source_origin, self.destination_origin, self.field_names, self.priority))
+
     @cached_property
     def space(self) -> IndexSpace:
         """The index space of what moves, in the order of the source's dimensions."""
-        return IndexSpace.of(dict(zip(self.source.space, self.shape, strict=True)))
+        whole = self.source.space
+        return whole if self.shape == whole.sizes else IndexSpace.of(dict(zip(whole, self.shape, strict=True)))
 
     @cached_property
     def fields(self) -> FieldSpace:
         """The fields that move."""
-        return self.source.fields.subset(self.field_names)
+        whole = self.source.fields
+        return whole if self.field_names == whole.names else whole.subset(self.field_names)
 
     @property
     def nbytes(self) -> int:
@@ -139,12 +155,22 @@ class Transfer:
     @cached_property
     def source_order(self) -> Linearization:
         """The order in which the source stores what moves: its layout on the box."""
-        return fitted(self.source.layout, self.space, self.fields)
+        return self._order(self.source)
 
     @cached_property
     def destination_order(self) -> Linearization:
         """The order in which the destination stores what moves."""
-        return fitted(self.destination.layout, self.space, self.fields)
+        return self._order(self.destination)
+
+    def _order(self, end: Instance) -> Linearization:
+        if not end.layout.is_blocked and end.space == self.space and end.fields == self.fields:
+            return end.linearization  # all of it, and no digits that could be dropped
+        return fitted(end.layout, self.space, self.fields)
+
+    @property
+    def ends(self) -> tuple[Instance, ...]:
+        """Its instances: one where source and destination are the same."""
+        return (self.source,) if self.source == self.destination else (self.source, self.destination)
 
     @property
     def converts(self) -> bool:
@@ -158,6 +184,12 @@ class Transfer:
     def destination_view(self) -> View:
         """The destination as one end of a copy."""
         return View(self.destination.linearization, self.destination_origin)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everything that either end holds moves."""
+        here = self.source
+        return self.shape == here.space.sizes and len(here.fields) == len(self.field_names) and not self.is_partial
 
     @property
     def is_partial(self) -> bool:

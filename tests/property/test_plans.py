@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from collections.abc import Callable
 from functools import cache
 
@@ -13,12 +14,12 @@ from hypothesis import strategies as st
 from layout_cases import field_spaces, layouts, spaces
 
 from isoviz.errors import LimitError, NoPathError
-from isoviz.layouts import Box, IndexSpace, apply, strided_copies
+from isoviz.layouts import Box, Component, FieldsComponent, IndexSpace, Layout, apply, strided_copies
 from isoviz.machines import Machine, preset
-from isoviz.planner import Instance, Options, Plan, Transfer, plan
+from isoviz.planner import Hop, Instance, Options, Plan, Transfer, plan
 
 Report = Callable[[str, object], None]
-PLANNERS = ("auto", "simple", "spsl", "spdl", "direct")
+PLANNERS = ("auto", "full", "full", "simple", "spsl", "spdl", "direct")
 
 
 @cache
@@ -29,7 +30,7 @@ def machine(name: str) -> Machine:
 @st.composite
 def transfers(draw: st.DrawFn) -> tuple[Transfer, Machine]:
     """Whole instances and parts of them, between any two memories of a preset."""
-    where = machine(draw(st.sampled_from(["local", "two-node", "sapling"])))
+    where = machine(draw(st.sampled_from(["local", "two-node", "sapling", "laptop"])))
     shape, fields = draw(spaces()), draw(field_spaces())
     memories = [memory.name for memory in where.memories]
     ends = []
@@ -53,8 +54,8 @@ def carried_out(found: Plan, given: np.ndarray) -> np.ndarray:
         places = [given, *slots, result]
         for hop in found.hops:
             source, destination = found.views(hop.index, chunk)
-            for box in chunk.boxes:
-                copies = strided_copies(source, destination, box, found.transfer.field_names)
+            for box, names in chunk.parts:
+                copies = strided_copies(source, destination, box, names)
                 apply(copies, places[hop.index], places[hop.index + 1])
     return result
 
@@ -93,10 +94,63 @@ def test_plans_carry_out_their_transfer(
         assert hop.shuffle_bytes <= max(before.nbytes, after.nbytes)
     assert found.throughput <= min(hop.throughput for hop in found.hops) * (1 + 1e-9)
     assert found.seconds >= found.bytes / found.throughput * (1 - 1e-9)
+    check_bytes(found)
 
+
+def check_bytes(found: Plan) -> None:
+    """The plan carried out gives what one copy of the whole gives."""
+    transfer = found.transfer
     given = np.random.default_rng(0).integers(0, 255, transfer.source.linearization.nbytes, dtype=np.uint8)
     expected = np.full(transfer.destination.linearization.nbytes, 255, np.uint8)
     whole = Box.whole(transfer.space)
     copies = strided_copies(transfer.source_view(), transfer.destination_view(), whole, transfer.field_names)
     apply(copies, given, expected)
     assert (carried_out(found, given) == expected).all()
+
+
+@st.composite
+def alike_outside(draw: st.DrawFn, layout: Layout, space: IndexSpace, outer: int) -> Layout:
+    """A layout that ends with the same `outer` components: inside a block in another order, perhaps with padding of its own."""
+    inner = list(layout.components[: len(layout.components) - outer])
+    for top in [part for part in inner if isinstance(part, Component) and part.extent is None]:
+        left = space[top.dim] // math.prod(digit.extent or 1 for digit in layout.digits[top.dim][: top.rank])
+        if left > 1 and draw(st.booleans()):
+            low = draw(st.integers(1, left))
+            inner[inner.index(top)] = Component(top.dim, top.label, top.rank, low)
+            inner.append(Component(top.dim, top.label, top.rank + 1))
+    parts = [*draw(st.permutations(inner)), *layout.components[len(layout.components) - outer :]]
+    digits = {dim: sum(isinstance(part, Component) and part.dim == dim for part in parts) for dim in space}
+    labels = {1: [""], 2: ["in", "out"]}
+    return Layout(
+        part
+        if isinstance(part, FieldsComponent)
+        else Component(
+            part.dim, labels.get(digits[part.dim], [str(i) for i in range(digits[part.dim])])[part.rank], part.rank, part.extent
+        )
+        for part in parts
+    )
+
+
+@st.composite
+def any_chunks(draw: st.DrawFn) -> Plan:
+    """Plans no planner makes: any layouts of the buffers that end alike, any of their components numbering the blocks."""
+    transfer, _ = draw(transfers())
+    order = draw(layouts(transfer.space))
+    outer = draw(st.integers(0, len(order.components)))
+    held = [draw(alike_outside(order, transfer.space, outer)) for _ in range(draw(st.integers(0, 3)))]
+    through = [transfer.source.layout, *held, transfer.destination.layout]
+    names = [transfer.source.memory, *(f"node0.buffer{i}" for i in range(len(held))), transfer.destination.memory]
+    hops = [
+        Hop(i, f"channel{i}", "memcpy", names[i], names[i + 1], str(here), str(there), 1.0, 1, 1.0, here != there)
+        for i, (here, there) in enumerate(itertools.pairwise(through))
+    ]
+    per_chunk = draw(st.integers(1, 7))
+    return Plan(transfer, "any", "0", "simple", tuple(hops), order, outer, per_chunk, 1, False, 1.0, 1.0)
+
+
+@given(found=any_chunks())
+def test_any_chunks_of_layouts_that_end_alike_carry_a_transfer_out(report: Report, found: Plan) -> None:
+    report("property cases of plans", 1)
+    assert Plan.from_json(json.loads(json.dumps(found.to_json()))) == found
+    assert sum(chunk.payload_bytes for chunk in found.chunks) == found.bytes
+    check_bytes(found)

@@ -1,0 +1,63 @@
+"""Routes on which a hop between two buffers converts, between ends whose blocks do not nest (4 against 6).
+
+There is no small set of families here. Blocks that nest with the digits of both ends are grown along both orders, with all
+splits of a budget by powers of two: a long run at one end costs the other end its run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from isoviz.layouts import ChunkSequence, compare
+from isoviz.planner.blocks import grown, restricted
+from isoviz.planner.choice import Choice
+
+if TYPE_CHECKING:
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.routes import Route
+    from isoviz.planner.timing import Clock
+
+
+def boxed(problem: Problem, route: Route, clock: Clock) -> Choice | None:
+    """The best choice found; None where no block fits."""
+    limit = problem.limit(route.inside)
+    found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
+    return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
+
+
+def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
+    transfer = problem.transfer
+    source, destination = transfer.source_order, transfer.destination_order
+    unit = dict.fromkeys(transfer.space.dims, 1)
+    entries = min(limit // problem.entry, transfer.space.volume)
+    seen: set[tuple[int, ...]] = set()
+    while entries >= 1:
+        for shift in range(entries.bit_length()):
+            block = grown(destination, source, grown(source, destination, unit, entries >> shift), entries)
+            block = grown(source, destination, block, entries)
+            if tuple(block.values()) not in seen:
+                seen.add(tuple(block.values()))
+                yield block
+        entries //= 2
+
+
+def _choice(problem: Problem, route: Route, clock: Clock, block: dict[str, int], limit: int) -> Choice | None:
+    transfer = problem.transfer
+    source, destination = transfer.source_order, transfer.destination_order
+    order = source if problem.follows == "source" else destination
+    (before, outer), (after, _) = restricted(source, order, block), restricted(destination, order, block)
+    first, last = before.on(transfer.space, transfer.fields), after.on(transfer.space, transfer.fields)
+    slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last))
+    if slot > limit:
+        return None
+    runs = list(problem.runs(len(route.channels), None))
+    runs[0] = min(runs[0], compare(source, first).run_bytes)
+    runs[-1] = min(runs[-1], compare(last, destination).run_bytes)
+    runs[route.converting or 0] = compare(first, last).run_bytes
+    chunk = math.prod(block.values()) * problem.entry
+    seconds = clock.seconds(chunk, runs)
+    blocked = (before, outer), (after, outer)
+    chunk = min(chunk, problem.nbytes)
+    return Choice(seconds, route, None, 1, 1, 1, chunk, slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)

@@ -1,0 +1,107 @@
+"""Plans made before (Isometry, section 4.2: iterative applications make the same transfers again; table 6).
+
+Two levels. The exact transfer gives the plan itself, the same object. The same memories, layouts and fields with other sizes give
+the path that won before: it is solved first, and its time lets almost every other path go unsolved. The answer is what planning
+afresh gives, never merely what was best for other sizes.
+
+Everything is a value: a machine that was edited is another machine, and its plans are others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from isoviz.machines import Machine
+    from isoviz.planner.options import Options
+    from isoviz.planner.plan import Plan
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.transfer import Transfer
+
+MOST_PLANS = 4096
+"""Plans kept; the oldest goes first."""
+MOST_PATHS = 4096
+"""Paths kept."""
+
+
+@dataclass(frozen=True)
+class CacheStatistics:
+    """What the cache did since it was last cleared.
+
+    `plans` is how many plans it holds; `hits` counts transfers that got a plan made before, `path_hits` those that were planned
+    with a path known from other sizes, `misses` the rest.
+    """
+
+    plans: int
+    hits: int
+    path_hits: int
+    misses: int
+
+
+class PlanCache:
+    """The plans of this process. Any thread may use it."""
+
+    def __init__(self) -> None:
+        self._plans: OrderedDict[tuple[Transfer, Machine, str, Options], Plan] = OrderedDict()
+        self._paths: OrderedDict[Hashable, tuple[tuple[str, ...], int | None]] = OrderedDict()
+        self._lock = threading.Lock()
+        self._hits = self._path_hits = self._misses = 0
+
+    def plan(self, key: tuple[Transfer, Machine, str, Options]) -> Plan | None:
+        """The plan made for exactly this before."""
+        found = self._plans.get(key)
+        if found is not None:
+            self._hits += 1
+        return found
+
+    def keep(self, key: tuple[Transfer, Machine, str, Options], plan: Plan) -> None:
+        """Keep a plan."""
+        with self._lock:
+            self._plans[key] = plan
+            while len(self._plans) > MOST_PLANS:
+                self._plans.popitem(last=False)
+
+    def path(self, problem: Problem) -> tuple[tuple[str, ...], int | None] | None:
+        """The channels that won for the same memories, layouts and fields, and the hop that converts."""
+        found = self._paths.get(_path_key(problem))
+        if found is None:
+            self._misses += 1
+        else:
+            self._path_hits += 1
+        return found
+
+    def keep_path(self, problem: Problem, names: tuple[str, ...], converting: int | None) -> None:
+        """Keep the path that won."""
+        with self._lock:
+            self._paths[_path_key(problem)] = names, converting
+            while len(self._paths) > MOST_PATHS:
+                self._paths.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._plans.clear()
+            self._paths.clear()
+            self._hits = self._path_hits = self._misses = 0
+
+    @property
+    def statistics(self) -> CacheStatistics:
+        """What it did so far."""
+        return CacheStatistics(len(self._plans), self._hits, self._path_hits, self._misses)
+
+
+def _path_key(problem: Problem) -> Hashable:
+    transfer, options = problem.transfer, problem.options
+    source, destination = transfer.source, transfer.destination
+    ends = (source.memory, source.layout, source.fields, destination.memory, destination.layout, destination.fields)
+    limits = (options.slot_limit, options.memory_limit, options.slots)
+    return problem.machine.digest, ends, transfer.field_names, tuple(transfer.source.space), limits
+
+
+CACHE = PlanCache()
+"""The one that `plan` uses."""

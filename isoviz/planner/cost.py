@@ -1,0 +1,48 @@
+"""What planning costs on this computer, so that `auto` plans no longer than pays."""
+
+from __future__ import annotations
+
+import time
+from functools import cache
+from statistics import median
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.planner.problem import Problem
+
+SHARE = 0.1
+"""Planning pays where it takes less than this share of the predicted transfer (Isometry, section 4.4)."""
+LEAST, MOST = 50e-6, 50e-3
+"""Seconds between which the full planner takes on any computer: outside of ten times that, nothing needs measuring."""
+
+
+def planning_pays(problem: Problem, seconds: float) -> bool:
+    """Whether the full planner costs less than a tenth of a transfer that is predicted to take so many seconds."""
+    if seconds >= MOST / SHARE:
+        return True
+    return seconds >= LEAST / SHARE and planning_cost(min(len(problem.transfer.space), 2)) < SHARE * seconds
+
+
+@cache
+def planning_cost(dimensions: int) -> float:
+    """Seconds the full planner takes for a conversion of an array of 1 or of 2 and more dimensions: the median of a few between
+    the GPUs of two nodes, measured once per process. Paths are known by then, as they are for a machine in use."""
+    from isoviz.layouts import FieldSpace, IndexSpace
+    from isoviz.machines import preset
+    from isoviz.planner.full import search
+    from isoviz.planner.making import make_plan
+    from isoviz.planner.options import Options
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.transfer import Transfer
+
+    machine, fields = preset("two-node"), FieldSpace(re="float32", im="float32")
+    layouts = ("<F, x>", "<x, F>") if dimensions == 1 else ("<F, x, y>", "<y, F, x>")
+    found = []
+    for k in range(6):
+        space = IndexSpace(x=(1 << 20) + k) if dimensions == 1 else IndexSpace(x=4096 + k, y=4096)
+        began = time.perf_counter()
+        transfer = Transfer.whole(space, fields, "node0.fbm0", layouts[0], "node1.fbm0", layouts[1])
+        result = search(Problem(transfer, machine, Options()))
+        make_plan(result.problem, result.best, result.clock(result.best.route), "full")
+        found.append(time.perf_counter() - began)
+    return median(found[1:])

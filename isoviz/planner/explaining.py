@@ -1,0 +1,192 @@
+"""Working out why a plan is what it is."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isoviz.errors import TransferError
+from isoviz.layouts import Layout, Linearization, compare
+from isoviz.planner.explanation import Explanation, Region, Rejected, Stage
+from isoviz.planner.full import search
+from isoviz.planner.making import layouts_of
+from isoviz.planner.optimum import any_choice
+from isoviz.planner.options import Options
+from isoviz.planner.path_program import path_program
+from isoviz.planner.planners import plan as make_plan
+from isoviz.planner.problem import Problem
+from isoviz.planner.program import bisect, feasible_region, solve
+from isoviz.planner.rivals import turns_of
+from isoviz.planner.routes import Route, routes_of
+from isoviz.planner.settling import settled
+from isoviz.planner.timing import Clock
+from isoviz.units import format_bytes, format_rate
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner.choice import Choice
+    from isoviz.planner.full import Candidate
+    from isoviz.planner.plan import Plan
+    from isoviz.planner.program import PathProgram, Solution
+    from isoviz.planner.transfer import Transfer
+
+
+def explain(
+    transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None, *, turns: int = 0
+) -> Explanation:
+    """Plan a transfer and say why: constraints, program, every candidate, and what would make rivals win.
+
+    `turns` is for how many of the best rivals it is worked out what would make them win (each takes a few dozen plans).
+
+    Raises:
+        InputError, MachineError, NoPathError, LimitError, TransferError: as `plan`.
+    """
+    options = options or Options()
+    return explain_plan(make_plan(transfer, machine, planner, options), machine, options, turns=turns)
+
+
+def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
+    """Why a plan is what it is; see `explain`. `options` are those it was made with.
+
+    Raises:
+        TransferError: the plan was made for another machine.
+    """
+    if plan.machine_digest != machine.digest:
+        raise TransferError(
+            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
+        )
+    problem = Problem(plan.transfer, machine, options or Options())
+    converting = next((hop.index for hop in plan.hops if hop.converts), None)
+    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), converting)
+    clock = Clock(machine, route.channels, problem.nbytes, problem.slots)
+    choice = any_choice(problem, route, clock)
+    if choice is None:
+        raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
+    least, choice = choice, settled(problem, choice, clock)
+    program = path_program(problem, choice)
+    solution = solve(program)
+    found = search(problem, everything=True)
+    candidates = _candidates(problem, found.candidates, route, least, choice, clock)
+    here, there = plan.transfer.source.memory, plan.transfer.destination.memory
+    beaten, proved = routes_of(machine).left_out(here, there, problem.ends.converts)
+    return Explanation(
+        plan=plan,
+        machine=machine,
+        stages=_stages(plan, clock, choice, solution),
+        candidates=candidates,
+        beaten=beaten,
+        proved=proved and problem.ends.regular,
+        program=program,
+        solution=solution,
+        bisection=bisect(program),
+        region=_region(program, solution, plan, choice),
+        turns=turns_of(problem, candidates, turns) if turns else (),
+    )
+
+
+def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tuple[Stage, ...]:
+    """The rows of Isometry's table 3."""
+    timing = clock.timing(choice.chunk, choice.runs)
+    layouts = _linearizations(plan)
+    stages = []
+    for hop, seconds, (here, there) in zip(plan.hops, timing.hop_seconds, itertools.pairwise(layouts), strict=True):
+        common = compare(here, there)
+        stages.append(
+            Stage(
+                memory=hop.source,
+                layout=hop.source_layout,
+                channel=hop.channel,
+                kind=hop.kind,
+                prefix=common.prefix_text,
+                suffix=common.suffix_text,
+                run_bytes=hop.request_bytes,
+                shuffle_bytes=common.shuffle_bytes,
+                throughput=hop.throughput,
+                seconds=seconds,
+                share=seconds / timing.period,
+                price=_price(clock, choice, hop.index),
+                rows=tuple(row for row in solution.rows if row.hop == hop.index),
+            )
+        )
+    last = plan.hops[-1]
+    return (*stages, Stage(last.destination, last.destination_layout))
+
+
+def _linearizations(plan: Plan) -> list[Linearization]:
+    """The orders along the path, on what moves."""
+    transfer = plan.transfer
+    inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in plan.hops[:-1]]
+    return [transfer.source_order, *inside, transfer.destination_order]
+
+
+def _price(clock: Clock, choice: Choice, hop: int) -> float:
+    """The change of T for one byte per second more of a hop's throughput, blocks and chunk as they are."""
+    rate = clock.functions[hop](min(choice.runs[hop], choice.chunk))
+    step = 1e-6
+    faster = _scaled_seconds(clock, choice, hop, 1 + step)
+    return (faster - _scaled_seconds(clock, choice, hop, 1.0)) / (rate * step)
+
+
+def _scaled_seconds(clock: Clock, choice: Choice, hop: int, factor: float) -> float:
+    """T with the throughput of one hop scaled, from its definition."""
+    times = list(clock.timing(choice.chunk, choice.runs).hop_seconds)
+    times[hop] /= factor
+    return clock.combined(choice.chunk, times)
+
+
+def _region(program: PathProgram, solution: Solution, plan: Plan, choice: Choice) -> Region | None:
+    """The block sizes that sustain what the plan sustains, where there are two to choose."""
+    if len(program.variables) != 2:
+        return None
+    x, y = (variable.name for variable in program.variables)
+    throughput = min(plan.throughput, solution.throughput) * (1 - 1e-9)
+    return Region(x, y, throughput, tuple(feasible_region(program, throughput, x, y)), (float(choice.a), float(choice.b)))
+
+
+def _candidates(
+    problem: Problem, found: tuple[Candidate, ...], route: Route, least: Choice, choice: Choice, clock: Clock
+) -> tuple[Rejected, ...]:
+    """All paths by the least time they can take, the chosen one first: of that, its choice takes hardly more."""
+    bounds = {(each.route.names, each.route.converting): each.bound for each in found}
+    bound = bounds.get((route.names, route.converting), least.seconds)
+    chosen = replace(_rejected(problem, route, bound, choice, clock, chosen=True), seconds=least.seconds)
+    others = [
+        _rejected(problem, each.route, each.bound, each.choice, each.clock)
+        for each in found
+        if (each.route.names, each.route.converting) != (route.names, route.converting)
+    ]
+    return (chosen, *sorted(others, key=lambda other: (other.least, len(other.channels), other.channels, other.converting or 0)))
+
+
+def _rejected(
+    problem: Problem, route: Route, bound: float, choice: Choice | None, clock: Clock, *, chosen: bool = False
+) -> Rejected:
+    memories = (route.channels[0].source, *(channel.destination for channel in route.channels))
+    kinds = tuple(str(channel.kind) for channel in route.channels)
+    if choice is None:
+        limit = f"no room: slots of at most {format_bytes(problem.limit(route.inside))} hold no block that converts"
+        return Rejected(chosen, memories, route.names, kinds, route.converting, bound, None, None, (), limit, "")
+    timing = clock.timing(choice.chunk, choice.runs)
+    slowest = max(range(len(kinds)), key=lambda i: timing.hop_seconds[i])
+    run = min(choice.runs[slowest], choice.chunk)
+    rate = clock.functions[slowest](run)
+    before, after = layouts_of(problem, choice)
+    at = route.converting if route.converting is not None else len(kinds) - 1
+    layouts = tuple(str(before if i < at else after) for i in range(len(kinds) - 1))
+    limit = f"hop {slowest} {kinds[slowest]}: runs of {format_bytes(run)} at {format_rate(rate)}"
+    if clock.resource_bound <= timing.throughput * (1 + 1e-9):
+        limit = f"shared resources: {format_rate(clock.resource_bound)} in all"
+    return Rejected(
+        chosen,
+        memories,
+        route.names,
+        kinds,
+        route.converting,
+        bound,
+        choice.seconds,
+        timing.throughput,
+        layouts,
+        limit,
+        route.names[slowest],
+    )

@@ -1,0 +1,208 @@
+"""The digits that two layouts have in common and the families of layouts between them, without any sizes.
+
+Of a transfer's sizes these depend only on which digits there are. So they are worked out once per pair of layouts, and a transfer
+of another size has only its numbers filled in (`shapes`, where the families are explained too).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.layouts import Mode
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
+
+F = -1
+"""The field space among the digits of an order."""
+
+
+class Digit(NamedTuple):
+    """A digit of the common refinement of both ends: coordinate i has (i // step) % extent; `top` alone may run past the size."""
+
+    dim: str
+    step: int
+    extent: int
+    top: bool
+
+
+class Order(NamedTuple):
+    """One end's order of the refined digits (numbers, `F` for the field space), fastest first; `whole[i]`: digit i and the next
+    one are parts of one digit of that end."""
+
+    digits: tuple[int, ...]
+    whole: tuple[bool, ...]
+
+
+class Run(NamedTuple):
+    """A run at one end: the first `least` digits of its order, times a cut up to the first `most`, and the digits `onwards`."""
+
+    least: int
+    most: int
+    onwards: tuple[int, ...] = ()
+
+
+class Family(NamedTuple):
+    """A `Shape` without its numbers. `first` and `last` are its runs, None where everything is one; `inside` are its complete
+    digits without F; families of one `number` differ in nothing but their runs, and the first of them counts."""
+
+    number: int
+    complete: frozenset[int]
+    inside: tuple[int, ...]
+    cut_a: int | None
+    cut_b: int | None
+    first: Run | None
+    last: Run | None
+    scattered: tuple[int, ...]
+    follows: str
+
+
+class Structure(NamedTuple):
+    """What two layouts have in common; the extent of a top digit is 0, as the size gives it."""
+
+    digits: tuple[Digit, ...]
+    orders: tuple[Order, Order]
+    loose: frozenset[str]
+    families: tuple[Family, ...]
+
+
+Skeleton = tuple[tuple[str, int, int, bool] | None, ...]
+"""A normal form without sizes: its digits as `Digit`, None for the field space."""
+
+
+def structure_of(source: Linearization, destination: Linearization) -> Structure:
+    """The structure of two linearizations of one index space."""
+    a, b, space = _skeleton(source), _skeleton(destination), source.space
+    found = _structure(space.dims, (), a, b)
+    # Blocks that do not nest repeat together at their least common multiple, which the size may not reach.
+    return found if not found.loose else _structure(space.dims, space.sizes, a, b)
+
+
+def _skeleton(lin: Linearization) -> Skeleton:
+    return tuple(
+        [
+            (part.dim, part.step, 0 if part.top else part.extent, part.top) if isinstance(part, Mode) else None
+            for part in lin.normal
+        ]
+    )
+
+
+@lru_cache(maxsize=1024)
+def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Skeleton) -> Structure:
+    """`sizes` where they decide which digits there are."""
+    loose: set[str] = set()
+    digits: list[Digit] = []
+    numbers: dict[str, list[int]] = {}
+    for i, dim in enumerate(dims):
+        numbers[dim] = []
+        steps = {part[1] for part in (*a, *b) if part is not None and part[0] == dim}
+        if not steps:
+            continue  # of size 1
+        chain = [1]
+        for cut in sorted(steps - {1}):
+            if cut % chain[-1]:
+                loose.add(dim)
+                chain[-1] = math.lcm(chain[-1], cut)  # cut only where both repeat
+            else:
+                chain.append(cut)
+        chain = sorted({1, *chain})
+        if sizes:
+            chain = [cut for cut in chain if cut < sizes[i] or cut == 1]
+        for step, end in itertools.zip_longest(chain, chain[1:]):
+            numbers[dim].append(len(digits))
+            digits.append(Digit(dim, step, 0 if end is None else end // step, end is None))
+    orders = _order(a, digits, numbers), _order(b, digits, numbers)
+    families = () if loose else tuple(_families(tuple(digits), orders[0].digits, orders[1].digits))
+    return Structure(tuple(digits), orders, frozenset(loose), families)
+
+
+def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]]) -> Order:
+    found: list[int] = []
+    whole: list[bool] = []
+    for part in skeleton:
+        if part is None:
+            found.append(F)
+            whole.append(False)
+            continue
+        dim, step, extent, top = part
+        end = math.inf if top else step * extent
+        held = [n for n in numbers[dim] if step <= digits[n].step < end and n not in found]
+        found += held
+        whole += [True] * (len(held) - 1) + [False] * (len(held) > 0)
+    return Order(tuple(found), tuple(whole))
+
+
+def _families(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...]) -> list[Family]:
+    """All families; which of them can win, their numbers decide."""
+    found = _Families(digits)
+    # L = A: what is complete of B within the first digits of A, and as much of the next one as is cut; then M = B.
+    for inside, cut, last in _kept_whole(a, b):
+        found.add(inside, cut, cut, None, last, "source")
+    for inside, cut, first in _kept_whole(b, a):
+        found.add(inside, cut, cut, first, None, "destination")
+    for i, j in itertools.product(range(len(a) + 1), range(len(b) + 1)):
+        complete = frozenset(a[:i]) | frozenset(b[:j])
+        next_a, next_b = a[i : i + 1], b[j : j + 1]
+        if complete.intersection(next_a) or complete.intersection(next_b):
+            continue  # with more digits kept whole, the same blocks allow longer runs
+        cut_a, cut_b = (ahead[0] if ahead and ahead[0] != F else None for ahead in (next_a, next_b))
+        if cut_a == cut_b and complete in (frozenset(a[:i]), frozenset(b[:j])):
+            continue  # found above, with an end that keeps everything
+        found.add(complete, cut_a, cut_b, Run(i, i + (cut_a is not None)), Run(j, j + (cut_b is not None)), "")
+    return found.families
+
+
+class _Families:
+    """Families, and a number for what is in their blocks."""
+
+    def __init__(self, digits: tuple[Digit, ...]) -> None:
+        self.digits = digits
+        self.numbers: dict[tuple[frozenset[int], int | None, int | None, str], int] = {}
+        self.families: list[Family] = []
+
+    def add(
+        self, complete: frozenset[int], cut_a: int | None, cut_b: int | None, first: Run | None, last: Run | None, follows: str
+    ) -> None:
+        if Run(0, 0) in (first, last):
+            return  # a single element: no longer than any run of the conversion
+        scattered = _scattered(self.digits, complete, (cut_a, cut_b))
+        if scattered:  # with the digits that it leaves out, the block is one box
+            joined = complete | _below(self.digits, scattered)
+            if cut_a not in joined and cut_b not in joined:
+                self.add(joined, cut_a, cut_b, first, last, "")
+        number = self.numbers.setdefault((complete, cut_a, cut_b, follows), len(self.numbers))
+        inside = tuple(complete - {F})
+        self.families.append(Family(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
+
+
+def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple[frozenset[int], int | None, Run | None]]:
+    """Blocks that are beginnings of one end's order: complete digits, the digit that is cut, and the run at the other end."""
+    for i in range(len(kept) + 1):
+        inside = frozenset(kept[:i])
+        j = next((j for j, digit in enumerate(other) if digit not in inside), len(other))
+        if i < len(kept) and kept[i] != F and j < len(other) and other[j] == kept[i]:
+            yield inside, kept[i], Run(j, j + 1)
+        elif frozenset(other[:j]) == inside:
+            # The run goes on with what both orders go on with: with everything, where nothing else follows.
+            common = [x for x, y in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(kept[i:], other[j:], strict=True))]
+            onwards = tuple(digit for digit in common if digit != F)
+            yield inside, None, None if len(common) == len(kept) - i else Run(j, j, onwards)
+        else:
+            yield inside, None, Run(j, j)
+
+
+def _scattered(digits: tuple[Digit, ...], complete: frozenset[int], cuts: Sequence[int | None]) -> tuple[int, ...]:
+    """The digits of a block that lack a faster digit of their dimension."""
+    inside = [digit for digit in (*complete, *cuts) if digit is not None and digit != F]
+    return tuple(sorted({digit for digit in inside if _below(digits, (digit,)) - complete}))
+
+
+def _below(digits: tuple[Digit, ...], above: Sequence[int]) -> frozenset[int]:
+    """The faster digits of the same dimensions."""
+    return frozenset(
+        n for n, digit in enumerate(digits) if any(digit.dim == digits[i].dim and digit.step < digits[i].step for i in above)
+    )

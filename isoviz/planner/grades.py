@@ -1,0 +1,81 @@
+"""What channels cost, and which of two costs at least as much whatever moves."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
+
+if TYPE_CHECKING:
+    from isoviz.machines import Channel, Machine
+    from isoviz.machines.throughput import ThroughputFunction
+
+
+def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
+    """Whether f(r) ≥ g(r) is known to hold for every run r of a byte or more."""
+    if f is g or f == g:
+        return True
+    if isinstance(f, Constant | LatencyBandwidth) and isinstance(g, Constant | LatencyBandwidth):
+        return f.bandwidth >= g.bandwidth and getattr(f, "latency", 0.0) <= getattr(g, "latency", 0.0)
+    if isinstance(f, Sampled | Constant) and isinstance(g, Sampled | Constant):
+        # Between their samples both are straight in log-log, before them they have slope 1, after them they are flat.
+        return all(f(run) >= g(run) for run in {run for h in (f, g) for run, _ in h.samples})
+    return False
+
+
+class Grade(NamedTuple):
+    """What a channel costs; channels of one grade are interchangeable.
+
+    `cap` is the throughput, bytes per second, that its share of resources allows a hop on its own.
+    """
+
+    throughput: ThroughputFunction
+    setup: float
+    resources: tuple[tuple[str, float], ...]
+    cap: float
+
+    def looks_better(self, other: Grade) -> bool:
+        """Whether it is at least as fast for every run on its own, and costs no more to set up."""
+        slowest = min(other.cap, other.throughput.peak)
+        if self.setup > other.setup or self.cap < slowest:
+            return False
+        return at_least_as_fast(self.throughput, other.throughput)
+
+    def beats(self, other: Grade) -> bool:
+        """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
+        if self.setup > other.setup:
+            return False
+        if self.resources:
+            theirs = dict(other.resources)
+            if any(weight > theirs.get(name, 0.0) for name, weight in self.resources):
+                return False
+        return at_least_as_fast(self.throughput, other.throughput)
+
+
+class Grades:
+    """The grades of a machine's channels, as numbers."""
+
+    def __init__(self, machine: Machine) -> None:
+        numbers: dict[Grade, int] = {}
+        capacity = {resource.name: resource.capacity for resource in machine.resources}
+        self._of: dict[str, int] = {}
+        by_parts: dict[tuple[int, float, tuple[tuple[str, float], ...]], int] = {}
+        for channel in machine.channels:
+            parts = (id(channel.throughput), channel.setup, channel.resources)  # most channels share their function
+            number = by_parts.get(parts)
+            if number is None:
+                used = tuple(sorted(use for use in channel.resources if use[1] > 0))
+                cap = min((capacity[name] / weight for name, weight in used), default=math.inf)
+                number = numbers.setdefault(Grade(channel.throughput, channel.setup, used, cap), len(numbers))
+                by_parts[parts] = number
+            self._of[channel.name] = number
+        grades = tuple(numbers)
+        self.beats = [[here.beats(there) for there in grades] for here in grades]
+        """`beats[i][j]`: whether grade i is at least as good as grade j in every respect."""
+        self.looks_better = [[here.looks_better(there) for there in grades] for here in grades]
+        """The same, each on its own: whatever else uses a resource too."""
+
+    def of(self, channel: Channel) -> int:
+        """The number of a channel's grade."""
+        return self._of[channel.name]

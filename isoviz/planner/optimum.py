@@ -1,0 +1,77 @@
+"""The best layouts, block sizes and chunk for one route: the least T that its limits allow.
+
+Where log tp is concave in log r, T is convex in the logarithms of the block sizes and of the chunk (a maximum of posynomials),
+so that a section search finds its minimum; where some function is not, every size is tried as long as there are few. T is flat
+at its minimum: large sizes are therefore chosen among round numbers, with five significant bits. They are at most 3 % from the
+optimum, which costs T far less than a thousandth, and kernels and disks like them better.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isoviz.planner.blocked import blocked
+from isoviz.planner.boxed import boxed
+from isoviz.planner.plain import plain
+from isoviz.planner.timing import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.planner.choice import Choice
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.routes import Route
+
+
+def lower_bound(problem: Problem, route: Route, clock: Clock) -> float:
+    """Less than this no choice for the route takes: every run as long as it can be, nothing to fill the pipeline with."""
+    chunk = min(max(problem.limit(route.inside), problem.entry), problem.nbytes)
+    timing = clock.timing(chunk, problem.runs(len(route.channels), route.converting))
+    return clock.setup + problem.nbytes / timing.throughput if timing.throughput > 0 else math.inf
+
+
+def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
+    """`lower_bound` of many routes."""
+    steady = problem.machine.limits.overlap and problem.slots > 1 and problem.whole
+    found = []
+    for route in routes:
+        pace, at = route.pace, route.converting
+        if not steady or pace.uses_resources:
+            found.append(lower_bound(problem, route, clock_of(problem, route)))
+            continue
+        # Every hop moves whole chunks, but for the one that converts; and the slowest decides.
+        chunk = min(max(problem.limit(route.inside), problem.entry), problem.nbytes)
+        try:
+            period = route.slowest(chunk)
+            if at is not None:
+                period = max(period, chunk / pace.functions[at](min(problem.ends.run, chunk)))
+        except ZeroDivisionError:  # such runs move nothing
+            found.append(math.inf)
+        else:
+            found.append(pace.setup + problem.nbytes / (chunk / period))
+    return found
+
+
+def clock_of(problem: Problem, route: Route) -> Clock:
+    """The clock of a route for what moves."""
+    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace)
+
+
+def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
+    """The fastest choice for a route; None where not even the smallest chunk fits its limits."""
+    if route.converting in (None, 0, len(route.channels) - 1):
+        return plain(problem, route, clock)
+    if not problem.ends.regular:
+        return boxed(problem, route, clock)
+    return blocked(problem, route, clock)
+
+
+def any_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
+    """The best choice for a route, even where every choice for it loses against converting in another of its hops.
+
+    The families of layouts leave those out (`shapes`); planners that have only this route take boxes.
+    """
+    found = best_choice(problem, route, clock)
+    between = route.converting not in (None, 0, len(route.channels) - 1)
+    return boxed(problem, route, clock) if found is None and between else found

@@ -1,0 +1,132 @@
+"""One transfer on one machine: what all routes have in common, above all the limits on slots and the bounds on runs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from isoviz.machines import MemoryKind
+from isoviz.planner.runs import contiguous_bytes
+from isoviz.planner.shapes import ends_of
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine, Memory
+    from isoviz.planner.options import Options
+    from isoviz.planner.routes import Route
+    from isoviz.planner.transfer import Transfer
+
+
+class Problem:
+    """One transfer on one machine: what all its routes have in common."""
+
+    def __init__(self, transfer: Transfer, machine: Machine, options: Options) -> None:
+        self.transfer = transfer
+        self.machine = machine
+        self.options = options
+        self.ends = ends_of(transfer.source_order, transfer.destination_order)
+        self.nbytes = transfer.nbytes
+        fields = transfer.fields
+        self.entry = fields.nbytes
+        self.mean = fields.nbytes / len(fields)
+        self.largest = max(fields.sizes)
+        self.field_count = len(fields)
+        self.slots = options.slots or machine.limits.slots
+        self.slot_limit = options.slot_limit or machine.limits.slot_limit
+        """The bound on a slot where a memory has none of its own: TH."""
+        self.memory_limit = options.memory_limit or machine.limits.memory_limit
+        """The bound on all buffers together."""
+        self.alike = self._alike()
+        """Whether every memory bounds a slot alike."""
+        self.end_runs = self._end_runs()
+        """Bytes that lie contiguously in the source and in the destination, where a part has gaps."""
+        self.whole = self.end_runs == (math.inf, math.inf)
+        """Whether both ends move as a whole, so that only layouts bound the runs there."""
+
+    # ---- limits
+
+    def _alike(self) -> bool:
+        even, least = _bounds(self.machine, self.options.slot_limit)
+        if not even:
+            return False
+        most = 2 * self.slots * self.slot_limit  # a self-loop has two buffers in one memory
+        if least >= most + sum(end.linearization.nbytes for end in self.transfer.ends):
+            return True
+        return all(memory.capacity is None or self.free(memory.name) >= most for memory in self.machine.memories)
+
+    def free(self, name: str) -> int:
+        """Capacity of a memory less the ends of this transfer that lie in it."""
+        taken = sum(end.linearization.nbytes for end in self.transfer.ends if end.memory == name)
+        return max(0, (self.machine.memory(name).capacity or 0) - taken)
+
+    def limit(self, inside: Sequence[str]) -> int:
+        """Bytes that a slot may have on a route with buffers in these memories."""
+        if not inside:
+            return max(self.slot_limit, self.entry)  # nothing is held: a chunk may be one entry
+        bound = self.slot_limit if self.alike else self._own_limit(inside)
+        if self.memory_limit is not None:
+            bound = min(bound, self.memory_limit // (len(inside) * self.slots))
+        return bound
+
+    def own_slot_limit(self, inside: Sequence[str]) -> int:
+        """The least of the bounds on a slot of these memories: TH, per memory where set."""
+        memories = (self.machine.memory(name) for name in inside)
+        return min((_slot_limit(self.machine, memory, self.options.slot_limit) for memory in memories), default=self.slot_limit)
+
+    def _own_limit(self, inside: Sequence[str]) -> int:
+        bounds = [self.own_slot_limit(inside)]
+        known = [name for name in inside if self.machine.memory(name).capacity is not None]
+        bounds += [self.free(name) // (inside.count(name) * self.slots) for name in known]
+        return min(bounds)
+
+    # ---- runs
+
+    def _end_runs(self) -> tuple[float, float]:
+        names, transfer = self.transfer.field_names, self.transfer
+        if transfer.is_whole:
+            return math.inf, math.inf
+        shape = [transfer.space[dim] for dim in transfer.destination.space]
+        return (
+            contiguous_bytes(transfer.source.linearization, transfer.source_origin, transfer.shape, names),
+            contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, shape, names),
+        )
+
+    def runs(self, hops: int, converting: int | None, first: float = math.inf, last: float = math.inf) -> tuple[float, ...]:
+        """The bound on the run of every hop: where it converts, at the ends, everywhere else none."""
+        found = [math.inf] * hops
+        found[0], found[-1] = first, last
+        if hops == 1:
+            found[0] = min(first, last)
+        if converting is not None:
+            found[converting] = min(found[converting], self.ends.run)
+        if not self.whole:
+            found[0] = min(found[0], self.end_runs[0])
+            found[-1] = min(found[-1], self.end_runs[1])
+        return tuple(found)
+
+    @property
+    def follows(self) -> str:
+        """Whose order chunks follow where they may choose: a disk's, so that it is read or written in sequence; else the
+        destination's."""
+        kinds = [self.machine.memory(end.memory).kind for end in (self.transfer.source, self.transfer.destination)]
+        return "source" if kinds[0] is MemoryKind.DSK and kinds[1] is not MemoryKind.DSK else "destination"
+
+    def held_order(self, route: Route) -> str:
+        """Whose order the buffers of a route hold that converts in no hop between two buffers."""
+        if len(route.channels) == 1 or route.converting is None:
+            return self.follows
+        return "destination" if route.converting == 0 else "source"
+
+
+@lru_cache(maxsize=256)
+def _bounds(machine: Machine, slot_limit: int | None) -> tuple[bool, float]:
+    """Whether no memory has a bound of its own on slots, and the least capacity of any."""
+    whole = slot_limit or machine.limits.slot_limit
+    even = all(_slot_limit(machine, memory, slot_limit) == whole for memory in machine.memories)
+    return even, min((memory.capacity for memory in machine.memories if memory.capacity is not None), default=math.inf)
+
+
+def _slot_limit(machine: Machine, memory: Memory, slot_limit: int | None) -> int:
+    set_here = [limit for limit in (slot_limit, memory.slot_limit) if limit is not None]
+    return min(set_here, default=machine.limits.slot_limit)

@@ -1,0 +1,316 @@
+"""The constraint program of one path as values: its rows, and what solving it finds (Isometry, section 4.2).
+
+The unknowns are the extents of blocks, real numbers here, and the throughput of the path, TP. Every row bounds a product of
+them, so in the logarithms all rows are linear but the throughput functions. Runs, shuffle sizes and limits are in bytes,
+throughputs and capacities in bytes per second.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from isoviz.errors import InputError, LimitError
+from isoviz.machines import ThroughputFunction
+from isoviz.units import format_bytes
+
+SpaceKind = Literal["space", "memory-limit", "capacity"]
+RowKind = Literal["throughput", "space", "memory-limit", "capacity", "resource"]
+
+BINDING = 1e-6
+"""A row is binding where its relative slack is at most this."""
+ROUNDING = 1e-12
+"""Relative error that floating-point numbers may bring into a row."""
+
+
+@dataclass(frozen=True)
+class Monomial:
+    """`coefficient` × the product of the block variables named by `factors`, in bytes; where `cap` is set, at most `cap`.
+
+    `text` is how people read it, such as `|F| × x_in`; without one it is put together from the numbers and names.
+
+    Raises:
+        InputError: the coefficient or the cap is not a finite number above 0.
+    """
+
+    coefficient: float
+    factors: tuple[str, ...] = ()
+    cap: float | None = None
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        for name, value in (("coefficient", self.coefficient), ("cap", self.cap)):
+            if value is not None and not 0 < value < math.inf:
+                raise InputError(f"monomial {self.label}: {name} {value!r}: expected a finite number above 0")
+
+    @property
+    def label(self) -> str:
+        """The text for people."""
+        if self.text:
+            return self.text
+        product = " × ".join((_number(self.coefficient), *self.factors))
+        return product if self.cap is None else f"min({product}, {_number(self.cap)})"
+
+    @property
+    def exponents(self) -> tuple[tuple[str, int], ...]:
+        """Pairs (variable, how often it is a factor), in order of first mention."""
+        return tuple(Counter(self.factors).items())
+
+    def value(self, sizes: Mapping[str, float]) -> float:
+        """Its bytes for blocks of the given sizes."""
+        product = self.coefficient * math.prod(sizes[name] for name in self.factors)
+        return product if self.cap is None else min(product, self.cap)
+
+
+@dataclass(frozen=True)
+class Variable:
+    """The extent of a block: 1 ≤ `name` ≤ `high`.
+
+    Raises:
+        InputError: `high` is below 1 or not finite.
+    """
+
+    name: str
+    high: float
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.high < math.inf:
+            raise InputError(f"variable {self.name}: largest size {self.high!r}: expected a finite number of at least 1")
+
+
+@dataclass(frozen=True)
+class ThroughputRow:
+    """TP ≤ tp(run): hop number `hop` goes through `channel` in contiguous runs of `run` bytes."""
+
+    hop: int
+    channel: str
+    throughput: ThroughputFunction
+    run: Monomial
+
+    @property
+    def label(self) -> str:
+        """The row for people."""
+        return f"TP ≤ tp_{self.channel}({self.run.label})"
+
+
+@dataclass(frozen=True)
+class SpaceRow:
+    """`shuffle` ≤ `limit` bytes; `name` is what the limit is called. `hop` is None for a limit of the whole path.
+
+    `kind` is `space` for the limit of one slot (the paper's TH), `memory-limit` for all buffers of the transfer together,
+    `capacity` for what a memory has free.
+
+    Raises:
+        InputError: the limit is not a finite number above 0, or the shuffle size has a cap.
+    """
+
+    hop: int | None
+    shuffle: Monomial
+    limit: float
+    kind: SpaceKind = "space"
+    name: str = "TH"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.limit < math.inf:
+            raise InputError(f"row {self.shuffle.label} ≤ {self.name}: limit {self.limit!r}: expected a finite number above 0")
+        if self.shuffle.cap is not None:
+            raise InputError(f"row {self.shuffle.label} ≤ {self.name}: a size that a limit bounds has no cap")
+
+    @property
+    def label(self) -> str:
+        """The row for people."""
+        return f"{self.shuffle.label} ≤ {format_bytes(self.limit)} ({self.name})"
+
+
+@dataclass(frozen=True)
+class ResourceRow:
+    """TP × `weight` ≤ `capacity`: `weight` resource bytes per payload byte, summed over the hops that share the resource.
+
+    Raises:
+        InputError: a weight below 0, or a capacity that is not a finite number above 0.
+    """
+
+    name: str
+    weight: float
+    capacity: float
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.weight < math.inf or not 0 < self.capacity < math.inf:
+            raise InputError(
+                f"resource {self.name}: weight {self.weight!r}, capacity {self.capacity!r}: expected a finite weight of at"
+                " least 0 and a finite capacity above 0"
+            )
+
+    @property
+    def peak(self) -> float:
+        """The highest throughput it allows, bytes per second."""
+        return self.capacity / self.weight if self.weight else math.inf
+
+    @property
+    def label(self) -> str:
+        """The row for people."""
+        return f"{_number(self.weight)} × TP ≤ {self.name}"
+
+
+ProgramRow = ThroughputRow | SpaceRow | ResourceRow
+
+
+@dataclass(frozen=True)
+class PathProgram:
+    """All rows of one path: find the block sizes with the highest TP.
+
+    Raises:
+        InputError: no throughput row (TP would have no bound), a variable twice, or a factor that is no variable.
+    """
+
+    variables: tuple[Variable, ...]
+    throughput: tuple[ThroughputRow, ...]
+    space: tuple[SpaceRow, ...] = ()
+    resources: tuple[ResourceRow, ...] = ()
+
+    def __post_init__(self) -> None:
+        names = [variable.name for variable in self.variables]
+        for name in names:
+            if names.count(name) > 1:
+                raise InputError(f"program of a path: the variable {name} stands twice")
+        if not self.throughput:
+            raise InputError("program of a path: expected at least one throughput row, got none")
+        for monomial in (*(row.run for row in self.throughput), *(row.shuffle for row in self.space)):
+            for name in monomial.factors:
+                if name not in names:
+                    known = ", ".join(names) or "none"
+                    raise InputError(f"program of a path: {monomial.label}: unknown variable {name}; known are {known}")
+
+    @property
+    def rows(self) -> tuple[ProgramRow, ...]:
+        """All rows in one order: throughput, space, resources."""
+        return (*self.throughput, *self.space, *self.resources)
+
+    @property
+    def highs(self) -> dict[str, float]:
+        """The largest size of every variable."""
+        return {variable.name: variable.high for variable in self.variables}
+
+    @property
+    def ones(self) -> dict[str, float]:
+        """The smallest blocks."""
+        return {variable.name: 1.0 for variable in self.variables}
+
+    @property
+    def upper_bound(self) -> float:
+        """A throughput that no block sizes exceed: every hop with the longest run its blocks and cap allow."""
+        highs = self.highs
+        hops = (row.throughput(row.run.value(highs)) for row in self.throughput)
+        return min(*hops, *(row.peak for row in self.resources), math.inf)
+
+    def throughput_at(self, sizes: Mapping[str, float]) -> float:
+        """The throughput that blocks of these sizes reach; the space rows are not asked."""
+        hops = (row.throughput(row.run.value(sizes)) for row in self.throughput)
+        return min(*hops, *(row.peak for row in self.resources), math.inf)
+
+    def check_limits(self) -> None:
+        """See that blocks of one element fit every limit, so that the program has a solution.
+
+        Raises:
+            LimitError: they do not; the message names the rows.
+        """
+        ones = self.ones
+        broken = [row for row in self.space if row.shuffle.value(ones) > row.limit * (1 + ROUNDING)]
+        if broken:
+            rows = "; ".join(
+                f"{row.label}{'' if row.hop is None else f' of hop {row.hop}'} needs {_number(row.shuffle.value(ones))} bytes,"
+                f" has {_number(row.limit)}"
+                for row in broken
+            )
+            raise LimitError(f"no block is small enough for the path's limits: with blocks of one element, {rows}")
+
+
+@dataclass(frozen=True)
+class RowState:
+    """A row at the optimum, in natural units: `left` ≤ `bound`.
+
+    Bytes for `space`, `memory-limit` and `capacity`; bytes per second for `throughput` (TP ≤ tp(run)); resource bytes per
+    second for `resource`. `slack` is bound − left, `relative_slack` its share of the bound; `run` is the run of a throughput
+    row, bytes. The prices are shadow prices, d TP / d bound: what one unit more (`price_up`) of the bound would add to TP, and
+    what one unit less (`price_down`) would take from it; they differ only where the optimum has a kink, and `price_down` is
+    infinite where nothing less is feasible. The bound of a throughput row grows as its whole throughput function is scaled.
+    NaN where prices were not asked for.
+    """
+
+    kind: RowKind
+    label: str
+    hop: int | None
+    left: float
+    bound: float
+    price_up: float
+    price_down: float
+    run: float | None = None
+
+    @property
+    def slack(self) -> float:
+        """How much of the bound is left."""
+        return max(0.0, self.bound - self.left)
+
+    @property
+    def relative_slack(self) -> float:
+        """The slack as a share of the bound."""
+        return self.slack / self.bound
+
+    @property
+    def binding(self) -> bool:
+        """Whether nothing of the bound is left (relative 1e-6)."""
+        return self.relative_slack <= BINDING
+
+    @property
+    def price(self) -> float:
+        """The shadow price of raising the bound."""
+        return self.price_up
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The highest throughput of a path and the blocks that reach it.
+
+    `throughput` in bytes per second; `values` are pairs (variable, size); `rows` are in the order of `PathProgram.rows`;
+    `programs` counts the linear programs solved, `solver_seconds` is the time spent in solving them.
+    """
+
+    throughput: float
+    values: tuple[tuple[str, float], ...]
+    rows: tuple[RowState, ...]
+    programs: int
+    solver_seconds: float
+
+    @property
+    def sizes(self) -> dict[str, float]:
+        """The size of every variable."""
+        return dict(self.values)
+
+    @property
+    def binding(self) -> tuple[RowState, ...]:
+        """The rows that hold the throughput back, or would leave no room."""
+        return tuple(row for row in self.rows if row.binding)
+
+
+def row_states(
+    program: PathProgram, throughput: float, sizes: Mapping[str, float], prices: Mapping[int, tuple[float, float]] | None
+) -> tuple[RowState, ...]:
+    """All rows at a point. `prices` are pairs (up, down) by number of the row, 0 where not named; None: not asked for."""
+    states = []
+    for number, row in enumerate(program.rows):
+        up, down = (math.nan, math.nan) if prices is None else prices.get(number, (0.0, 0.0))
+        if isinstance(row, ThroughputRow):
+            run = row.run.value(sizes)
+            states.append(RowState("throughput", row.label, row.hop, throughput, row.throughput(run), up, down, run))
+        elif isinstance(row, SpaceRow):
+            states.append(RowState(row.kind, row.label, row.hop, row.shuffle.value(sizes), row.limit, up, down))
+        else:
+            states.append(RowState("resource", row.label, None, throughput * row.weight, row.capacity, up, down))
+    return tuple(states)
+
+
+def _number(value: float) -> str:
+    return str(int(value)) if float(value).is_integer() and abs(value) < 1e16 else f"{value:.6g}"

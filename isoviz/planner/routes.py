@@ -1,0 +1,127 @@
+"""The paths through a machine that can win: every simple path of channels, less those that another one beats whatever moves.
+
+A path is a sequence of channels with the number of the hop that converts (None: nothing to convert). Its cost depends on no
+more than this (DESIGN, section 2): the channel of the first hop, of the converting hop and of the last hop, whose runs the
+layouts bound; the channels of the other hops, in any order, whose runs are whole chunks; and the bounds on a slot that its
+memories set. So path P beats path Q for every transfer, if the hops of P can be paired with hops of Q of the same role such
+that each is at least as fast for every run, costs no more to set up and uses no more of any shared resource, and the
+intermediate memories of P are among those of Q. `routes` keeps what no other path beats. The argument holds for beginnings of
+paths too, as long as the memories that P has visited are among those that Q has: whatever completes Q completes P. With one
+slot between two hops neighbours take turns, so there hops are paired in their order, and only paths of one length.
+
+Nodes that can be exchanged without changing the machine (the nodes of a uniform cluster) are one class: besides the nodes of
+the two ends, two of each class stand for all. That makes the search independent of the size of a cluster.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from isoviz.planner.grades import Grades
+from isoviz.planner.node_classes import node_classes
+from isoviz.planner.route_search import Asked, RouteSearch
+from isoviz.planner.timing import Pace
+
+if TYPE_CHECKING:
+    from isoviz.machines import Channel, Machine
+
+RELAYS = 2
+"""Nodes of each class, besides those of the ends, that a path may pass through."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Channels from a source to a destination, and the hop that converts (None: none does)."""
+
+    channels: tuple[Channel, ...]
+    converting: int | None
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What decides between routes that are equally fast: the names of its channels."""
+        return tuple(channel.name for channel in self.channels)
+
+    @cached_property
+    def pace(self) -> Pace:
+        """What its channels have of their own."""
+        return Pace(self.channels)
+
+    def slowest(self, chunk: float) -> float:
+        """Seconds that a whole chunk takes in the slowest hop, the one that converts left out; 0 where there is no other."""
+        known = self.__dict__.get("_slowest")
+        if known is None or known[0] != chunk:  # transfers of many sizes have chunks of one: what a slot holds
+            hops = [chunk / function(chunk) for i, function in enumerate(self.pace.functions) if i != self.converting]
+            known = self.__dict__["_slowest"] = chunk, max(hops, default=0.0)
+        seconds: float = known[1]
+        return seconds
+
+    @cached_property
+    def inside(self) -> tuple[str, ...]:
+        """The memories of its intermediate buffers, in order."""
+        return tuple(channel.destination for channel in self.channels[:-1])
+
+
+class Routes:
+    """The routes of one machine, found once for every pair of memories."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.grades = Grades(machine)
+        self._found: dict[Asked, tuple[Route, ...]] = {}
+        self._left_out: dict[tuple[str, str, bool], tuple[int, bool]] = {}
+
+    def between(
+        self, source: str, destination: str, converts: bool, *, alike: bool = True, whole: bool = True, paired: bool = False
+    ) -> tuple[Route, ...]:
+        """The routes that can win, fewest hops first, then by names; empty where there is no path.
+
+        `alike` says that every memory bounds a slot alike, so that a path may beat another one through other memories; `whole`
+        that everything moves, so that the runs of a hop at an end are bounded by conversion alone; `paired` that neighbouring
+        hops take turns (one slot between them), so that their order matters and another copy between two can pay.
+        """
+        asked = Asked(source, destination, converts, alike, whole, paired)
+        found = self._found.get(asked)
+        if found is None:
+            search = RouteSearch(self.machine, self.grades, self._nodes(source, destination), asked)
+            found = self._found[asked] = tuple(Route(label.channels, label.converting) for label in search.found())
+            self._left_out[source, destination, converts] = search.beaten, search.proved
+        return found
+
+    def left_out(self, source: str, destination: str, converts: bool) -> tuple[int, bool]:
+        """How many paths and beginnings of paths the last search between two memories left out because others beat them, and
+        whether that is proved of all of them."""
+        return self._left_out.get((source, destination, converts), (0, True))
+
+    def _nodes(self, source: str, destination: str) -> set[int] | None:
+        """The nodes worth visiting; None: all."""
+        ends = {self.machine.memory(name).node for name in (source, destination)}
+        if len(self._classes) == len(self.machine.nodes):
+            return None
+        relays = [[node for node in alike if node not in ends][:RELAYS] for alike in self._classes]
+        return ends.union(*relays)
+
+    @cached_property
+    def _classes(self) -> tuple[tuple[int, ...], ...]:
+        return node_classes(self.machine, self.grades)
+
+
+_ROUTES: OrderedDict[str, Routes] = OrderedDict()
+_MOST_MACHINES = 32
+
+
+def routes_of(machine: Machine) -> Routes:
+    """The routes of a machine, kept for machines that were used last."""
+    found = _ROUTES.get(machine.digest)
+    if found is None:
+        found = _ROUTES[machine.digest] = Routes(machine)
+        while len(_ROUTES) > _MOST_MACHINES:
+            _ROUTES.popitem(last=False)
+    return found
+
+
+def forget_routes() -> None:
+    """Forget the routes of all machines; they are found again when they are needed."""
+    _ROUTES.clear()

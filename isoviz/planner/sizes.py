@@ -1,0 +1,75 @@
+"""Sizes to choose from, and the search for the best of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Sequence
+
+SMALL = 64
+"""Up to here every size is tried."""
+FEW = 2048
+"""So many sizes, or combinations of two, are all tried where nothing is known of T between them."""
+FEW_PAIRS = 256
+"""So many combinations of two sizes are all tried even where T is convex between them: sizes are whole numbers."""
+
+
+_ROUND = (*range(1, 32), *(significant << shift for shift in range(1, 64) for significant in range(16, 32)))
+"""Numbers of at most five significant bits."""
+
+
+def round_numbers(most: int) -> tuple[int, ...]:
+    """1 to `most`: all where that is at most `SMALL`, else numbers of five significant bits, and `most` itself."""
+    if most <= SMALL:
+        return tuple(range(1, most + 1))
+    return (*_ROUND[: bisect_left(_ROUND, most)], most)
+
+
+def choices(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
+    """The places worth trying to cut a digit: round ones where it can be cut anywhere (`free`)."""
+    return round_numbers(cuts[-1]) if free else tuple(cuts)
+
+
+def at_least(sizes: Sequence[int], bound: float) -> int:
+    """The first size of at least `bound`; the last where none is."""
+    return sizes[min(bisect_left(sizes, bound * (1 - 1e-12)), len(sizes) - 1)]
+
+
+def least_as_good(seconds: Callable[[int], float], most: int) -> int:
+    """The least number that is as fast as the largest, where more is never slower."""
+    goal = seconds(most) * (1 + 1e-9)
+    sizes = round_numbers(most)
+    return sizes[bisect_left(sizes, True, key=lambda n: seconds(n) <= goal)]
+
+
+def best_of(seconds: Callable[[int], float], sizes: Sequence[int], every: int, start: int | None = None) -> tuple[float, int]:
+    """The least value and the first size that has it; `start` is a size that is likely to be it.
+
+    All sizes are tried where there are at most `every`; else the function is searched as one with a single minimum.
+    """
+    low, high = 0, len(sizes) - 1
+    if len(sizes) <= every:
+        return min((seconds(size), size) for size in sizes)
+    known: dict[int, float] = {}
+
+    def at(i: int) -> float:
+        value = known.get(i)
+        if value is None:
+            value = known[i] = seconds(sizes[i])
+        return value
+
+    if start is not None:
+        i = bisect_left(sizes, start)
+        value = at(i)
+        if all(at(j) > value * (1 + 1e-12) for j in (i - 1, i + 1) if low <= j <= high):
+            return value, start  # of a convex function, what is better than both neighbours is best
+    while high - low > 3:
+        x = low + max(1, round(0.381966 * (high - low)))
+        y = high - max(1, round(0.381966 * (high - low)))
+        if x >= y:
+            x, y = y - 1 if y - 1 > low else x, y if y - 1 > low else x + 1
+        if at(x) <= at(y):
+            high = y
+        else:
+            low = x
+    value, i = min((at(i), i) for i in range(low, high + 1))
+    return value, sizes[i]

@@ -1,0 +1,356 @@
+"""The full planner on the machines of the paper, what it refuses, and its explanations."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from isoviz.errors import InputError, LimitError, NoPathError, TransferError
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
+from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explain_plan, plan, sweep
+from isoviz.planner.problem import Problem
+from isoviz.planner.rivals import scaled, with_bandwidth
+from isoviz.planner.scaling import resized
+
+SQUARE = IndexSpace(x=8192, y=8192)
+ENTRY = FieldSpace(value="complex128")
+INTEGERS = FieldSpace.of({f"f{i}": "int32" for i in range(8)})
+LINE = IndexSpace(x=4 << 20)
+MIB = 1 << 20
+MOST_ROUNDING = 1e-3
+"""What round sizes may cost a plan."""
+
+
+@pytest.fixture(scope="module")
+def transposition() -> Transfer:
+    return Transfer.whole(SQUARE, ENTRY, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+
+
+@pytest.fixture(scope="module")
+def explanation(transposition: Transfer) -> Explanation:
+    return explain(transposition, preset("two-node"), "full", turns=3)
+
+
+def kinds(found: Plan) -> list[str]:
+    return [hop.kind for hop in found.hops]
+
+
+def test_the_transposition_of_section_4_3(transposition: Transfer, explanation: Explanation) -> None:
+    """3 GB/s in the steady state; at least as fast as the path, layouts and blocks of table 3."""
+    machine, found = preset("two-node"), explanation.plan
+    assert found.throughput == pytest.approx(3e9, rel=1e-3)
+    assert found.planner == "full"
+    # Table 3: FBM → ZCM → REG → REG* → FBM*, |F| × x_in = 32 KiB, |F| × y_in = 16 KiB, chunks of 32 MiB.
+    at = ("node0.fbm0", "node0.zcm", "node0.reg", "node1.reg", "node1.fbm0")
+    channels = [machine.between(*ends)[0] for ends in itertools.pairwise(at)]
+    runs, chunk = (32768.0, 16.0, float(32 * MIB), 16384.0), 32 * MIB
+    hops = [chunk / channel.rate(run) for channel, run in zip(channels, runs, strict=True)]
+    table_3 = sum(channel.setup for channel in channels) + sum(hops) + (transposition.nbytes / chunk - 1) * max(hops)
+    assert chunk / max(hops) == pytest.approx(3e9), "the blocks of table 3 sustain the network"
+    assert found.seconds < table_3
+
+
+def test_both_ways_to_solve_the_program_agree(explanation: Explanation) -> None:
+    assert explanation.solution.exact
+    assert explanation.solution.throughput == pytest.approx(3e9, rel=1e-9)
+    assert explanation.bisection.throughput == pytest.approx(explanation.solution.throughput, rel=1e-9)
+    assert explanation.plan.throughput <= explanation.solution.throughput * (1 + 1e-9)
+
+
+def test_blocks_of_table_3_are_in_the_feasible_region(explanation: Explanation) -> None:
+    region = explanation.region
+    assert region is not None
+    assert inside(region.corners, (2048.0, 1024.0))
+    assert inside(region.corners, region.chosen)
+    assert not inside(region.corners, (4096.0, 4096.0)), "256 MiB"
+
+
+def inside(corners: tuple[tuple[float, float], ...], point: tuple[float, float]) -> bool:
+    """Whether a point is in a convex polygon in log-log, its rim included."""
+    import math
+
+    logs = [(math.log(x), math.log(y)) for x, y in corners]
+    px, py = math.log(point[0]), math.log(point[1])
+    turns = [(bx - ax) * (py - ay) - (by - ay) * (px - ax) for (ax, ay), (bx, by) in zip(logs, [*logs[1:], logs[0]], strict=True)]
+    return all(turn >= -1e-9 for turn in turns) or all(turn <= 1e-9 for turn in turns)
+
+
+def test_registered_memory_serves_the_network_as_in_section_6_3() -> None:
+    """SYS → SYS* without conversion: through REG, 17 % faster than the direct hop."""
+    transfer = Transfer.whole(IndexSpace(x=256 << 20), INTEGERS, "node0.sys", "<F, x>", "node1.sys", "<F, x>")
+    machine = preset("sapling")
+    found, direct = plan(transfer, machine, "full"), plan(transfer, machine, "direct")
+    assert found.memories == ("node0.sys", "node0.reg", "node1.sys")
+    assert found.throughput / direct.throughput == pytest.approx(1.177, abs=0.005)
+    assert direct.seconds / found.seconds == pytest.approx(1.177, abs=0.005)
+
+
+def test_disks_are_written_in_long_runs_as_in_section_6_3() -> None:
+    """AOS → SOA to disk: converted in memory; SPSL and SPDL convert in DiskWrite."""
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.dsk", "<x, F>")
+    machine = preset("sapling")
+    found = plan(transfer, machine, "full")
+    assert kinds(found) == ["Memcpy", "DiskWrite"]
+    assert [hop.converts for hop in found.hops] == [True, False]
+    for name in ("spsl", "spdl"):
+        other = plan(transfer, machine, name)
+        assert [(hop.kind, hop.converts) for hop in other.hops] == [("DiskWrite", True)]
+        assert other.seconds > 1000 * found.seconds
+
+
+def test_a_transposing_read_is_staged() -> None:
+    """Where summed hop times would take the one hop, and lose by more than 1,000 times (realm issue 404)."""
+    transfer = Transfer.whole(IndexSpace(x=4096, y=4096), FieldSpace(v="f4"), "node0.dsk", "<F, x, y>", "node0.sys", "<F, y, x>")
+    for name in ("local", "sapling", "laptop"):
+        machine = preset(name, measure="assumed") if name == "local" else preset(name)
+        found, direct = plan(transfer, machine, "full"), plan(transfer, machine, "direct")
+        assert len(found.hops) > 1
+        assert direct.seconds > 1000 * found.seconds, name
+
+
+def test_prime_sizes_plan_like_round_ones() -> None:
+    machine = preset("two-node")
+    per_byte = []
+    for n in (10_000, 10_007):
+        transfer = Transfer.whole(IndexSpace(x=n, y=n), ENTRY, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>")
+        found = plan(transfer, machine, "full")
+        per_byte.append(found.seconds / found.bytes)
+    assert per_byte[1] == pytest.approx(per_byte[0], rel=0.01)
+
+
+@pytest.mark.parametrize("name", ["two-node", "sapling", "xstream", "moonlight", "laptop", "local", "dgx-h100-pair"])
+def test_no_other_planner_is_faster(name: str) -> None:
+    machine = preset(name, measure="assumed") if name == "local" else preset(name)
+    names = [*[memory.name for memory in machine.memories if memory.node == 0][:4], machine.memories[-1].name]
+    cases = [
+        (IndexSpace(x=1 << 22), INTEGERS, "<F, x>", "<x, F>"),
+        (IndexSpace(x=3000, y=2000), FieldSpace(a="f8", b="f4"), "<F, x, y>", "<y, x, F>"),
+        (IndexSpace(x=300, y=200, z=100), ENTRY, "<F, x, y, z>", "<F, z, x, y>"),
+    ]
+    for space, fields, here, there in cases:
+        for source, destination in ((names[0], names[-1]), (names[-1], names[1])):
+            transfer = Transfer.whole(space, fields, source, here, destination, there)
+            best = plan(transfer, machine, "full").seconds
+            for other in ("simple", "spsl", "spdl", "direct"):
+                try:
+                    found = plan(transfer, machine, other)
+                except NoPathError:
+                    continue
+                assert found.seconds >= best * (1 - MOST_ROUNDING), (other, str(transfer))
+
+
+# ---- bad input
+
+
+def test_no_path() -> None:
+    machine = Machine("two", (Memory("a", MemoryKind.SYS), Memory("b", MemoryKind.SYS)))
+    transfer = Transfer.whole(LINE, INTEGERS, "a", "<F, x>", "b", "<x, F>")
+    with pytest.raises(NoPathError, match="no channels lead from a to b; nothing can be reached from it"):
+        plan(transfer, machine, "full")
+    alone = Transfer.whole(LINE, INTEGERS, "a", "<F, x>", "a", "<x, F>")
+    with pytest.raises(NoPathError, match="back to it"):
+        plan(alone, machine, "full")
+
+
+def test_the_smallest_limits_that_would_do_are_named() -> None:
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.dsk", "<x, F>")
+    machine = preset("sapling")
+    with pytest.raises(LimitError, match="slot_limit of at least 4 B"):
+        plan(transfer, machine, "full", Options(slot_limit=3))
+    assert plan(transfer, machine, "full", Options(slot_limit=4)).buffers[0].nbytes <= 4
+    with pytest.raises(LimitError, match="memory_limit of at least 8 B"):
+        plan(transfer, machine, "full", Options(memory_limit=7))
+    assert plan(transfer, machine, "full", Options(memory_limit=8)).buffer_bytes <= 8
+
+
+def test_blocks_that_do_not_nest_go_through_a_plain_layout() -> None:
+    """4 into 6: no common run but 2; through memory without blocks the hops have runs of 4 and of 6."""
+    machine = Machine(
+        "line",
+        (Memory("a", MemoryKind.SYS), Memory("b", MemoryKind.REG), Memory("c", MemoryKind.ZCM)),
+        [
+            Channel("", ChannelKind.MEMCPY, "a", "b", preset("two-node").channel("node0.fbm0->node0.reg").throughput),
+            Channel("", ChannelKind.MEMCPY, "b", "c", preset("two-node").channel("node0.fbm0->node0.reg").throughput),
+        ],
+    )
+    fields = FieldSpace(u="f8", v="f8")
+    transfer = Transfer.whole(IndexSpace(x=12_000), fields, "a", "<x_in=4, F, x_out>", "c", "<x_in=6, F, x_out>")
+    found = plan(transfer, machine, "full")
+    assert Layout(found.hops[0].destination_layout).on(transfer.space, fields).normal[0].extent % 12 == 0  # type: ignore[union-attr]
+    assert [hop.request_bytes for hop in found.hops] == [32, 48]
+    assert not explain_plan(found, machine).proved, "said plainly: the promise is for blocks that nest"
+
+
+class Silent:
+    """A channel that moves nothing in runs of less than 4 KiB."""
+
+    samples = ((1.0, 1e9),)
+    peak = 1e9
+    is_concave = False
+
+    def __call__(self, run_bytes: float, /) -> float:
+        return 1e9 if run_bytes >= 4096 else 0.0
+
+    def inverse(self, rate: float, /) -> float:
+        return 4096.0 if rate <= 1e9 else float("inf")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "silent"}
+
+
+def test_functions_that_are_zero_somewhere() -> None:
+    memories = (Memory("a", MemoryKind.SYS), Memory("b", MemoryKind.REG), Memory("c", MemoryKind.ZCM))
+    silent = [
+        Channel("", ChannelKind.MEMCPY, "a", "b", Silent()),
+        Channel("", ChannelKind.MEMCPY, "b", "c", Silent()),
+    ]
+    transfer = Transfer.whole(SQUARE, ENTRY, "a", "<F, x, y>", "c", "<F, y, x>")
+    converting = Channel("", ChannelKind.MEMCPY, "b", "b", Constant(1e9))
+    found = plan(transfer, Machine("silent", memories, [*silent, converting]), "full")
+    assert kinds(found) == ["Memcpy"] * 3
+    assert all(hop.request_bytes >= 4096 for hop in (found.hops[0], found.hops[2]))
+    with pytest.raises(NoPathError, match="moves nothing in runs as short as"):
+        plan(transfer, Machine("silent", memories, silent), "full")
+
+
+def test_a_machine_edited_after_planning(transposition: Transfer) -> None:
+    machine = preset("two-node")
+    found = plan(transposition, machine, "full")
+    edited = with_bandwidth(machine, "node0.reg->node1.zcm", 0.5)
+    with pytest.raises(TransferError, match="plan again"):
+        explain_plan(found, edited)
+    again = plan(transposition, edited, "full")
+    assert again is not found
+    assert again.seconds > found.seconds
+    assert plan(transposition, machine, "full") is found
+
+
+def test_memories_without_capacity_have_room() -> None:
+    machine = preset("two-node")
+    boundless = replace(machine, memories=tuple(replace(memory, capacity=None) for memory in machine.memories))
+    transfer = Transfer.whole(LINE, INTEGERS, "node0.fbm0", "<F, x>", "node1.fbm0", "<x, F>")
+    assert plan(transfer, boundless, "full").seconds == plan(transfer, machine, "full").seconds
+
+
+# ---- explanations
+
+
+def test_stages_are_the_rows_of_table_3(explanation: Explanation) -> None:
+    found = explanation.plan
+    assert [stage.memory for stage in explanation.stages] == list(found.memories)
+    assert [stage.shuffle_bytes for stage in explanation.stages[:-1]] == [hop.shuffle_bytes for hop in found.hops]
+    assert [stage.run_bytes for stage in explanation.stages[:-1]] == [hop.request_bytes for hop in found.hops]
+    assert max(stage.share for stage in explanation.stages) == pytest.approx(1)
+    rows = [row for stage in explanation.stages for row in stage.rows]
+    assert {row.kind for row in rows} == {"throughput", "space"}
+    assert all(row.left <= row.bound * (1 + 1e-9) for row in rows)
+    assert [row.hop for row in rows if row.binding] == [3], "the network"
+
+
+def test_prices_say_what_faster_channels_would_do(transposition: Transfer, explanation: Explanation) -> None:
+    """Perturbing the bound changes the objective by the price."""
+    machine = preset("two-node")
+    for stage in explanation.stages[:-1]:
+        factor = 1 + 1e-5
+        faster = Problem(transposition, with_bandwidth(machine, stage.channel, factor), Options())
+        from isoviz.planner.timing import Clock
+
+        channels = [faster.machine.channel(each.channel) for each in explanation.stages[:-1]]
+        runs = [each.run_bytes for each in explanation.stages[:-1]]
+        clock = Clock(faster.machine, channels, transposition.nbytes, 2)
+        change = clock.seconds(explanation.plan.chunk_bytes, runs) - explanation.plan.seconds
+        assert change == pytest.approx(stage.price * stage.throughput * (factor - 1), rel=1e-2, abs=1e-15)
+
+
+def test_candidates_are_ranked_and_say_what_holds_them_back(explanation: Explanation) -> None:
+    chosen, *others = explanation.candidates
+    assert chosen.chosen and not any(other.chosen for other in others)
+    assert len(others) >= 20 and explanation.beaten > 1000 and explanation.proved
+    assert [other.least for other in others] == sorted(other.least for other in others)
+    assert all(chosen.least <= other.least * (1 + MOST_ROUNDING) for other in others)
+    assert all(other.limit for other in others)
+    assert all(other.seconds is None or other.bound <= other.seconds * (1 + 1e-9) for other in others)
+
+
+def test_stated_values_flip_the_winner(transposition: Transfer, explanation: Explanation) -> None:
+    """Planning again 1 % on either side of what would make a rival win gives the one path and the other."""
+    machine = preset("two-node")
+    assert {turn.parameter for turn in explanation.turns} >= {"bandwidth", "size"}
+    for turn in explanation.turns:
+        assert turn.value is not None
+        towards = 1 if turn.value > turn.now else -1
+        paths = []
+        for side in (1 - 0.01 * towards, 1 + 0.01 * towards):
+            value = turn.value * side
+            if turn.parameter == "bandwidth":
+                found = plan(transposition, with_bandwidth(machine, turn.channel, value / turn.now), "full")
+            elif turn.parameter == "slot_limit":
+                found = plan(transposition, machine, "full", Options(slot_limit=round(value)))
+            else:
+                found = plan(resized(transposition, turn.channel, round(value)), machine, "full")
+            paths.append(tuple(hop.channel for hop in found.hops))
+        assert paths[1] == turn.rival, str(turn)
+        assert paths[0] != turn.rival, str(turn)
+
+
+def test_sweeps_name_the_winning_path(transposition: Transfer) -> None:
+    machine = preset("two-node")
+    found = sweep(transposition, machine, "size")
+    assert len(found.points) > 30
+    seconds = [point.seconds for point in found.points]
+    assert seconds == sorted(seconds), "more bytes take longer"
+    assert len({point.channels for point in found.points}) > 1
+    now = min(found.points, key=lambda point: abs(point.value - found.now))
+    assert now.seconds == pytest.approx(plan(transposition, machine, "full").seconds, rel=MOST_ROUNDING)
+    tight = sweep(transposition, machine, "slot_limit", [1024, 65536, 32 * MIB])
+    assert [point.value for point in tight.points] == [1024, 65536, 32 * MIB]
+    assert tight.points[0].seconds >= tight.points[-1].seconds
+    with pytest.raises(InputError, match="expected one of slot_limit, size"):
+        sweep(transposition, machine, "colour")
+
+
+def test_explaining_plans_of_other_planners() -> None:
+    machine = preset("two-node")
+    cases = [
+        (Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node1.sys", "<F, x>"), "full"),
+        (Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.dsk", "<x, F>"), "direct"),
+        (Transfer.whole(SQUARE, ENTRY, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<F, y, x>"), "simple"),
+        (Transfer.whole(LINE, INTEGERS, "node0.fbm0", "<F, x>", "node1.fbm0", "<x, F>"), "spdl"),
+    ]
+    for transfer, name in cases:
+        found = explain(transfer, machine, name)
+        assert found.plan.planner == name
+        assert found.candidates[0].channels == tuple(hop.channel for hop in found.plan.hops)
+        assert found.solution.throughput == pytest.approx(found.bisection.throughput, rel=1e-9)
+        assert found.solution.throughput >= found.plan.throughput * (1 - 1e-9)
+        assert str(found)
+
+
+def test_scaled_functions() -> None:
+    for function in (channel.throughput for channel in preset("two-node").channels):
+        twice = scaled(function, 2.0)
+        for run in (1.0, 100.0, 4096.0, 1e7):
+            assert twice(run) == pytest.approx(2 * function(run))
+
+
+def test_limits_without_overlap_take_large_chunks() -> None:
+    """Nothing is gained by small chunks where hops take turns, and what a chunk costs besides is in no throughput function."""
+    ends = [Memory(f"node{i}.sys", MemoryKind.SYS, node=i) for i in range(3)]
+    channels = [Channel("", ChannelKind.REMOTE_MEMCPY, f"node{i}.sys", f"node{i + 1}.sys", Constant(1e9)) for i in range(2)]
+    machine = Machine("relay", ends, channels, limits=Limits(overlap=False))
+    found = plan(Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node2.sys", "<F, x>"), machine, "full")
+    assert found.chunk_count <= 256
+
+
+def test_a_memcpy_that_does_not_pay_still_converts() -> None:
+    """The family of layouts for a conversion between two buffers is empty here; `simple` has no other path."""
+    fields = FieldSpace(a="u1", b="f8")
+    transfer = Transfer.whole(IndexSpace(x=2, y=3), fields, "node0.fbm0", "<y, F, x>", "node1.fbm0", "<x, F, y>")
+    for options in (Options(), Options(slot_limit=64), Options(slot_limit=9)):
+        found = plan(transfer, preset("two-node"), "simple", options)
+        assert [hop.converts for hop in found.hops] == [False, True, False, False]
+        assert str(found.explain(preset("two-node"), options))
