@@ -37,6 +37,14 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             ("size", "memory_limit", "repeat", "directory"),
         ),
         "import": Suite("starting Python with isoviz, beside NumPy", "isoviz.bench.starting", ("repeat",)),
+        "planner": Suite(
+            "planning, beside Isometry's figures, a graph search and one PuLP solve", "isoviz.bench.planner", ("repeat",)
+        ),
+        "staging": Suite(
+            "a transposing read from disk: the staged path beside the one hop",
+            "isoviz.bench.staging",
+            ("size", "repeat", "directory"),
+        ),
     }
 )
 """Name → benchmark."""

@@ -1,8 +1,11 @@
-"""`isoviz plan FILE`: the plan of a transfer file."""
+"""`isoviz plan FILE`: the plan of a transfer file, and why it is what it is."""
 
 from __future__ import annotations
 
 import argparse
+
+CANDIDATES = 10
+RIVALS = 2
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -12,25 +15,52 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_transfer_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
+    add_explain_arguments(parser)
     parser.set_defaults(func=run)
 
 
 def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
     """What `plan`, `run` and `show` take alike."""
     parser.add_argument("file", metavar="FILE", help="the transfer file")
-    parser.add_argument("--planner", metavar="NAME", help="auto, simple, spsl, spdl or direct (default: what the file says)")
+    parser.add_argument(
+        "--planner", metavar="NAME", help="auto, full, simple, spsl, spdl or direct (default: what the file says)"
+    )
+
+
+def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `plan` and `show` take about explanations."""
+    parser.add_argument(
+        "--explain", action="store_true", help="say why: constraints, program, rejected candidates, what would make rivals win"
+    )
+    parser.add_argument(
+        "--candidates", metavar="N", type=int, help=f"rejected candidates to list (default: {CANDIDATES}; implies --explain)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print."""
     from isoviz.backends.running import plan_transfer_file
     from isoviz.cli.output import print_json
-    from isoviz.planner import load_transfer
+    from isoviz.errors import InputError
+    from isoviz.planner import explain_plan, load_transfer
+    from isoviz.planner.explanation_file import explanation_to_json
+    from isoviz.planner.explanation_text import explanation_text
 
+    if args.candidates is not None and args.candidates < 0:
+        raise InputError(f"plan: --candidates {args.candidates}; expected 0 or more")
     file = load_transfer(args.file)
-    plan = plan_transfer_file(file, file.machine(), args.planner)
+    machine = file.machine()
+    plan = plan_transfer_file(file, machine, args.planner)
+    if not (args.explain or args.candidates is not None):
+        if args.json:
+            print_json(plan.to_json())
+        else:
+            print(plan)
+        return 0
+    most = CANDIDATES if args.candidates is None else args.candidates
+    explanation = explain_plan(plan, machine, file.options, turns=RIVALS)
     if args.json:
-        print_json(plan.to_json())
+        print_json({**plan.to_json(), "explanation": explanation_to_json(explanation, most)})
     else:
-        print(plan)
+        print(explanation_text(explanation, most=most))
     return 0

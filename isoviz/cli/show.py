@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from isoviz.cli.plan import add_transfer_arguments
+from isoviz.cli.plan import RIVALS, add_transfer_arguments
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,7 +28,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.backends.running import plan_transfer_file
     from isoviz.errors import FileError
     from isoviz.figures import page
-    from isoviz.planner import load_transfer
+    from isoviz.planner import explain_plan, load_transfer
 
     file = load_transfer(args.file)
     machine = file.machine()
@@ -36,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.output) if args.output else Path(args.file).with_suffix(".html")
     if out.resolve() == Path(args.file).resolve():
         raise FileError(f"{out}: is the transfer file itself; give another name with -o")
-    content = page(plan, machine=machine).encode()
+    content = page(plan, machine=machine, explanation=explain_plan(plan, machine, file.options, turns=RIVALS)).encode()
     new = NewFile(out, len(content))
     try:
         new.write_at(0, np.frombuffer(content, np.uint8))

@@ -7,6 +7,9 @@ figure that is made.
 from __future__ import annotations
 
 from isoviz.figures.bars import Measured, bars_svg
+from isoviz.figures.block_region import block_region_svg
+from isoviz.figures.candidate_ranking import candidate_ranking_svg
+from isoviz.figures.constraint_table import constraint_table_html
 from isoviz.figures.curves import OperatingPoint, channels_of, operating_points
 from isoviz.figures.html_page import page
 from isoviz.figures.interactive import linearization_figure, throughput_figure
@@ -15,9 +18,11 @@ from isoviz.figures.numpy_text import NumpyEquivalent, numpy_equivalent
 from isoviz.figures.order_view import OrderView, default_axes, order_view
 from isoviz.figures.path import path_svg
 from isoviz.figures.represent import REPRESENTED, html
+from isoviz.figures.represent_explanation import explanation_html, sweep_html
 from isoviz.figures.represent_layout import layout_html, linearization_html
 from isoviz.figures.represent_machine import machine_html
 from isoviz.figures.represent_plan import hop_table, plan_html, plan_throughput_svg, report_html, transfer_html
+from isoviz.figures.sweep_figure import sweep_svg
 from isoviz.figures.theme import FIELD_COLOUR, ThemeName, colour, dimension_tokens
 from isoviz.figures.throughput import throughput_svg
 
@@ -30,11 +35,15 @@ __all__ = [
     "OrderView",
     "ThemeName",
     "bars_svg",
+    "block_region_svg",
+    "candidate_ranking_svg",
     "captions",
     "channels_of",
     "colour",
+    "constraint_table_html",
     "default_axes",
     "dimension_tokens",
+    "explanation_html",
     "hop_table",
     "html",
     "layout_html",
@@ -50,6 +59,8 @@ __all__ = [
     "plan_html",
     "plan_throughput_svg",
     "report_html",
+    "sweep_html",
+    "sweep_svg",
     "throughput_figure",
     "throughput_svg",
     "transfer_html",

@@ -6,11 +6,13 @@ from isoviz._version import __version__
 from isoviz.figures.curves import channels_of
 from isoviz.figures.html_parts import facts, folded, heading, paragraph, pre, styles, verified_badge
 from isoviz.figures.path import path_svg
+from isoviz.figures.represent_explanation import explanation_sections
 from isoviz.figures.represent_machine import channel_table, memory_table, rate_table
 from isoviz.figures.represent_plan import decisions, ends, hop_table, plan_facts, plan_throughput_svg, plan_title, report_parts
 from isoviz.figures.svg import escape
 from isoviz.machines import Machine
-from isoviz.planner import Plan
+from isoviz.planner import Explanation, Plan
+from isoviz.planner.explanation_words import summary
 from isoviz.runtime import Report
 
 _PAGE_STYLE = (
@@ -23,9 +25,9 @@ _PAGE_STYLE = (
 )
 
 
-def page(plan: Plan, machine: Machine, report: Report | None = None) -> str:
-    """A complete HTML page, without scripts or anything to load: path, hops, layouts of both ends, throughput functions, and the
-    figures of a run where `report` is given. Follows the colour scheme of the reader's system.
+def page(plan: Plan, machine: Machine, report: Report | None = None, explanation: Explanation | None = None) -> str:
+    """A complete HTML page, without scripts or anything to load: path, hops, layouts of both ends, throughput functions; with
+    `report` the figures of a run, with `explanation` why the plan is what it is. Follows the colour scheme of the system.
 
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
@@ -39,7 +41,11 @@ def page(plan: Plan, machine: Machine, report: Report | None = None) -> str:
         badge = heading("Run", 2, after=verified_badge(report.verified))
         sections.append(_section(badge, *report_parts(report)))
     sections += [
-        _section(heading("Path", 2), path_svg(machine, plan), hop_table(plan)),
+        _section(heading("Path", 2), *_path(plan, machine, explanation)),
+    ]
+    if explanation is not None:
+        sections += [_section(heading(name, 2), content) for name, content in explanation_sections(explanation)]
+    sections += [
         _section(heading("Layouts of both ends", 2), source_plot, destination_plot, both),
         _section(
             heading("Throughput functions", 2),
@@ -65,6 +71,13 @@ def page(plan: Plan, machine: Machine, report: Report | None = None) -> str:
         f'<body><main id="isoviz" class="isoviz" data-isoviz="page">{"".join(sections)}'
         f"<footer>isoviz {escape(__version__)}</footer></main></body></html>"
     )
+
+
+def _path(plan: Plan, machine: Machine, explanation: Explanation | None) -> tuple[str, ...]:
+    """The path, drawn; its hops as a table where no table of constraints follows."""
+    if explanation is None:
+        return path_svg(machine, plan), hop_table(plan)
+    return *map(paragraph, summary(explanation)), path_svg(machine, plan)
 
 
 def _section(*parts: str) -> str:

@@ -26,7 +26,8 @@ def styles(selector: str) -> str:
         theme.css(s, _TOKENS) + f"{s}{{font:14px/1.5 {SANS};color:var(--iv-ink);background:var(--iv-paper);"
         f"padding:10px 16px;max-width:1180px;box-sizing:border-box;overflow-x:auto}}"
         f"{s} h2,{s} h3{{font-weight:600;line-height:1.3;margin:.2em 0 .5em;color:inherit}}"
-        f"{s} h3{{font-size:1.15em}}{s} p{{margin:.3em 0 .7em}}"
+        f"{s} h3{{font-size:1.15em}}"
+        f"{s} h4{{font-size:1.05em;font-weight:600;margin:1.2em 0 .4em;color:inherit}}{s} p{{margin:.3em 0 .7em}}"
         f"{s} svg{{display:block;margin:-4px 0 8px -16px}}"
         f"{s} table{{border-collapse:collapse;margin:6px 0 12px;font-size:13px;color:inherit;border:0;"
         f"table-layout:auto;width:auto}}"
@@ -50,6 +51,7 @@ def styles(selector: str) -> str:
         f"{s} .facts dt,{s} .facts dd{{float:none;display:block;width:auto;padding:0;margin:0;white-space:nowrap}}"
         f"{s} .facts dt{{color:var(--iv-muted);font-size:12px;font-weight:400}}"
         f"{s} .facts dd{{margin:0;font-size:16px;font-weight:600}}"
+        f"{s} ul{{margin:.3em 0 .7em;padding-left:1.3em}}{s} li{{margin:.2em 0}}"
         f"{s} summary{{cursor:pointer;color:var(--iv-muted)}}"
     )
 
@@ -117,6 +119,11 @@ def _number(yes: bool) -> str:
 def folded(summary: str, content: str, *, opened: bool = False) -> str:
     """Content that a reader folds out; works without scripts."""
     return f"<details{' open' if opened else ''}><summary>{escape(summary)}</summary>{content}</details>"
+
+
+def items(texts: Iterable[str]) -> str:
+    """A list of plain sentences."""
+    return f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in texts)}</ul>"
 
 
 def pre(text: object) -> str:

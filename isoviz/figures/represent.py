@@ -12,6 +12,8 @@ REPRESENTED = (
     ("isoviz.machines.machine", "Machine"),
     ("isoviz.planner.transfer", "Transfer"),
     ("isoviz.planner.plan", "Plan"),
+    ("isoviz.planner.explanation", "Explanation"),
+    ("isoviz.planner.explanation", "Sweep"),
     ("isoviz.runtime.report", "Report"),
 )
 """(module, class) of every type that `html` knows: for whoever registers display formatters without importing the types."""
@@ -35,14 +37,19 @@ def html(value: object, *, theme: ThemeName = "auto") -> str:
         from isoviz.figures.represent_machine import machine_html
 
         return machine_html(value, theme=theme)
+    from isoviz.figures import represent_explanation as explanations
     from isoviz.figures import represent_plan as plans
-    from isoviz.planner import Plan, Transfer
+    from isoviz.planner import Explanation, Plan, Sweep, Transfer
     from isoviz.runtime import Report
 
     if isinstance(value, Transfer):
         return plans.transfer_html(value, theme=theme)
     if isinstance(value, Plan):
         return plans.plan_html(value, theme=theme)
+    if isinstance(value, Explanation):
+        return explanations.explanation_html(value, theme=theme)
+    if isinstance(value, Sweep):
+        return explanations.sweep_html(value, theme=theme)
     if isinstance(value, Report):
         return plans.report_html(value, theme=theme)
     known = ", ".join(name for _, name in REPRESENTED)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from isoviz.bench import SUITES
+from isoviz.bench import SUITES, planner
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
+from isoviz.planner import CACHE, Plan, Transfer, plan
 
 
 def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -51,3 +53,54 @@ def test_medians_of_interleaved_rounds() -> None:
 
 def test_every_suite_can_be_loaded() -> None:
     assert all(callable(suite.measure) for suite in SUITES.values())
+
+
+def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    rows = {row["what"]: row for row in found["rows"]}
+    assert len(rows) == len(found["rows"])
+    known = {
+        *("cached", "direct", "spsl", "spdl", "simple", "full", "full, 64 nodes"),
+        *("certifying full", "networkx shortest path", "one PuLP solve"),
+        *(f"full{nodes}, {what}" for nodes in ("", ", 64 nodes") for what in ("path unknown", "first plan on a machine")),
+    }
+    assert {row["what"].replace(f" {row['case']}", "") for row in found["rows"]} == known
+    assert {row["case"] for row in found["rows"]} == {"1-D", "2-D"}
+    assert all(row["seconds"] > 0 and row["to_simple"] > 0 for row in found["rows"])
+    for dims in ("1-D", "2-D"):
+        assert rows[f"simple {dims}"]["to_simple"] == 1
+        assert rows[f"networkx shortest path {dims}"]["to_networkx"] == rows[f"one PuLP solve {dims}"]["to_pulp"] == 1
+        assert rows[f"one PuLP solve {dims}"]["programs"] == 1
+        assert rows[f"certifying full {dims}"]["programs"] > 1
+        assert 0 < rows[f"certifying full {dims}"]["solver_share"] < 1
+        for name in ("direct", "spsl", "spdl", "simple", "full"):
+            row = rows[f"{name} {dims}"]
+            assert row["programs"] == row["solver_share"] == 0
+            assert all(row[size] > 0 for size in ("16 MiB", "256 MiB", "8 GiB"))
+        assert rows[f"cached {dims}"]["programs"] is rows[f"cached {dims}"]["8 GiB"] is None
+    assert rows["full 2-D"]["paper"] and rows["full 1-D, 64 nodes"]["paper"] is None
+
+
+def test_planning_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "planner", "--repeat", "1"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert all(heading in lines[2] for heading in ("what", "÷ simple", "Isometry (C++)", "in solver", "16 MiB", "8 GiB"))
+    table = [line for line in lines[2:] if not line.startswith("note: ")]
+    assert len({len(line) for line in table}) == 1
+    assert any("64 nodes ÷ 2 nodes" in line for line in lines)
+
+
+def test_planning_is_never_of_a_transfer_planned_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: set[Transfer] = set()
+
+    def watched(transfer: Transfer, *others: Any) -> Plan:
+        assert transfer not in seen
+        seen.add(transfer)
+        return plan(transfer, *others)
+
+    monkeypatch.setattr(planner, "plan", watched)
+    monkeypatch.setattr(planner, "_cached", lambda *_: 1.0)
+    planner.measure(repeat=1)
+    assert CACHE.statistics.hits == 0
+    assert len(seen) > 50

@@ -15,7 +15,7 @@ from isoviz.figures.html_parts import verified_badge
 from isoviz.figures.represent_plan import measurements, reasons
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, Memory, MemoryKind
-from isoviz.planner import Instance, Plan, Transfer, plan
+from isoviz.planner import Instance, Plan, Transfer, explain_plan, plan, sweep
 from isoviz.runtime import HopMeasurement, Report
 from isoviz.units import format_rate
 
@@ -48,6 +48,8 @@ VALUES = {
     "machine": MACHINE,
     "transfer": PLAN.transfer,
     "plan": PLAN,
+    "explanation": explain_plan(PLAN, MACHINE),
+    "sweep": sweep(PLAN.transfer, MACHINE, "slot_limit", [2.0**16, 2.0**20, 2.0**25]),
     "report": report(PLAN),
 }
 
@@ -146,7 +148,8 @@ def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
     assert f"hop {slow.index} " in said
     for hop in PLAN.hops:
         assert (f"Hop {hop.index} ({hop.kind}) converts" in said) == hop.converts
-    assert PLAN.chunk_count == 1 and "follow each other" in said
+    whole = replace(PLAN, per_chunk=PLAN.chunks.blocks)
+    assert whole.chunk_count == 1 and "follow each other" in " ".join(reasons(whole))
     large = made(x=8192, y=8192)
     assert large.chunk_count > 1 and large.overlap and "at the same time" in " ".join(reasons(large))
     turns = " ".join(reasons(replace(large, overlap=False)))
