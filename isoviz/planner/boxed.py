@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import ChunkSequence, compare
-from isoviz.planner.blocks import grown, restricted
+from isoviz.planner.blocks import grown, layout_of, restricted
 from isoviz.planner.choice import Choice
 
 if TYPE_CHECKING:
@@ -61,3 +61,22 @@ def _choice(problem: Problem, route: Route, clock: Clock, block: dict[str, int],
     blocked = (before, outer), (after, outer)
     chunk = min(chunk, problem.nbytes)
     return Choice(seconds, route, None, 1, 1, 1, chunk, slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)
+
+
+def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
+    """A choice of a family with the runs and the room that its layouts really have; None where it does not fit."""
+    assert choice.shape is not None
+    transfer, route = problem.transfer, choice.route
+    follows = choice.shape.follows or problem.follows
+    before, after, outer = problem.ends.parts(choice.shape, choice.a, choice.b, follows)
+    first, last = (layout_of(parts).on(transfer.space, transfer.fields) for parts in (before, after))
+    slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
+    if slot > problem.limit(route.inside):
+        return None
+    runs = list(problem.runs(len(route.channels), None))
+    runs[0] = min(runs[0], compare(transfer.source_order, first).run_bytes)
+    runs[-1] = min(runs[-1], compare(last, transfer.destination_order).run_bytes)
+    runs[route.converting or 0] = compare(first, last).run_bytes
+    seconds = clock.seconds(choice.chunk, runs)
+    blocked = (first.layout, outer), (last.layout, outer)
+    return Choice(seconds, route, None, 1, 1, choice.per_chunk, choice.chunk, slot, tuple(runs), problem.slots, *blocked, True)

@@ -12,7 +12,7 @@ import math
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import blocked
-from isoviz.planner.boxed import boxed
+from isoviz.planner.boxed import boxed, measured
 from isoviz.planner.plain import plain
 from isoviz.planner.timing import Clock
 
@@ -27,8 +27,15 @@ if TYPE_CHECKING:
 def lower_bound(problem: Problem, route: Route, clock: Clock) -> float:
     """Less than this no choice for the route takes: every run as long as it can be, nothing to fill the pipeline with."""
     chunk = min(max(problem.limit(route.inside), problem.entry), problem.nbytes)
-    timing = clock.timing(chunk, problem.runs(len(route.channels), route.converting))
+    timing = clock.timing(chunk, problem.runs(len(route.channels), _paying(problem, route)))
     return clock.setup + problem.nbytes / timing.throughput if timing.throughput > 0 else math.inf
+
+
+def _paying(problem: Problem, route: Route) -> int | None:
+    """The hop that has the run of the conversion; None where other layouts may spread it over several hops (`plain`)."""
+    between = route.converting not in (None, 0, len(route.channels) - 1)
+    spread = not problem.ends.nesting or (problem.largest > problem.mean and not between)
+    return None if spread and len(route.channels) > 1 else route.converting
 
 
 def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
@@ -36,7 +43,7 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
     steady = problem.machine.limits.overlap and problem.slots > 1 and problem.whole
     found = []
     for route in routes:
-        pace, at = route.pace, route.converting
+        pace, at = route.pace, _paying(problem, route)
         if not steady or pace.uses_resources:
             found.append(lower_bound(problem, route, clock_of(problem, route)))
             continue
@@ -62,9 +69,12 @@ def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     """The fastest choice for a route; None where not even the smallest chunk fits its limits."""
     if route.converting in (None, 0, len(route.channels) - 1):
         return plain(problem, route, clock)
-    if not problem.ends.regular:
-        return boxed(problem, route, clock)
-    return blocked(problem, route, clock)
+    if problem.ends.regular:
+        return blocked(problem, route, clock)
+    found = [boxed(problem, route, clock)]
+    if problem.ends.nesting and (choice := blocked(problem, route, clock)) is not None:
+        found.append(measured(problem, choice, clock))
+    return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
 
 
 def any_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:

@@ -75,8 +75,13 @@ def full(problem: Problem) -> Plan:
     found = search(problem, CACHE.path(problem))
     best = found.best.route
     CACHE.keep_path(problem, best.names, best.converting)
-    clock = found.clock(best)
-    return make_plan(problem, settled(problem, found.best, clock), clock, "full")
+    choice, clock = found.best, found.clock(best)
+    if not problem.ends.regular or (problem.machine.limits.overlap and problem.slots == 1):
+        # Not all paths are kept apart here: never lose against the simple planner.
+        other, its_clock = _simple(problem)
+        if other.key < choice.key:
+            choice, clock = other, its_clock
+    return make_plan(problem, settled(problem, choice, clock), clock, "full")
 
 
 def simple(problem: Problem) -> Plan:
@@ -85,16 +90,21 @@ def simple(problem: Problem) -> Plan:
     Added after the first CPU memory of the path that has a Memcpy self-loop (Isometry, section 4.4). A path without any (a copy
     within a GPU) converts in the hop that makes it fastest, and says so.
     """
+    choice, clock = _simple(problem)
+    route, notes = choice.route, []
+    if problem.ends.converts and not any(channel.kind is ChannelKind.MEMCPY for channel in route.channels):
+        channel = route.channels[route.converting or 0]
+        way = f"from {channel.source} to {channel.destination}"
+        notes.append(f"no Memcpy channel on this path: the layout is converted on the way {way}")
+    return make_plan(problem, settled(problem, choice, clock), clock, "simple", notes)
+
+
+def _simple(problem: Problem) -> tuple[Choice, Clock]:
     path = shortest(problem.machine, problem.transfer)
     if not problem.ends.converts:
-        return _plan(problem, path, (None,), "simple")
+        return _best(problem, path, (None,))
     path, at = _with_memcpy(problem.machine, path)
-    if at is not None:
-        return _plan(problem, path, (at,), "simple")
-    best, clock = _best(problem, path, range(len(path) - 1))
-    at = best.route.converting or 0
-    note = f"no Memcpy channel on this path: the layout is converted on the way from {path[at]} to {path[at + 1]}"
-    return make_plan(problem, best, clock, "simple", (note,))
+    return _best(problem, path, (at,) if at is not None else range(len(path) - 1))
 
 
 def spsl(problem: Problem) -> Plan:
@@ -167,7 +177,7 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
 
 def _plan(problem: Problem, path: Path, converting: Sequence[int | None], planner: str) -> Plan:
     best, clock = _best(problem, path, converting)
-    return make_plan(problem, best, clock, planner)
+    return make_plan(problem, settled(problem, best, clock), clock, planner)
 
 
 def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tuple[Choice, Clock]:
@@ -188,7 +198,7 @@ def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tup
     choice, clock = best
     if math.isinf(choice.seconds):
         raise moves_nothing(problem)
-    return settled(problem, choice, clock), clock
+    return choice, clock
 
 
 @lru_cache(maxsize=4096)

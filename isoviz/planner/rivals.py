@@ -139,8 +139,9 @@ def _turn(
             else:
                 inside = middle
         value = float(round(outside)) if whole else outside
-        if winner(value * 1.01 ** math.copysign(1, math.log(direction))) != wanted:
-            continue  # a glimpse: a little further on, something else wins
+        beyond = 1.01 ** math.copysign(1, math.log(direction))
+        if winner(value * beyond) != wanted or winner(value / beyond) == wanted:
+            continue  # a glimpse: close by it is the other way round
         return Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
     return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 

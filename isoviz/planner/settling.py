@@ -11,9 +11,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
+from isoviz.planner.sizes import at_least
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isoviz.planner.choice import Choice
     from isoviz.planner.problem import Problem
@@ -44,7 +45,7 @@ def _larger(problem: Problem, choice: Choice, clock: Clock) -> Iterator[Choice]:
     blocks = False
     if choice.shape is not None:
         search = Blocked(problem, choice.route, clock, choice.shape)
-        for a, b in ((_next_power(choice.a), choice.b), (choice.a, _next_power(choice.b))):
+        for a, b in ((_doubled(search.a, choice.a), choice.b), (choice.a, _doubled(search.b, choice.b))):
             larger = search.at(a, b, choice.per_chunk)
             if larger is not None and larger.chunk > choice.chunk:
                 blocks = True
@@ -56,6 +57,7 @@ def _larger(problem: Problem, choice: Choice, clock: Clock) -> Iterator[Choice]:
         yield replace(choice, seconds=seconds, per_chunk=2 * choice.per_chunk, chunk=chunk, slot=2 * choice.slot)
 
 
-def _next_power(size: int) -> int:
-    """The next power of two."""
-    return 1 << size.bit_length()
+def _doubled(sizes: Sequence[int], size: int) -> int:
+    """The next power of two where a digit can be cut there, else the first possible cut above, or the largest."""
+    power = 1 << size.bit_length()
+    return power if sizes[-1] > power and power in sizes else at_least(sizes, power)

@@ -17,8 +17,8 @@ likewise); otherwise it does not matter to the runs. A longer prefix that leaves
 the pairs (how many digits of A are kept whole, how many of B), and the variables in each are a and b.
 
 The argument needs digits that nest: cut points of A and B in one dimension that divide each other. Where they do not (4 against
-6), or where an end pads a dimension (blocks of 4 in 10), there are no families (`plain` and `boxed` try others), and the promise
-of the optimum does not hold.
+6), there are no families (`plain` and `boxed` try others), and where an end pads a dimension (blocks of 4 in 10) runs may be
+shorter than the families say; there the promise of the optimum does not hold.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Shape(NamedTuple):
 class Ends:
     """Both ends of a transfer on common digits, and the families of layouts between them.
 
-    `run` is PREFIX(A, B) in bytes, the run of the hop that converts; `loose` are the dimensions in which the digits of the two do
-    not nest. `even` says whether neither end pads: then blocks hold exactly the product of what is taken of each digit. There are
-    `shapes` only between ends that are `regular`.
+    `run` is PREFIX(A, B) in bytes, the run of the hop that converts; `loose` are the dimensions in which the digits of the two
+    do not nest. `even` says whether neither end pads: then blocks hold exactly the product of what is taken of each digit, and
+    runs are what `shapes` say.
     """
 
     source: Linearization
@@ -95,7 +95,7 @@ class Ends:
 
     @property
     def regular(self) -> bool:
-        """Whether there are families of layouts between them: blocks divide each other and their dimension."""
+        """Whether the families of layouts between them say all: blocks divide each other and their dimension."""
         return self.even and not self.loose
 
     def sizes(self, digit: int) -> Sequence[int]:
@@ -181,7 +181,7 @@ def ends_of(source: Linearization, destination: Linearization) -> Ends:
     digits = tuple([Digit(d.dim, d.step, -(-sizes[d.dim] // d.step), True) if d.top else d for d in partial])
     run = math.inf if source.normal == destination.normal else run_bytes(source, destination)
     even = _even(digits, sizes) and not (source.is_padded or destination.is_padded)
-    shapes = _shapes(source, digits, orders, families, run) if even and not (math.isinf(run) or loose) else ()
+    shapes = () if math.isinf(run) or loose else _shapes(source, digits, orders, families, run)
     return Ends(source, destination, digits, orders, run, loose, shapes, even)
 
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from layout_cases import field_spaces, layouts, spaces
 
 from isoviz.errors import LimitError, NoPathError
-from isoviz.layouts import Box, Component, FieldsComponent, IndexSpace, Layout, apply, strided_copies
+from isoviz.layouts import Box, Component, FieldsComponent, IndexSpace, Layout, apply, compare, strided_copies
 from isoviz.machines import Machine, preset
 from isoviz.planner import Hop, Instance, Options, Plan, Transfer, plan
 
@@ -86,6 +86,11 @@ def test_plans_carry_out_their_transfer(
         assert (channel.source, channel.destination) == (here, hop.destination)
         assert hop.throughput == channel.rate(hop.request_bytes)
     assert sum(hop.converts for hop in found.hops) == transfer.converts
+    inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in found.hops[:-1]]
+    for hop, ends in zip(
+        found.hops, itertools.pairwise([transfer.source_order, *inside, transfer.destination_order]), strict=True
+    ):
+        assert hop.shuffle_bytes == compare(*ends).shuffle_bytes
     for buffer in found.buffers:
         assert buffer.nbytes <= (slot or where.limits.slot_limit)
     assert total is None or found.buffer_bytes <= total

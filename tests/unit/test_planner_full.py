@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
-from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.layouts import FieldSpace, IndexSpace, Layout, compare
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explain_plan, plan, sweep
 from isoviz.planner.problem import Problem
@@ -354,3 +354,59 @@ def test_a_memcpy_that_does_not_pay_still_converts() -> None:
         found = plan(transfer, preset("two-node"), "simple", options)
         assert [hop.converts for hop in found.hops] == [False, True, False, False]
         assert str(found.explain(preset("two-node"), options))
+
+
+@pytest.mark.parametrize(
+    ("machine", "sizes", "fields", "ends", "options"),
+    [
+        # an end that pads: chunks of one entry were the best that was found
+        ("xstream", {"x": 426_862}, "f4", ("node1.fbm2 <x_in=7, F, x_out>", "node1.fbm0 <F, x_out, x_in=16>"), Options()),
+        # larger chunks cut digits where they cannot be cut
+        ("moonlight", {"x": 12288, "y": 4096}, "f4 f4", ("node0.fbm1 <x_out, y, F, x_in=3>", "node1.fbm0 <x, y, F>"), Options()),
+        (
+            "two-node",
+            {"x": 36864, "y": 81},
+            "f4 f4",
+            ("node1.zcm <x_in=9, y, F, x_out>", "node0.fbm0 <y, x, F>"),
+            Options(slots=1),
+        ),
+        # paths with one slot to a buffer are many: the simple planner's was not among those kept
+        (
+            "moonlight",
+            {"x": 128, "y": 406, "z": 101},
+            "f8 f4",
+            ("node1.dsk <x_in=8, F, y, x_out, z>", "node0.dsk <z, y, x, F>"),
+            Options(slots=1),
+        ),
+        # the cut that fits is no round one, and falls into too many boxes
+        (
+            "laptop",
+            {"x": 812, "y": 256, "z": 64},
+            "f4",
+            ("node0.fbm0 <F, x_out, x_in=4, y, z>", "node0.dsk <z, F, y_out, x_out, x_in=4, y_in=8>"),
+            Options(),
+        ),
+    ],
+)
+def test_awkward_blocks(machine: str, sizes: dict[str, int], fields: str, ends: tuple[str, str], options: Options) -> None:
+    where = preset(machine)
+    (source, here), (destination, there) = (end.split(" ", 1) for end in ends)
+    dtypes = FieldSpace.of({f"f{i}": dtype for i, dtype in enumerate(fields.split())})
+    transfer = Transfer.whole(IndexSpace.of(sizes), dtypes, source, here, destination, there)
+    found = plan(transfer, where, "full", options)
+    assert found.seconds <= plan(transfer, where, "simple", options).seconds * (1 + MOST_ROUNDING)
+    assert found.chunk_bytes > 4096 and len(found.chunks[0].parts) <= 16
+    inside = [Layout(hop.destination_layout).on(transfer.space, dtypes) for hop in found.hops[:-1]]
+    orders = [transfer.source_order, *inside, transfer.destination_order]
+    for hop, before, after in zip(found.hops[:-1], orders, orders[1:], strict=False):
+        common = compare(before, after)
+        assert hop.shuffle_bytes == common.shuffle_bytes
+        assert hop.request_bytes == min(common.run_bytes, found.chunk_bytes)
+
+
+def test_bounds_are_bounds() -> None:
+    """Fields of different sizes: blocks of whole entries let another hop convert than the one a path is listed with."""
+    fields = FieldSpace(a="f8", b="u1", c="u1")
+    transfer = Transfer.whole(IndexSpace(x=524_288), fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")
+    found = explain(transfer, preset("laptop"), "full", Options(slot_limit=2_969_927))
+    assert all(each.seconds is None or each.bound <= each.seconds * (1 + 1e-9) for each in found.candidates)
