@@ -15,6 +15,7 @@ from isoviz.planner.blocks import grown, layout_of, restricted
 from isoviz.planner.choice import Choice
 
 if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
     from isoviz.planner.problem import Problem
     from isoviz.planner.routes import Route
     from isoviz.planner.timing import Clock
@@ -77,6 +78,15 @@ def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
     runs[0] = min(runs[0], compare(transfer.source_order, first).run_bytes)
     runs[-1] = min(runs[-1], compare(last, transfer.destination_order).run_bytes)
     runs[route.converting or 0] = compare(first, last).run_bytes
-    seconds = clock.seconds(choice.chunk, runs)
+    chunk = min(choice.per_chunk * _payload(problem, lin, outer) for lin in (first, last))
+    seconds, chunk = clock.seconds(chunk, runs), min(chunk, problem.nbytes)
     blocked = (first.layout, outer), (last.layout, outer)
-    return Choice(seconds, route, None, 1, 1, choice.per_chunk, choice.chunk, slot, tuple(runs), problem.slots, *blocked, True)
+    return Choice(seconds, route, None, 1, 1, choice.per_chunk, chunk, slot, tuple(runs), problem.slots, *blocked, True)
+
+
+def _payload(problem: Problem, lin: Linearization, outer: int) -> float:
+    """Bytes of the first block without padding; of fields of different sizes the mean."""
+    sequence = ChunkSequence(lin, outer)
+    elements = lin.count * problem.field_count // sequence.blocks
+    first = sequence[0]
+    return elements * problem.mean * first.payload_bytes / first.nbytes

@@ -8,13 +8,14 @@ their predictions compare. A planner is a name in `PLANNERS`.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isoviz.errors import NoPathError
+from isoviz.errors import LimitError, NoPathError
 from isoviz.machines import ChannelKind, Machine
 from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
@@ -77,10 +78,14 @@ def full(problem: Problem) -> Plan:
     CACHE.keep_path(problem, best.names, best.converting)
     choice, clock = found.best, found.clock(best)
     if not problem.ends.regular or (problem.machine.limits.overlap and problem.slots == 1):
-        # Not all paths are kept apart here: never lose against the simple planner.
-        other, its_clock = _simple(problem)
-        if other.key < choice.key:
-            choice, clock = other, its_clock
+        # Not all paths are kept apart here: never lose against the planners of one path.
+        path = shortest(problem.machine, problem.transfer)
+        ends = (0, len(path) - 2) if problem.ends.converts else (None,)
+        for planner in (_simple, lambda problem: _best(problem, path, ends)):
+            with contextlib.suppress(LimitError, NoPathError):  # that path has no room
+                other, its_clock = planner(problem)
+                if other.key < choice.key:
+                    choice, clock = other, its_clock
     return make_plan(problem, settled(problem, choice, clock), clock, "full")
 
 
