@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from isoviz.planner.explanation import Explanation, Sweep
+    from isoviz.planner.explanation import Explanation
     from isoviz.planner.program import RowState
 
 
@@ -42,11 +42,6 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "proved": explanation.proved,
         "turns": [asdict(turn) for turn in explanation.turns],
     }
-
-
-def sweep_to_json(sweep: Sweep) -> dict[str, Any]:
-    """A sweep."""
-    return asdict(sweep)
 
 
 def _row(row: RowState) -> dict[str, Any]:
