@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from isoviz.figures.bars import Measured, bars_svg
 from isoviz.figures.curves import channels_of, operating_points
@@ -140,11 +141,10 @@ def plan_facts(plan: Plan) -> str:
 def hop_table(plan: Plan) -> str:
     """The path as in Isometry's table 3: memory, layout, and for each hop its run (PREFIX), shuffle size and rate."""
     limiting = slowest(plan.hops)
-    space, fields = plan.transfer.space, plan.transfer.fields
     rows: list[Sequence[object]] = []
-    for hop in plan.hops:
+    for hop, ends in zip(plan.hops, pairwise(plan.orders), strict=True):
         here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
-        prefix = compare(here.on(space, fields), there.on(space, fields)).prefix_text
+        prefix = compare(*ends).prefix_text
         both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if changes(hop) else [])
         rows.append(
             (
@@ -153,7 +153,7 @@ def hop_table(plan: Plan) -> str:
                 hop.kind,
                 Markup("".join(map(cell, both))),
                 Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
-                format_bytes(hop.shuffle_bytes) if hop.converts else "–",
+                format_bytes(plan.shuffles[hop.index]) if hop.converts else "–",
                 format_rate(hop.throughput),
                 "slowest" if hop.index in limiting and len(plan.hops) > 1 else "",
             )

@@ -92,14 +92,6 @@ def run_bytes(a: Linearization, b: Linearization) -> float:
     return _run_bytes(prefix, a.fields.sizes)
 
 
-def shuffle_bytes(a: Normal, b: Normal, space: IndexSpace, sizes: tuple[int, ...]) -> int:
-    """`compare(…).shuffle_bytes` and no more, of two normal forms on an index space, with fields of so many bytes."""
-    if a == b:
-        return max(sizes)
-    _, before_a, before_b = _suffix(a, b, space)
-    return max(_bytes(before_a, sizes), _bytes(before_b, sizes))
-
-
 def _run_bytes(prefix: Normal, sizes: tuple[int, ...]) -> float:
     entry = sum(sizes)
     if not prefix:

@@ -168,7 +168,7 @@ class Layout:
                 found.setdefault(part.dim, []).append(part)
         return {dim: tuple(sorted(parts, key=lambda part: part.rank)) for dim, parts in found.items()}
 
-    @property
+    @cached_property
     def is_blocked(self) -> bool:
         """Whether any dimension is in digits."""
         return any(isinstance(part, Component) and part.label != "" for part in self.components)
@@ -205,6 +205,16 @@ def _block_size(dim: str, size: object) -> int:
 
 def _whole(dims: Iterable[str]) -> tuple[Component, ...]:
     return tuple(Component(check_dimension(dim)) for dim in dims)
+
+
+@lru_cache(maxsize=4096)
+def known_layout(text: str) -> Layout:
+    """The layout that a text writes; the same object every time, so that what it worked out about itself stays known.
+
+    Raises:
+        NotationError: see `Layout`.
+    """
+    return Layout(text)
 
 
 @lru_cache(maxsize=4096)

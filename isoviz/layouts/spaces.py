@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
@@ -50,6 +50,9 @@ class IndexSpace:
 
     dims: tuple[str, ...]
     sizes: tuple[int, ...]
+    volume: int = field(init=False, compare=False)
+    """The number of points."""
+    _size_of: dict[str, int] = field(init=False, compare=False)
 
     def __init__(self, /, **sizes: int) -> None:
         for name, size in sizes.items():
@@ -60,10 +63,14 @@ class IndexSpace:
                 raise SpaceError(f"dimension {name!r}: size {show(int(size))} is not at least 1")
             if size > MAX_BYTES:
                 raise SpaceError(f"dimension {name!r}: size {show(int(size))} is more than 2^63 - 1")
-        if math.prod(int(size) for size in sizes.values()) > MAX_BYTES:
+        size_of = {name: int(size) for name, size in sizes.items()}
+        volume = math.prod(size_of.values())
+        if volume > MAX_BYTES:
             raise SpaceError(f"index space {_sizes_text(sizes)}: more than 2^63 - 1 points")
-        object.__setattr__(self, "dims", tuple(sizes))
-        object.__setattr__(self, "sizes", tuple(int(size) for size in sizes.values()))
+        object.__setattr__(self, "dims", tuple(size_of))
+        object.__setattr__(self, "sizes", tuple(size_of.values()))
+        object.__setattr__(self, "volume", volume)
+        object.__setattr__(self, "_size_of", size_of)
 
     @classmethod
     def of(cls, sizes: Mapping[str, int]) -> Self:
@@ -71,15 +78,6 @@ class IndexSpace:
         for name in sizes:
             check_dimension(name)
         return cls(**sizes)
-
-    @cached_property
-    def volume(self) -> int:
-        """The number of points."""
-        return math.prod(self.sizes)
-
-    @cached_property
-    def _size_of(self) -> dict[str, int]:
-        return dict(zip(self.dims, self.sizes, strict=True))
 
     def __getitem__(self, dim: str) -> int:
         try:

@@ -9,63 +9,69 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from isoviz.planner.choice import MOST_BOXES, Choice
-from isoviz.planner.sizes import FEW_PAIRS, SMALL, at_least, best_of, choices, round_numbers
+from isoviz.planner.shapes import F, divisors
+from isoviz.planner.sizes import FEW_PAIRS, SMALL, at_least, best_of, round_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isoviz.planner.problem import Problem
     from isoviz.planner.routes import Route
     from isoviz.planner.shapes import Shape
     from isoviz.planner.timing import Clock
 
+WIDE = 1.4
+"""The factor of the search for the best throughput with which it begins and ends."""
+MOST_ODDS = 1e6
+"""Throughputs further below the peak are not searched."""
+
 
 def blocked(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     """The best choice for a route on which a hop between two buffers converts; None where no block fits."""
     limit = problem.limit(route.inside)
-    searches = [Blocked(problem, route, clock, shape, limit) for shape in problem.ends.shapes]
-    searches = [search for search in searches if search.fitting]
+    entries, elements = limit // problem.entry, limit // problem.largest
+    fitting = [shape for shape in problem.ends.shapes if shape.entries <= (entries if F in shape.complete else elements)]
+    searches = [Blocked(problem, route, clock, shape, limit) for shape in fitting]
     if len(searches) < 2:
         return searches[0].best() if searches else None
     found: list[tuple[int, Choice]] = []
     least = math.inf
-    for number, search in sorted(enumerate(searches), key=lambda each: each[1].bound):
-        if search.bound <= least * (1 + 1e-9) and (choice := search.best()) is not None:
+    for bound, number in sorted([(search.bound(), number) for number, search in enumerate(searches)]):
+        if bound <= least * (1 + 1e-9) and (choice := searches[number].best()) is not None:
             found.append((number, choice))
             least = min(least, choice.seconds)
     return min(found, key=lambda each: (each[1].key, each[0]), default=(0, None))[1]
 
 
 class Blocked:
-    """The search among the cuts of one shape on one route."""
+    """The search among the cuts of one shape on one route; a slot holds its smallest block."""
 
     def __init__(self, problem: Problem, route: Route, clock: Clock, shape: Shape, limit: int | None = None) -> None:
         self.problem, self.route, self.clock, self.shape = problem, route, clock, shape
         self.limit = problem.limit(route.inside) if limit is None else limit
-        self.unit = float(problem.entry) if shape.has_fields else problem.mean
-        self.room = problem.entry if shape.has_fields else problem.largest
+        self.unit, self.room = (float(problem.entry), problem.entry) if F in shape.complete else (problem.mean, problem.largest)
+        """Bytes that an entry of a block moves, and that it takes in a slot."""
         self.one = shape.cut_a == shape.cut_b
         self.entries = shape.entries
         """Entries of a block per value of each cut."""
         self.scattered = shape.scattered
         self.every = max(clock.every, SMALL if shape.scattered else 0)
-        self.a: tuple[int, ...] = (1,)
-        self.b: tuple[int, ...] = (1,)
-        self.fitting = self.fits(1, 1)
-        """Whether the smallest block fits a slot; without, there is nothing to search."""
-        if self.fitting:
-            self.a = self._choices(shape.cut_a)
-            self.b = self.b if self.one else self._choices(shape.cut_b)
-            self.runs = problem.runs(len(route.channels), route.converting)
-            self.reach = min(shape.most_first, self.runs[0]), min(shape.most_last, self.runs[-1])
+        self.runs = problem.runs(len(route.channels), route.converting)
+        self.reach = min(shape.most_first, self.runs[0]), min(shape.most_last, self.runs[-1])
 
-    def _choices(self, digit: int | None) -> tuple[int, ...]:
-        ends = self.problem.ends
-        return (1,) if digit is None else choices(ends.sizes(digit), ends.digits[digit].top)
+    def _choices(self, digit: int | None, most: int) -> tuple[int, ...]:
+        """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere."""
+        if digit is None:
+            return (1,)
+        _, _, extent, top = self.problem.ends.digits[digit]
+        if top:
+            return round_numbers(min(extent, most))
+        cuts = divisors(extent)
+        return cuts[: bisect_right(cuts, most)]
 
-    @cached_property
     def peak(self) -> float:
         """The most bytes per second that any blocks sustain: all runs as long as they ever are."""
         longest = min(self.limit, self.problem.nbytes)
@@ -74,13 +80,15 @@ class Blocked:
         functions = self.clock.functions
         return min([function(run if run < longest else longest) for function, run in zip(functions, runs, strict=True)])
 
-    @property
     def bound(self) -> float:
         """Less than this no blocks take: the peak, and nothing to fill the pipeline with."""
-        return self.clock.setup + self.problem.nbytes / self.peak
+        return self.clock.setup + self.problem.nbytes / self.peak()
 
     def best(self) -> Choice | None:
-        """The best choice, of blocks of which the smallest fits."""
+        """The best choice."""
+        most = self.limit // (self.entries * self.room)
+        self.a = self._choices(self.shape.cut_a, most)
+        self.b = (1,) if self.one else self._choices(self.shape.cut_b, most)
         if len(self.a) == 1 or len(self.b) == 1:
             return self._single()
         pairs = len(self.a) * len(self.b)
@@ -99,8 +107,8 @@ class Blocked:
         """Whether a slot holds a block."""
         return self._block(a, b)[1] <= self.limit
 
-    def at(self, a: int, b: int, per_chunk: int = 1) -> Choice | None:
-        """The choice of these cuts, with so many blocks in a chunk; None where it breaks a limit."""
+    def at(self, a: int, b: int, per_chunk: int = 1, seconds: float | None = None) -> Choice | None:
+        """The choice of these cuts, with so many blocks in a chunk, and T where it is known; None where it breaks a limit."""
         if self.one:
             b = a
         block, slot = self._block(a, b)
@@ -108,7 +116,8 @@ class Blocked:
         if slot > self.limit or (self.scattered and per_chunk * self._boxes(a, b) > MOST_BOXES):
             return None
         runs, chunk = self._runs(a, b), per_chunk * block * self.unit
-        seconds = self.clock.seconds(chunk, runs)
+        if seconds is None:
+            seconds = self.clock.seconds(chunk, runs)
         chunk = min(chunk, self.problem.nbytes)
         return Choice(seconds, self.route, self.shape, a, b, per_chunk, chunk, slot, tuple(runs), self.problem.slots)
 
@@ -143,31 +152,26 @@ class Blocked:
     def _single(self) -> Choice | None:
         only_b = len(self.a) == 1
         sizes = self.b if only_b else self.a
-
-        def cuts(size: int) -> tuple[int, int]:
-            return (1, size) if only_b else (size, 1)
-
-        if self.entries:
-            fits = bisect_right(sizes, self.limit // (self.entries * self.room))
-        else:
-            fits = bisect_left(range(len(sizes)), True, key=lambda i: not self.fits(*cuts(sizes[i])))
-        if fits <= SMALL:
-            found = [self._chunked(*cuts(size)) for size in sizes[:fits]]
+        room = self.entries * self.room  # bytes of a slot for a cut of one
+        if len(sizes) <= SMALL:
+            found = [self._chunked(1, size) if only_b else self._chunked(size, 1) for size in sizes]
             return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
-        largest = sizes[fits - 1]
+        largest = sizes[-1]
         if not self.clock.overlap:  # rates only grow with blocks
-            return self.at(*cuts(largest))
-        if fits < len(sizes):  # the largest that fits is no round one
-            largest = self.limit // (self._block(*cuts(largest))[1] // largest)
-        sizes = (*sizes[: fits - 1], largest)
+            return self.at(1, largest) if only_b else self.at(largest, 1)
         start = None
         if not self.every and self.clock.separable:
-            start = at_least(sizes, self._sustaining(self.peak, only_b))
-        seconds, size = best_of(lambda size: self._seconds(*cuts(size)), sizes, self.every, start)
-        best = self.at(*cuts(size))
-        if 2 * self._block(*cuts(largest))[1] > self.limit and self._seconds(*cuts(largest)) > seconds:
+            start = at_least(sizes, self._sustaining(self.peak(), only_b))
+        if only_b:
+            seconds, size = best_of(lambda size: self._seconds(1, size), sizes, self.every, start)
+        else:
+            seconds, size = best_of(lambda size: self._seconds(size, 1), sizes, self.every, start)
+        best = None
+        if seconds < math.inf:
+            best = self.at(1, size, seconds=seconds) if only_b else self.at(size, 1, seconds=seconds)
+        if 2 * largest * room > self.limit and best is not None:
             return best  # of the largest blocks no chunk holds more than one
-        found = [best, self._chunked(*cuts(largest))]
+        found = [best, self._chunked(1, largest) if only_b else self._chunked(largest, 1)]
         return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
 
     def _sustaining(self, throughput: float, only_b: bool) -> float:
@@ -180,6 +184,18 @@ class Blocked:
             if i != self.route.converting:
                 need = max(need, function.inverse(throughput) / (shape.entries * self.unit))
         return need
+
+    def larger(self, choice: Choice) -> Iterator[tuple[int, int]]:
+        """The cuts of about twice the block, by either: at the next power of two, or where the digit can be cut above it."""
+        shape = self.shape
+        if shape.cut_a is not None and (a := self._next(shape.cut_a, choice.a)) > choice.a:
+            yield a, choice.b
+        if shape.cut_b is not None and not self.one and (b := self._next(shape.cut_b, choice.b)) > choice.b:
+            yield choice.a, b
+
+    def _next(self, digit: int, size: int) -> int:
+        power, (_, _, extent, top) = 1 << size.bit_length(), self.problem.ends.digits[digit]
+        return min(power, extent) if top else at_least(divisors(extent), power)
 
     def _seconds(self, a: int, b: int) -> float:
         if self.one:
@@ -221,23 +237,42 @@ class Blocked:
         peak = min(peak, self.clock.resource_bound)
         if not peak > 0:
             return None
-        if self._sized(peak) is not None and self._at(peak) <= self._at(peak * 0.97):
-            return self._sized(peak)
-        # T is convex in log TP, and infinite where no blocks that fit sustain it.
-        low, high = math.log(peak) - 8.0, math.log(peak)
-        inner = 0.381966
-        x, y = low + inner * (high - low), high - inner * (high - low)
-        fx, fy = self._at(math.exp(x)), self._at(math.exp(y))
-        while high - low > 0.01:
-            if (fx <= fy and not math.isinf(fx)) or math.isinf(fy):
-                high, y, fy = y, x, fx
-                x = low + inner * (high - low)
-                fx = self._at(math.exp(x))
+        if (sized := self._sized(peak)) is not None and self._seconds(*sized) <= self._at(peak * 0.97):
+            return sized
+        # T is convex in log TP, and infinite where no blocks that fit sustain it. What TP lacks of the peak is searched: `odds`
+        # is the missing part over TP.
+        odds = self._likely(peak)
+        here, factor = self._at(peak / (1 + odds)), WIDE
+        while math.isinf(here):
+            if odds > MOST_ODDS:
+                return self.a[0], self.b[0]
+            odds *= 4
+            here = self._at(peak / (1 + odds))
+        while odds < MOST_ODDS:
+            more, less = self._at(peak / (1 + odds * factor)), self._at(peak / (1 + odds / factor))
+            if here <= more and here <= less:
+                if factor <= WIDE:
+                    # The vertex of the parabola through these three, in the logarithm of the odds.
+                    bent = more + less - 2 * here
+                    odds *= factor ** ((less - more) / (2 * bent)) if 0 < bent < math.inf else 1.0
+                    break
+                factor = math.sqrt(factor)
+            elif more < less:
+                here, odds, factor = more, odds * factor, factor * factor
             else:
-                low, x, fx = x, y, fy
-                y = high - inner * (high - low)
-                fy = self._at(math.exp(y))
-        return self._sized(math.exp(x if fx <= fy else y)) or self._sized(math.exp(low)) or (self.a[0], self.b[0])
+                here, odds, factor = less, odds / factor, factor * factor
+        return self._sized(peak / (1 + odds))
+
+    def _likely(self, peak: float) -> float:
+        """About the best odds (what TP lacks of the peak, over TP) for hops whose runs cost a latency and then flow: filling the
+        pipeline costs in proportion to both cuts, so to odds⁻², and what the steady state loses to odds."""
+        odds, steady = 1 / 16, self.problem.nbytes / peak
+        for _ in range(2):
+            fill = self._at(peak / (1 + odds)) - steady * (1 + odds)
+            if not 0 < fill < math.inf:
+                break
+            odds = (2 * fill * odds * odds / steady) ** (1 / 3)
+        return odds
 
     def _sized(self, throughput: float) -> tuple[int, int] | None:
         """The smallest cuts whose runs sustain a throughput; None where they do not fit a slot."""
@@ -276,23 +311,18 @@ class Blocked:
     def _polished(self, start: tuple[int, int]) -> Choice | None:
         """Downhill among neighbouring sizes, until none is better."""
         i, j = bisect_left(self.a, start[0]), bisect_left(self.b, start[1])
-        seen: dict[tuple[int, int], float] = {}
-
-        def at(i: int, j: int) -> float:
-            if not (0 <= i < len(self.a) and 0 <= j < len(self.b)):
-                return math.inf
-            if (i, j) not in seen:
-                seen[i, j] = self._seconds(self.a[i], self.b[j])
-            return seen[i, j]
-
-        here = at(i, j)
+        end_a, end_b = len(self.a), len(self.b)
+        best = self._seconds(self.a[i], self.b[j]), i, j
+        seen = {(i, j)}
         while True:
-            moves = [(1, -1), (-1, 1), (-1, 0), (0, -1), (1, 0), (0, 1), (-1, -1), (1, 1)]
-            value, i2, j2 = min((at(i + di, j + dj), i + di, j + dj) for di, dj in moves)
-            if not value < here:
+            _, i, j = here = best
+            for to in [(x, y) for x in (i - 1, i, i + 1) for y in (j - 1, j, j + 1)]:
+                if to not in seen and 0 <= to[0] < end_a and 0 <= to[1] < end_b:
+                    seen.add(to)
+                    best = min(best, (self._seconds(self.a[to[0]], self.b[to[1]]), *to))
+            if not best[0] < here[0]:
                 break
-            here, i, j = value, i2, j2
-        if math.isinf(here):
+        if math.isinf(here[0]):
             return None
         choice = self.at(self.a[i], self.b[j])
         more = self._chunked(self.a[i], self.b[j]) if self.clock.overlap is False or len(seen) < 3 else None

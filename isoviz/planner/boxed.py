@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import ChunkSequence, compare
-from isoviz.planner.blocks import grown, layout_of, restricted
+from isoviz.planner.blocks import grown, restricted
 from isoviz.planner.choice import Choice
 
 if TYPE_CHECKING:
@@ -69,8 +69,8 @@ def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
     assert choice.shape is not None
     transfer, route = problem.transfer, choice.route
     follows = choice.shape.follows or problem.follows
-    before, after, outer = problem.ends.parts(choice.shape, choice.a, choice.b, follows)
-    first, last = (layout_of(parts).on(transfer.space, transfer.fields) for parts in (before, after))
+    before, after, outer = problem.ends.layouts(choice.shape, choice.a, choice.b, follows)
+    first, last = (layout.on(transfer.space, transfer.fields) for layout in (before, after))
     slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
     if slot > problem.limit(route.inside):
         return None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
@@ -15,8 +14,7 @@ MOST_BOXES = 16
 """Boxes that one chunk may consist of; more cost an engine more than they can gain."""
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(NamedTuple):
     """Everything decided for one route, with what it costs.
 
     `shape` is the family of layouts where a hop between two buffers converts, else None; `a` and `b` its cuts; `per_chunk` blocks

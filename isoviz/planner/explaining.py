@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import TransferError
-from isoviz.layouts import Layout, Linearization, compare
+from isoviz.layouts import compare
 from isoviz.planner.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.full import search
 from isoviz.planner.making import layouts_of
@@ -88,9 +88,8 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
 def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tuple[Stage, ...]:
     """The rows of Isometry's table 3."""
     timing = clock.timing(choice.chunk, choice.runs)
-    layouts = _linearizations(plan)
     stages = []
-    for hop, seconds, (here, there) in zip(plan.hops, timing.hop_seconds, itertools.pairwise(layouts), strict=True):
+    for hop, seconds, (here, there) in zip(plan.hops, timing.hop_seconds, itertools.pairwise(plan.orders), strict=True):
         common = compare(here, there)
         stages.append(
             Stage(
@@ -111,13 +110,6 @@ def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tup
         )
     last = plan.hops[-1]
     return (*stages, Stage(last.destination, last.destination_layout))
-
-
-def _linearizations(plan: Plan) -> list[Linearization]:
-    """The orders along the path, on what moves."""
-    transfer = plan.transfer
-    inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in plan.hops[:-1]]
-    return [transfer.source_order, *inside, transfer.destination_order]
 
 
 def _price(clock: Clock, choice: Choice, hop: int) -> float:

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import itertools
 import math
+import threading
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import Mode
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Linearization
+    from isoviz.layouts import Layout, Linearization
 
 F = -1
 """The field space among the digits of an order."""
@@ -61,13 +64,21 @@ class Family(NamedTuple):
     follows: str
 
 
-class Structure(NamedTuple):
-    """What two layouts have in common; the extent of a top digit is 0, as the size gives it."""
+@dataclass(frozen=True, eq=False)
+class Structure:
+    """What two layouts have in common; the extent of a top digit is 0, as the size gives it.
+
+    `tops` are the top digits: number, dimension and step. `prefix` are the digits with which both orders begin: where neither
+    end pads, they are PREFIX. `same` says that both orders are one.
+    """
 
     digits: tuple[Digit, ...]
     orders: tuple[Order, Order]
     loose: frozenset[str]
     families: tuple[Family, ...]
+    tops: tuple[tuple[int, str, int], ...]
+    prefix: tuple[int, ...]
+    same: bool
 
 
 Skeleton = tuple[tuple[str, int, int, bool] | None, ...]
@@ -76,10 +87,25 @@ Skeleton = tuple[tuple[str, int, int, bool] | None, ...]
 
 def structure_of(source: Linearization, destination: Linearization) -> Structure:
     """The structure of two linearizations of one index space."""
-    a, b, space = _skeleton(source), _skeleton(destination), source.space
-    found = _structure(space.dims, (), a, b)
+    # All that sizes decide of a normal form's digits is which of them are left out, those of one value only.
+    ones = [part.extent == 1 for lin in (source, destination) for part in lin.parts if isinstance(part, Mode)]
+    key = source.layout, destination.layout, source.space.dims, len(source.fields) == 1, tuple(ones)
+    found = _STRUCTURES.get(key)
+    if found is None:
+        found = _structure(source.space.dims, (), _skeleton(source), _skeleton(destination))
+        with _LOCK:
+            _STRUCTURES[key] = found
+            while len(_STRUCTURES) > _MOST_STRUCTURES:
+                _STRUCTURES.popitem(last=False)
+    if not found.loose:
+        return found
     # Blocks that do not nest repeat together at their least common multiple, which the size may not reach.
-    return found if not found.loose else _structure(space.dims, space.sizes, a, b)
+    return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
+
+
+_MOST_STRUCTURES = 4096
+_STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, tuple[bool, ...]], Structure] = OrderedDict()
+_LOCK = threading.Lock()
 
 
 def _skeleton(lin: Linearization) -> Skeleton:
@@ -117,7 +143,13 @@ def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Sk
             digits.append(Digit(dim, step, 0 if end is None else end // step, end is None))
     orders = _order(a, digits, numbers), _order(b, digits, numbers)
     families = () if loose else tuple(_families(tuple(digits), orders[0].digits, orders[1].digits))
-    return Structure(tuple(digits), orders, frozenset(loose), families)
+    tops = tuple((number, digit.dim, digit.step) for number, digit in enumerate(digits) if digit.top)
+    return Structure(tuple(digits), orders, frozenset(loose), families, tops, _common(*orders), a == b)
+
+
+def _common(a: Order, b: Order) -> tuple[int, ...]:
+    """The digits with which both orders begin."""
+    return tuple(x for x, y in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(a.digits, b.digits, strict=False)))
 
 
 def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]]) -> Order:

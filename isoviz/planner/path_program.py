@@ -93,10 +93,10 @@ def _space(problem: Problem, choice: Choice, names: dict[int, str]) -> tuple[Spa
     shape, ends, route = choice.shape, problem.ends, choice.route
     assert shape is not None
     hop, inside = route.converting, route.inside
-    room = problem.entry if shape.has_fields else problem.largest
+    room = problem.entry if F in shape.complete else problem.largest
     factors = tuple(names.values())
     digits = sorted((digit for digit in shape.complete if digit != F), key=lambda digit: ends.orders[0].digits.index(digit))
-    unit = "|F|" if shape.has_fields else "|f|"
+    unit = "|F|" if F in shape.complete else "|f|"
     text = " × ".join((unit, *(_size_text(problem, digit) for digit in digits), *factors))
     block = Monomial(float(shape.entries * room), factors, None, text)
     rows = [SpaceRow(hop, block, float(problem.own_slot_limit(inside)))]

@@ -4,29 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.layouts import Chunk, ChunkSequence, Layout, View
+from isoviz.layouts import Chunk, ChunkSequence, Layout, View, compare
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from isoviz.layouts import Linearization
     from isoviz.machines import Machine
     from isoviz.planner.explanation import Explanation
     from isoviz.planner.options import Options
     from isoviz.planner.transfer import Transfer
 
 
-@dataclass(frozen=True)
-class Hop:
+class Hop(NamedTuple):
     """One hop: a channel that moves every chunk from one memory to the next, from one layout to another.
 
-    `request_bytes` bounds the contiguous run (PREFIX, at most a chunk; the mean over the fields), `shuffle_bytes` is what has
-    to be held to convert (TOTAL / SUFFIX), `throughput` what the channel sustains with such runs in bytes per second.
+    `request_bytes` bounds the contiguous run (PREFIX, at most a chunk; the mean over the fields), `throughput` is what the
+    channel sustains with such runs in bytes per second.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
     channel: str
     kind: str
     source: str
@@ -34,13 +35,8 @@ class Hop:
     source_layout: str
     destination_layout: str
     request_bytes: float
-    shuffle_bytes: int
     throughput: float
     converts: bool
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object with exactly the fields."""
-        return dict(vars(self))
 
 
 @dataclass(frozen=True)
@@ -107,12 +103,21 @@ class Plan:
         return min(self.chunks.chunk_bytes, self.transfer.nbytes)
 
     @cached_property
+    def orders(self) -> tuple[Linearization, ...]:
+        """The linearization orders along the path, of what moves: one more than hops."""
+        transfer = self.transfer
+        inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in self.hops[:-1]]
+        return (transfer.source_order, *inside, transfer.destination_order)
+
+    @cached_property
+    def shuffles(self) -> tuple[int, ...]:
+        """Shuffle size of every hop, in bytes: what has to be held to convert (TOTAL / SUFFIX; Isometry, section 4.2)."""
+        return tuple(compare(here, there).shuffle_bytes for here, there in pairwise(self.orders))
+
+    @cached_property
     def _held(self) -> tuple[ChunkSequence, ...]:
         """The chunks as every intermediate buffer holds them: the same blocks in layouts of their own."""
-        space, fields = self.transfer.space, self.transfer.fields
-        return tuple(
-            ChunkSequence(Layout(hop.destination_layout).on(space, fields), self.outer, self.per_chunk) for hop in self.hops[:-1]
-        )
+        return tuple(ChunkSequence(order, self.outer, self.per_chunk) for order in self.orders[1:-1])
 
     @cached_property
     def buffers(self) -> tuple[Buffer, ...]:
@@ -180,7 +185,7 @@ class Plan:
                 else ""
             ),
         ]
-        rows = [("", "memory", "layout", "channel", "run", "shuffle", "rate"), *(_row(hop) for hop in self.hops)]
+        rows = [("", "memory", "layout", "channel", "run", "shuffle", "rate"), *map(_row, self.hops, self.shuffles)]
         last = self.hops[-1]
         rows.append(("", last.destination, Layout(last.destination_layout).pretty, "", "", "", ""))
         widths = [max(len(row[column]) for row in rows) for column in range(7)]
@@ -189,13 +194,13 @@ class Plan:
         return "\n".join(lines)
 
 
-def _row(hop: Hop) -> tuple[str, ...]:
+def _row(hop: Hop, shuffle: int) -> tuple[str, ...]:
     return (
         f"{hop.index}",
         hop.source,
         Layout(hop.source_layout).pretty,
         hop.kind,
         format_bytes(hop.request_bytes),
-        format_bytes(hop.shuffle_bytes),
+        format_bytes(shuffle),
         format_rate(hop.throughput) + (" converts" if hop.converts else ""),
     )

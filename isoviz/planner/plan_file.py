@@ -20,7 +20,7 @@ FORMAT = "isoviz-plan-1"
 
 _INSTANCE = ("memory", "space", "fields", "layout", "path")
 _TRANSFER = ("source", "destination", "shape", "source_origin", "destination_origin", "fields", "priority")
-_HOP = tuple(Hop.__dataclass_fields__)
+_HOP = (*Hop._fields, "shuffle_bytes")
 
 
 def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "overlap": plan.overlap,
         "buffer_bytes": plan.buffer_bytes,
         "order": {"layout": str(plan.order), "outer": plan.outer, "per_chunk": plan.per_chunk},
-        "hops": [hop.to_json() for hop in plan.hops],
+        "hops": [hop._asdict() | {"shuffle_bytes": shuffle} for hop, shuffle in zip(plan.hops, plan.shuffles, strict=True)],
         "notes": list(plan.notes),
         "transfer": transfer_to_json(plan.transfer),
     }
@@ -153,7 +153,6 @@ def _hop(data: Any, where: str, index: int) -> Hop:
         index=index,
         **texts,
         request_bytes=number(entry, "request_bytes", where),
-        shuffle_bytes=whole(entry, "shuffle_bytes", where),
         throughput=number(entry, "throughput", where),
         converts=converts,
     )

@@ -97,7 +97,7 @@ def simple(problem: Problem) -> Plan:
     """
     choice, clock = _simple(problem)
     route, notes = choice.route, []
-    if problem.ends.converts and not any(channel.kind is ChannelKind.MEMCPY for channel in route.channels):
+    if not route.has_memcpy and problem.ends.converts:
         channel = route.channels[route.converting or 0]
         way = f"from {channel.source} to {channel.destination}"
         notes.append(f"no Memcpy channel on this path: the layout is converted on the way {way}")

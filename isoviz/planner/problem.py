@@ -51,7 +51,7 @@ class Problem:
         if not even:
             return False
         most = 2 * self.slots * self.slot_limit  # a self-loop has two buffers in one memory
-        if least >= most + sum(end.linearization.nbytes for end in self.transfer.ends):
+        if least >= most + self.transfer.source.linearization.nbytes + self.transfer.destination.linearization.nbytes:
             return True
         return all(memory.capacity is None or self.free(memory.name) >= most for memory in self.machine.memories)
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from isoviz.machines import ChannelKind
 from isoviz.planner.grades import Grades
 from isoviz.planner.node_classes import node_classes
 from isoviz.planner.route_search import Asked, RouteSearch
@@ -57,6 +58,16 @@ class Route:
             known = self.__dict__["_slowest"] = chunk, max(hops, default=0.0)
         seconds: float = known[1]
         return seconds
+
+    @cached_property
+    def has_memcpy(self) -> bool:
+        """Whether one of its channels is a Memcpy."""
+        return any(channel.kind is ChannelKind.MEMCPY for channel in self.channels)
+
+    @cached_property
+    def steps(self) -> tuple[tuple[int, str, str, str, str], ...]:
+        """What a plan's hops say of its channels: number, name, kind, and both memories."""
+        return tuple((i, each.name, str(each.kind), each.source, each.destination) for i, each in enumerate(self.channels))
 
     @cached_property
     def inside(self) -> tuple[str, ...]:

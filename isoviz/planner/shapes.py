@@ -24,8 +24,7 @@ shorter than the families say; there the promise of the optimum does not hold.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Hashable, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -33,7 +32,7 @@ from isoviz.layouts import FIELDS, Layout, Linearization, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.layouts.linearization import NormalPart
 from isoviz.planner.blocks import layout_of
-from isoviz.planner.families import Digit, F, Family, Order, Run, structure_of
+from isoviz.planner.families import Digit, F, Order, Run, Structure, structure_of
 
 __all__ = ["Ends", "F", "Shape", "divisors", "ends_of"]
 
@@ -59,34 +58,37 @@ class Shape(NamedTuple):
     scattered: tuple[int, ...]
     follows: str  # the end whose order the blocks follow: "source", "destination", or "" where it does not matter
 
-    @property
-    def has_fields(self) -> bool:
-        """Whether all fields of an entry are in one block."""
-        return F in self.complete
 
-
-@dataclass(frozen=True)
-class Ends:
+class Ends(NamedTuple):
     """Both ends of a transfer on common digits, and the families of layouts between them.
 
-    `run` is PREFIX(A, B) in bytes, the run of the hop that converts; `loose` are the dimensions in which the digits of the two
-    do not nest. `even` says whether neither end pads: then blocks hold exactly the product of what is taken of each digit, and
-    runs are what `shapes` say.
+    `digits` are those of `structure` with their extents; `run` is PREFIX(A, B) in bytes, the run of the hop that converts. `even`
+    says whether neither end pads: then blocks hold exactly the product of what is taken of each digit, and runs are what `shapes`
+    say.
     """
 
     source: Linearization
     destination: Linearization
+    structure: Structure
     digits: tuple[Digit, ...]
-    orders: tuple[Order, Order]
     run: float
-    loose: frozenset[str]
     shapes: tuple[Shape, ...]
     even: bool
 
     @property
+    def orders(self) -> tuple[Order, Order]:
+        """The orders of both ends."""
+        return self.structure.orders
+
+    @property
+    def loose(self) -> frozenset[str]:
+        """The dimensions in which the digits of the two do not nest."""
+        return self.structure.loose
+
+    @property
     def nesting(self) -> bool:
         """Whether the digits of the two nest in every dimension."""
-        return not self.loose
+        return not self.structure.loose
 
     @property
     def converts(self) -> bool:
@@ -96,19 +98,28 @@ class Ends:
     @property
     def regular(self) -> bool:
         """Whether the families of layouts between them say all: blocks divide each other and their dimension."""
-        return self.even and not self.loose
+        return self.even and not self.structure.loose
 
     def sizes(self, digit: int) -> Sequence[int]:
         """Where a digit can be cut: anywhere if it is the top one of its dimension, else where both parts are whole."""
         extent = self.digits[digit].extent
         return range(1, extent + 1) if self.digits[digit].top else divisors(extent)
 
-    def parts(self, shape: Shape, a: int, b: int, follows: str) -> tuple[list[NormalPart], list[NormalPart], int]:
-        """The digits of L and M for cuts a and b, and how many of their slowest components number the blocks."""
-        taken = self.taken(shape, a, b)
-        outside = self._parts(self.orders[follows == "destination"], taken, inside=False)
-        before, after = (self._named([*self._parts(order, taken, inside=True), *outside]) for order in self.orders)
-        return before, after, len(outside)
+    def layouts(self, shape: Shape, a: int, b: int, follows: str) -> tuple[Layout, Layout, int]:
+        """L and M for cuts a and b, and how many of their slowest components number the blocks."""
+        # Of the sizes they depend on no more than whether a cut leaves anything of its digit.
+        uncut = tuple([cut is not None and self.digits[cut].extent == size for cut, size in ((shape.cut_a, a), (shape.cut_b, b))])
+        key = self.structure, shape.complete, shape.cut_a, shape.cut_b, follows, a, b, uncut
+        found = _LAYOUTS.get(key)
+        if found is None:
+            taken = self.taken(shape, a, b)
+            outside = self._parts(self.orders[follows == "destination"], taken, inside=False)
+            before, after = (layout_of(self._named([*self._parts(order, taken, inside=True), *outside])) for order in self.orders)
+            found = before, after, len(outside)
+            if len(_LAYOUTS) >= _MOST_LAYOUTS:
+                _LAYOUTS.clear()
+            _LAYOUTS[key] = found
+        return found
 
     def restricted(self, order: Order, taken: dict[int, int]) -> tuple[Layout, int]:
         """The layout with this order inside of a block and outside of it, and how many of its slowest components number the
@@ -163,6 +174,11 @@ class Ends:
         return found
 
 
+_MOST_LAYOUTS = 4096
+_LAYOUTS: dict[tuple[Hashable, ...], tuple[Layout, Layout, int]] = {}
+"""`Ends.layouts` of transfers before: those of many sizes have few of them."""
+
+
 def divisors(number: int) -> tuple[int, ...]:
     """All divisors, ascending."""
     return _divisors(number)
@@ -176,43 +192,51 @@ def _divisors(number: int) -> tuple[int, ...]:
 
 def ends_of(source: Linearization, destination: Linearization) -> Ends:
     """Both ends on common digits."""
-    partial, orders, loose, families = structure_of(source, destination)
-    sizes = source.space.as_dict()
-    digits = tuple([Digit(d.dim, d.step, -(-sizes[d.dim] // d.step), True) if d.top else d for d in partial])
-    run = math.inf if source.normal == destination.normal else run_bytes(source, destination)
-    even = _even(digits, sizes) and not (source.is_padded or destination.is_padded)
-    shapes = () if math.isinf(run) or loose else _shapes(source, digits, orders, families, run)
-    return Ends(source, destination, digits, orders, run, loose, shapes, even)
+    structure = structure_of(source, destination)
+    space, filled, even = source.space, list(structure.digits), True
+    for number, dim, step in structure.tops:
+        extent = -(-space[dim] // step)
+        filled[number] = Digit(dim, step, extent, True)
+        even = even and extent * step == space[dim]
+    digits = tuple(filled)
+    if structure.loose or not even:
+        even = even and not (source.is_padded or destination.is_padded)
+        run = math.inf if source.normal == destination.normal else run_bytes(source, destination)
+    elif structure.same:
+        run = math.inf
+    else:  # nothing pads
+        run = source.fields.nbytes if F in structure.prefix else source.fields.nbytes / len(source.fields)
+        for number in structure.prefix:
+            if number != F:
+                run *= digits[number].extent
+    shapes = () if math.isinf(run) or structure.loose else _shapes(source, digits, structure, run)
+    return Ends(source, destination, structure, digits, run, shapes, even)
 
 
-def _even(digits: Sequence[Digit], sizes: Mapping[str, int]) -> bool:
-    spans: dict[str, int] = {}
-    for dim, _, extent, _ in digits:
-        spans[dim] = spans.get(dim, 1) * extent
-    return all(sizes[dim] == span for dim, span in spans.items())
-
-
-def _shapes(
-    source: Linearization, digits: tuple[Digit, ...], orders: tuple[Order, Order], families: Sequence[Family], run: float
-) -> tuple[Shape, ...]:
+def _shapes(source: Linearization, digits: tuple[Digit, ...], structure: Structure, run: float) -> tuple[Shape, ...]:
     """The families in which both end hops have longer runs than the conversion: others lose against converting in an end hop."""
-    count_a, count_b = (_counts(order, digits, source) for order in orders)
+    count_a, count_b = (_counts(order, digits, source) for order in structure.orders)
     found: dict[int, Shape] = {}
-    for number, complete, inside, cut_a, cut_b, first, last, scattered, follows in families:
-        least_first, most_first = _reach(first, count_a, digits)
-        least_last, most_last = _reach(last, count_b, digits)
-        if most_first > run and most_last > run and number not in found:
-            entries = math.prod([digits[digit].extent for digit in inside])
+    for number, complete, inside, cut_a, cut_b, first, last, scattered, follows in structure.families:
+        if number in found:
+            continue
+        least_first, most_first = _reach(first, count_a, digits) if first is not None else _EVERYTHING
+        least_last, most_last = _reach(last, count_b, digits) if last is not None else _EVERYTHING
+        if most_first > run and most_last > run:
+            entries = 1
+            for digit in inside:
+                entries *= digits[digit].extent
             found[number] = Shape(
                 complete, cut_a, cut_b, least_first, least_last, most_first, most_last, entries, scattered, follows
             )
     return tuple(found.values())
 
 
-def _reach(run: Run | None, counts: Sequence[float], digits: Sequence[Digit]) -> tuple[float, float]:
+_EVERYTHING = math.inf, math.inf
+
+
+def _reach(run: Run, counts: Sequence[float], digits: Sequence[Digit]) -> tuple[float, float]:
     """Bytes of a run for a cut of one, and for the largest."""
-    if run is None:
-        return math.inf, math.inf
     if not run.onwards:
         return counts[run.least], counts[run.most]
     onwards = math.prod([digits[digit].extent for digit in run.onwards])

@@ -49,6 +49,12 @@ def best_of(seconds: Callable[[int], float], sizes: Sequence[int], every: int, s
     low, high = 0, len(sizes) - 1
     if len(sizes) <= every:
         return min((seconds(size), size) for size in sizes)
+    if start is not None:
+        i = bisect_left(sizes, start)
+        value = seconds(start)
+        goal = value * (1 + 1e-12)
+        if (i == low or seconds(sizes[i - 1]) > goal) and (i == high or seconds(sizes[i + 1]) > goal):
+            return value, start  # of a convex function, what is better than both neighbours is best
     known: dict[int, float] = {}
 
     def at(i: int) -> float:
@@ -57,11 +63,6 @@ def best_of(seconds: Callable[[int], float], sizes: Sequence[int], every: int, s
             value = known[i] = seconds(sizes[i])
         return value
 
-    if start is not None:
-        i = bisect_left(sizes, start)
-        value = at(i)
-        if all(at(j) > value * (1 + 1e-12) for j in (i - 1, i + 1) if low <= j <= high):
-            return value, start  # of a convex function, what is better than both neighbours is best
     while high - low > 3:
         x = low + max(1, round(0.381966 * (high - low)))
         y = high - max(1, round(0.381966 * (high - low)))

@@ -11,9 +11,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.planner.sizes import FEW, SMALL
 
@@ -24,8 +23,7 @@ Runs = Sequence[float]
 """For every hop, the bytes at most that its runs have; infinite where whole chunks move."""
 
 
-@dataclass(frozen=True)
-class Timing:
+class Timing(NamedTuple):
     """Predicted behaviour of a path.
 
     `seconds` for the whole transfer, `period` seconds per full chunk in the steady state, `hop_seconds` per full chunk and hop.
@@ -98,10 +96,14 @@ class Clock:
             return math.inf
         return self.setup + total + (self.nbytes / chunk - 1.0) * slowest
 
-    def timing(self, chunk: float, runs: Runs) -> Timing:
-        """T with its parts."""
+    def rates(self, chunk: float, runs: Runs) -> list[float]:
+        """Bytes per second of every hop."""
+        return [function(run if run < chunk else chunk) for function, run in zip(self.functions, runs, strict=True)]
+
+    def timing(self, chunk: float, runs: Runs, rates: Sequence[float] | None = None) -> Timing:
+        """T with its parts; `rates` where they are known."""
         chunk = min(chunk, self.nbytes)
-        rates = [function(min(run, chunk)) for function, run in zip(self.functions, runs, strict=True)]
+        rates = self.rates(chunk, runs) if rates is None else rates
         if not all(rates):  # such runs move nothing
             return Timing(math.inf, math.inf, tuple(chunk / rate if rate else math.inf for rate in rates), chunk)
         hops = [chunk / rate for rate in rates]
@@ -114,6 +116,13 @@ class Clock:
                     hops[i] = max(hops[i], share)
         seconds, period = self._combined(chunk, hops, shares)
         return Timing(seconds, period, tuple(hops), chunk)
+
+    def throughput(self, chunk: float, rates: Sequence[float]) -> float:
+        """Bytes per second in the steady state, for chunks of so many bytes and these rates of the hops."""
+        if not self._plain:
+            return self.timing(chunk, (), rates).throughput
+        chunk = min(chunk, self.nbytes)
+        return chunk / max([chunk / rate for rate in rates])
 
     def combined(self, chunk: float, hops: Sequence[float]) -> float:
         """T for given times of the hops; shared resources are not asked."""

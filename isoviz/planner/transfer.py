@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 from isoviz.errors import TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
+from isoviz.layouts.layout import known_layout
 from isoviz.planner.blocks import fitted
 
 
@@ -32,7 +33,7 @@ class Instance:
     def __post_init__(self) -> None:
         given: Any = self.layout
         if not isinstance(given, Layout):
-            object.__setattr__(self, "layout", Layout(given))
+            object.__setattr__(self, "layout", known_layout(given) if isinstance(given, str) else Layout(given))
         self.linearization  # noqa: B018  raises where the layout does not fit
 
     @cached_property
@@ -64,6 +65,10 @@ class Transfer:
     destination_origin: tuple[int, ...] = ()
     field_names: tuple[str, ...] = ()
     priority: int = 0
+    space: IndexSpace = field(init=False, repr=False, compare=False)
+    """The index space of what moves, in the order of the source's dimensions."""
+    fields: FieldSpace = field(init=False, repr=False, compare=False)
+    """The fields that move."""
 
     def __post_init__(self) -> None:
         here, there = self.source.space, self.destination.space
@@ -85,7 +90,10 @@ class Transfer:
             _check_box(
                 end, instance.space, dict(zip(instance.space, starts_at, strict=True)), dict(zip(here, shape, strict=True))
             )
-        object.__setattr__(self, "field_names", self._checked_fields())
+        names, whole = self._checked_fields(), self.source.fields
+        object.__setattr__(self, "field_names", names)
+        object.__setattr__(self, "space", here if shape == here.sizes else IndexSpace.of(dict(zip(here, shape, strict=True))))
+        object.__setattr__(self, "fields", whole if names == whole.names else whole.subset(names))
         if self.source.path is not None and self.source.path == self.destination.path:
             raise TransferError(f"transfer: source and destination are the same file, {self.source.path!r}")
 
@@ -102,8 +110,8 @@ class Transfer:
     ) -> Transfer:
         """All of an instance: `Transfer.whole(space, fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")`."""
         return cls(
-            Instance(source, space, fields, Layout(source_layout)),
-            Instance(destination, space, fields, Layout(destination_layout)),
+            Instance(source, space, fields, source_layout),  # type: ignore[arg-type]  # an instance makes it a layout
+            Instance(destination, space, fields, destination_layout),  # type: ignore[arg-type]
             priority=priority,
         )
 
@@ -135,18 +143,6 @@ class Transfer:
         ends = (here.memory, str(here.layout), there.memory, str(there.layout))
         return hash((ends, self.shape, self.source_origin, self.destination_origin, self.field_names, self.priority))
 
-    @cached_property
-    def space(self) -> IndexSpace:
-        """The index space of what moves, in the order of the source's dimensions."""
-        whole = self.source.space
-        return whole if self.shape == whole.sizes else IndexSpace.of(dict(zip(whole, self.shape, strict=True)))
-
-    @cached_property
-    def fields(self) -> FieldSpace:
-        """The fields that move."""
-        whole = self.source.fields
-        return whole if self.field_names == whole.names else whole.subset(self.field_names)
-
     @property
     def nbytes(self) -> int:
         """Bytes that move."""
@@ -163,9 +159,14 @@ class Transfer:
         return self._order(self.destination)
 
     def _order(self, end: Instance) -> Linearization:
-        if not end.layout.is_blocked and end.space == self.space and end.fields == self.fields:
+        space, fields = self.space, self.fields
+        if (
+            (end.space is space or end.space == space)
+            and (end.fields is fields or end.fields == fields)
+            and not end.layout.is_blocked
+        ):
             return end.linearization  # all of it, and no digits that could be dropped
-        return fitted(end.layout, self.space, self.fields)
+        return fitted(end.layout, space, fields)
 
     @property
     def ends(self) -> tuple[Instance, ...]:
@@ -188,14 +189,16 @@ class Transfer:
     @property
     def is_whole(self) -> bool:
         """Whether everything that either end holds moves."""
-        here = self.source
-        return self.shape == here.space.sizes and len(here.fields) == len(self.field_names) and not self.is_partial
+        here = self.source  # whose spaces are those of the transfer where all of it moves
+        return here.space is self.space and here.fields is self.fields and not self.is_partial
 
     @property
     def is_partial(self) -> bool:
         """Whether the destination holds more than what this transfer writes."""
-        there = self.destination
-        return there.space.volume != self.space.volume or len(there.fields) != len(self.fields)
+        there, space, fields = self.destination, self.space, self.fields
+        return (there.space is not space and there.space.volume != space.volume) or (
+            there.fields is not fields and len(there.fields) != len(fields)
+        )
 
     def __str__(self) -> str:
         return f"{self.source} → {self.destination} ({self.space}; {self.fields})"

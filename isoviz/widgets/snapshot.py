@@ -223,7 +223,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
                 "destinationLayout": Layout(hop.destination_layout).pretty,
                 "converts": hop.converts,
                 "run": format_bytes(hop.request_bytes),
-                "shuffle": format_bytes(hop.shuffle_bytes) if hop.converts else "none",
+                "shuffle": format_bytes(plan.shuffles[hop.index]) if hop.converts else "none",
                 "rate": format_rate(hop.throughput),
                 "bottleneck": len(plan.hops) > 1 and hop.throughput == slowest,
             }

@@ -58,8 +58,8 @@ def described(problem: Problem, seed: int, non_nesting: bool, found: Plan | None
         lines.append("planner: none")
     else:
         lines.append(f"planner: {found.seconds!r} s, chunk {found.chunk_bytes} bytes, {found.per_chunk} blocks of {found.order}")
-        for hop in found.hops:
-            run, shuffle = f"run {hop.request_bytes:g}", f"shuffle {hop.shuffle_bytes}"
+        for hop, needs in zip(found.hops, found.shuffles, strict=True):
+            run, shuffle = f"run {hop.request_bytes:g}", f"shuffle {needs}"
             lines.append(f"  {hop.channel}: {hop.source_layout} → {hop.destination_layout}, {run}, {shuffle}")
     return "\n".join(lines)
 

@@ -242,7 +242,7 @@ def test_memories_without_capacity_have_room() -> None:
 def test_stages_are_the_rows_of_table_3(explanation: Explanation) -> None:
     found = explanation.plan
     assert [stage.memory for stage in explanation.stages] == list(found.memories)
-    assert [stage.shuffle_bytes for stage in explanation.stages[:-1]] == [hop.shuffle_bytes for hop in found.hops]
+    assert [stage.shuffle_bytes for stage in explanation.stages[:-1]] == list(found.shuffles)
     assert [stage.run_bytes for stage in explanation.stages[:-1]] == [hop.request_bytes for hop in found.hops]
     assert max(stage.share for stage in explanation.stages) == pytest.approx(1)
     rows = [row for stage in explanation.stages for row in stage.rows]
@@ -396,12 +396,8 @@ def test_awkward_blocks(machine: str, sizes: dict[str, int], fields: str, ends: 
     found = plan(transfer, where, "full", options)
     assert found.seconds <= plan(transfer, where, "simple", options).seconds * (1 + MOST_ROUNDING)
     assert found.chunk_bytes > 4096 and len(found.chunks[0].parts) <= 16
-    inside = [Layout(hop.destination_layout).on(transfer.space, dtypes) for hop in found.hops[:-1]]
-    orders = [transfer.source_order, *inside, transfer.destination_order]
-    for hop, before, after in zip(found.hops[:-1], orders, orders[1:], strict=False):
-        common = compare(before, after)
-        assert hop.shuffle_bytes == common.shuffle_bytes
-        assert hop.request_bytes == min(common.run_bytes, found.chunk_bytes)
+    for hop, before, after in zip(found.hops[:-1], found.orders, found.orders[1:], strict=False):
+        assert hop.request_bytes == min(compare(before, after).run_bytes, found.chunk_bytes)
 
 
 def test_bounds_are_bounds() -> None:
@@ -410,3 +406,15 @@ def test_bounds_are_bounds() -> None:
     transfer = Transfer.whole(IndexSpace(x=524_288), fields, "node0.dsk", "<F, x>", "node0.sys", "<x, F>")
     found = explain(transfer, preset("laptop"), "full", Options(slot_limit=2_969_927))
     assert all(each.seconds is None or each.bound <= each.seconds * (1 + 1e-9) for each in found.candidates)
+
+
+@pytest.mark.parametrize("entries", [1700, 2300, 3333])
+def test_blocks_of_a_blocked_end_divide_it(entries: int) -> None:
+    """A digit with more divisors than are tried one by one is cut at a divisor, not where a slot happens to end."""
+    block = 720_720
+    fields = FieldSpace(a="f4", b="f4")
+    transfer = Transfer.whole(IndexSpace(x=40 * block), fields, "node0.fbm0", f"<x_in={block}, F, x_out>", "node1.fbm0", "<F, x>")
+    found = plan(transfer, preset("two-node"), "full", Options(slot_limit=entries * fields.nbytes))
+    assert block % (found.chunk_bytes // fields.nbytes) == 0
+    assert found.chunk_bytes > 0.9 * entries * fields.nbytes
+    assert all(order.count == transfer.space.volume for order in found.orders), "nothing pads"

@@ -57,7 +57,7 @@ def test_simple_transposes_between_gpus_as_in_section_4_4() -> None:
     assert found.memories == ("node0.fbm0", "node0.reg", "node0.reg", "node1.reg", "node1.fbm0")
     assert [hop.kind for hop in found.hops] == ["GPURead", "Memcpy", "RemoteMemcpy", "GPUWrite"]
     assert [hop.converts for hop in found.hops] == [False, True, False, False]
-    assert found.hops[1].shuffle_bytes <= 32 * MIB
+    assert found.shuffles[1] <= 32 * MIB
     assert found.hops[0].request_bytes >= 16384 and found.hops[3].request_bytes >= 8192, "runs as long as in section 4.3"
     assert found.hops[1].request_bytes == 16
 
