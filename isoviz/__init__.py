@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from isoviz.planner import explain as explain
     from isoviz.planner import plan as plan
     from isoviz.planner import sweep as sweep
+    from isoviz.runtime import Simulator as Simulator
+    from isoviz.runtime import Trace as Trace
+    from isoviz.runtime import simulate as simulate
     from isoviz.widgets import explore as explore
 
 # name → the module that holds it; None: the name is a module of its own
@@ -44,6 +47,8 @@ _HOMES: dict[str, str | None] = {
     "Layout": "isoviz.layouts",
     "Machine": "isoviz.machines",
     "Options": "isoviz.planner",
+    "Simulator": "isoviz.runtime",
+    "Trace": "isoviz.runtime",
     "Transfer": "isoviz.planner",
     "convert": "isoviz.backends",
     "explain": "isoviz.planner",
@@ -51,6 +56,7 @@ _HOMES: dict[str, str | None] = {
     "machines": None,
     "plan": "isoviz.planner",
     "presets": "isoviz.machines",
+    "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
 }
 
@@ -75,6 +81,8 @@ __all__ = [
     "Layout",
     "Machine",
     "Options",
+    "Simulator",
+    "Trace",
     "Transfer",
     "__version__",
     "convert",
@@ -83,6 +91,7 @@ __all__ = [
     "machines",
     "plan",
     "presets",
+    "simulate",
     "sweep",
 ]
 

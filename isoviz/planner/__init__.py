@@ -5,7 +5,7 @@ from isoviz.planner.explaining import explain, explain_plan
 from isoviz.planner.explanation import Explanation, Sweep
 from isoviz.planner.options import PLANNERS, Options
 from isoviz.planner.plan import Buffer, Hop, Plan
-from isoviz.planner.planners import plan
+from isoviz.planner.planners import machine_of, plan
 from isoviz.planner.sweeping import sweep
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.planner.transfer_file import TransferFile, load_transfer
@@ -26,6 +26,7 @@ __all__ = [
     "explain",
     "explain_plan",
     "load_transfer",
+    "machine_of",
     "plan",
     "sweep",
 ]

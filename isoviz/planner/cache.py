@@ -13,6 +13,7 @@ import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -49,6 +50,7 @@ class PlanCache:
     def __init__(self) -> None:
         self._plans: OrderedDict[tuple[Transfer, Machine, str, Options], Plan] = OrderedDict()
         self._paths: OrderedDict[Hashable, tuple[tuple[str, ...], int | None]] = OrderedDict()
+        self._machines: WeakValueDictionary[str, Machine] = WeakValueDictionary()
         self._lock = threading.Lock()
         self._hits = self._path_hits = self._misses = 0
 
@@ -62,9 +64,14 @@ class PlanCache:
     def keep(self, key: tuple[Transfer, Machine, str, Options], plan: Plan) -> None:
         """Keep a plan."""
         with self._lock:
+            self._machines[plan.machine_digest] = key[1]
             self._plans[key] = plan
             while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
+
+    def machine(self, digest: str) -> Machine | None:
+        """The machine with this digest that plans were made for, while it is in use."""
+        return self._machines.get(digest)
 
     def path(self, problem: Problem) -> tuple[tuple[str, ...], int | None] | None:
         """The channels that won for the same memories, layouts and fields, and the hop that converts."""

@@ -15,8 +15,8 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from isoviz.errors import LimitError, NoPathError
-from isoviz.machines import ChannelKind, Machine
+from isoviz.errors import InputError, LimitError, NoPathError
+from isoviz.machines import ChannelKind, Machine, preset, presets
 from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
 from isoviz.planner.cost import planning_pays
@@ -69,6 +69,21 @@ def plan(transfer: Transfer, machine: Machine, planner: str | None = None, optio
 
 
 _DEFAULT = Options()
+
+
+def machine_of(plan: Plan) -> Machine:
+    """The machine a plan was made for: the one it was planned on in this process, or the preset of that name.
+
+    Raises:
+        InputError: it is neither.
+    """
+    found = CACHE.machine(plan.machine_digest)
+    if found is None and plan.machine_name in presets() and plan.machine_name != "local":  # which would measure
+        made = preset(plan.machine_name)
+        found = made if made.digest == plan.machine_digest else None
+    if found is None:
+        raise InputError(f"machine {plan.machine_name!r} of this plan is not known in this process; hand it in")
+    return found
 
 
 def full(problem: Problem) -> Plan:

@@ -3,6 +3,9 @@
 from isoviz.runtime.engine import Engine, Progress
 from isoviz.runtime.protocols import CancelToken, Devices, Endpoint, RealChannel, RealMemory, Slot, Store
 from isoviz.runtime.report import HopMeasurement, Report
+from isoviz.runtime.scheduler import Scheduler, first_come_first_served, highest_priority_first
+from isoviz.runtime.simulator import Simulator, simulate
+from isoviz.runtime.trace import RequestSpan, Span, Trace, TransferSpan
 
 __all__ = [
     "CancelToken",
@@ -14,6 +17,15 @@ __all__ = [
     "RealChannel",
     "RealMemory",
     "Report",
+    "RequestSpan",
+    "Scheduler",
+    "Simulator",
     "Slot",
+    "Span",
     "Store",
+    "Trace",
+    "TransferSpan",
+    "first_come_first_served",
+    "highest_priority_first",
+    "simulate",
 ]

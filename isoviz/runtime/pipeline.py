@@ -1,0 +1,36 @@
+"""From a plan to what a scheduler needs to know of it."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isoviz.runtime.work import Ring, Work
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+
+REQUEST_BYTES = 1 << 20
+"""Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""
+
+
+def work_of(plan: Plan, priority: int | None = None, *, pipelined: bool = True, request_bytes: int = REQUEST_BYTES) -> Work:
+    """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes.
+
+    Not `pipelined`, every hop moves everything before the next one begins, through buffers that hold all of it.
+    """
+    chunks = plan.chunk_count
+    requests = max(1, math.ceil(min(chunk_payload(plan), plan.bytes) / request_bytes))
+    buffers = plan.buffers
+    rings = tuple(Ring(buffer.memory, buffer.nbytes, buffer.slots) for buffer in buffers)
+    if not pipelined:
+        rings = tuple(Ring(buffer.memory, order.nbytes, 1) for buffer, order in zip(buffers, plan.orders[1:-1], strict=True))
+        rings = tuple(Ring(ring.memory, -(-ring.nbytes // chunks), chunks) for ring in rings)
+    channels = tuple(hop.channel for hop in plan.hops)
+    urgency = plan.transfer.priority if priority is None else priority
+    return Work(channels, chunks, rings, (requests,) * len(channels), urgency, pipelined)
+
+
+def chunk_payload(plan: Plan) -> float:
+    """Bytes of entries in a full chunk of a plan; where blocks differ, the mean."""
+    return plan.bytes * plan.per_chunk / plan.chunks.blocks

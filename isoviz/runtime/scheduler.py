@@ -1,0 +1,422 @@
+"""The scheduler: which request goes to which channel next (Isometry, sections 3.3 to 3.6).
+
+A state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.runtime.work`). The simulator, the engine
+and the ranks drive the same one, so what a picture of a simulation shows is what an engine does.
+
+- A hop of a transfer is an XD. It hands over its chunks in order, each in requests; it may go on while the hop before has written
+  the chunk and the ring behind has a slot that the next hop has read.
+- A transfer is on its channels once it holds all of its buffers, which it gets at once. Nobody waits while holding some, and who
+  waits longest among the highest priority is served first in every memory: so everything ends.
+- A channel gives its next request to the highest priority that has an unfinished XD there, idle or not, and among those to the
+  first come that can go on. A transfer that waits for buffers lends its priority to those who hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isoviz.errors import LimitError
+from isoviz.runtime.waiting import Waiting
+from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
+
+if TYPE_CHECKING:
+    from isoviz.runtime.work import Instruction, Stimulus, Work
+
+WAITS, RUNS, STOPS, ENDED = "waits", "runs", "stops", "ended"
+
+
+class XD:
+    """A transfer descriptor: one hop of one transfer (Isometry, section 3.4). `order` says who came first."""
+
+    __slots__ = (
+        "ahead",
+        "behind",
+        "channel",
+        "chunk",
+        "chunks",
+        "hop",
+        "moved",
+        "order",
+        "partly",
+        "queued",
+        "request",
+        "requests",
+        "slots",
+        "transfer",
+        "whole",
+    )
+
+    def __init__(self, transfer: TransferState, hop: int, channel: ChannelState, order: int) -> None:
+        work = transfer.work
+        self.transfer, self.hop, self.channel, self.order = transfer, hop, channel, order
+        self.chunks = work.chunks
+        self.requests = work.requests[hop] if work.requests else 1
+        self.slots = work.rings[hop].slots if hop < len(work.rings) else work.chunks
+        self.whole = not work.pipelined
+        self.chunk = self.request = 0
+        """What it hands over next."""
+        self.moved = 0
+        """Chunks that are completely moved, without a gap from the first one on."""
+        self.partly: dict[int, int] = {}
+        """Of chunks that are not: how many requests are done."""
+        self.queued = False
+        self.behind: XD | None = None
+        self.ahead: XD | None = None
+
+    @property
+    def ready(self) -> bool:
+        """Whether its next request may go: its input is there and its output has room."""
+        chunk, behind, ahead = self.chunk, self.behind, self.ahead
+        if chunk >= self.chunks:
+            return False
+        if behind is not None and (chunk >= behind.moved or (self.whole and behind.moved < self.chunks)):
+            return False
+        return ahead is None or chunk < ahead.moved + self.slots
+
+
+class TransferState:
+    """A transfer under way. `priority` is what it has, its own or lent."""
+
+    __slots__ = ("in_flight", "number", "outcome", "priority", "reason", "state", "work", "xds")
+
+    def __init__(self, number: int, work: Work) -> None:
+        self.number, self.work = number, work
+        self.priority = work.priority
+        self.state = WAITS
+        self.outcome, self.reason = "done", ""
+        self.in_flight = 0
+        self.xds: tuple[XD, ...] = ()
+
+
+class Level:
+    """The unfinished XDs of one priority on a channel: how many, and those that can go on, first come first."""
+
+    __slots__ = ("ready", "unfinished")
+
+    def __init__(self) -> None:
+        self.unfinished: set[XD] = set()
+        self.ready: list[tuple[int, XD]] = []
+
+
+class ChannelState:
+    """The pool of a channel's XDs by priority, and how many of its requests are under way."""
+
+    __slots__ = ("in_flight", "levels", "limit", "name", "policy", "top")
+
+    def __init__(self, name: str, limit: int, policy: Policy) -> None:
+        self.name, self.limit, self.policy = name, limit, policy
+        self.in_flight = 0
+        self.levels: dict[int, Level] = {}
+        self.top: int | None = None
+        """The highest priority with an unfinished XD."""
+
+    def join(self, xd: XD) -> None:
+        """An XD comes onto the channel, or changes its priority."""
+        priority = xd.transfer.priority
+        level = self.levels.get(priority)
+        if level is None:
+            level = self.levels[priority] = Level()
+        level.unfinished.add(xd)
+        if self.top is None or priority > self.top:
+            self.top = priority
+
+    def leave(self, xd: XD) -> None:
+        """An XD has handed over everything and all of it was moved, or stops."""
+        priority = xd.transfer.priority
+        level = self.levels[priority]
+        level.unfinished.discard(xd)
+        if not level.unfinished:
+            del self.levels[priority]
+            self.top = max(self.levels) if self.levels else None
+        xd.queued = False
+
+    def wake(self, xd: XD) -> None:
+        """An XD can go on."""
+        if not xd.queued:
+            xd.queued = True
+            heappush(self.levels[xd.transfer.priority].ready, (xd.order, xd))
+
+
+Policy = Callable[[ChannelState], "XD | None"]
+"""Which XD of a channel hands over its next request; None: none may."""
+
+
+def highest_priority_first(channel: ChannelState) -> XD | None:
+    """The first come that can go on among the highest priority that is on the channel; lower ones wait even while it is idle."""
+    if channel.top is None:
+        return None
+    return _first_ready(channel.levels[channel.top])
+
+
+def first_come_first_served(channel: ChannelState) -> XD | None:
+    """The first come that can go on, whatever its priority: what a queue without priorities does."""
+    found = [xd for level in channel.levels.values() if (xd := _first_ready(level)) is not None]
+    return min(found, key=lambda xd: xd.order, default=None)
+
+
+def _first_ready(level: Level) -> XD | None:
+    ready = level.ready
+    while ready:
+        xd = ready[0][1]
+        if xd.queued and xd in level.unfinished:
+            if xd.ready:
+                return xd
+            xd.queued = False
+        heappop(ready)
+    return None
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much is going on: transfers that wait for buffers, that are under way; requests in flight; bytes of buffers held."""
+
+    waiting: int
+    running: int
+    in_flight: int
+    held_bytes: int
+
+
+class Scheduler:
+    """See the module.
+
+    `limits` says how many requests each channel takes at a time (a channel that is not named: one), `capacity` how many bytes of
+    buffers each memory has (one that is not named: any number), `policies` which channels do not use the default one.
+    """
+
+    def __init__(
+        self,
+        limits: Mapping[str, int] | None = None,
+        capacity: Mapping[str, int] | None = None,
+        policies: Mapping[str, Policy] | None = None,
+        policy: Policy = highest_priority_first,
+    ) -> None:
+        self._limits, self._policies, self._policy = dict(limits or {}), dict(policies or {}), policy
+        self._channels: dict[str, ChannelState] = {}
+        self._transfers: dict[int, TransferState] = {}
+        self._waiting = Waiting(capacity or {})
+        self._order = 0
+
+    # ---- stimuli
+
+    def handle(self, stimulus: Stimulus) -> list[Instruction]:
+        """What to do now that this has happened. Stimuli about transfers that have ended are ignored."""
+        if type(stimulus) is Done:
+            return self.done(*stimulus)
+        if type(stimulus) is Submit:
+            return self.submit(*stimulus)
+        if type(stimulus) is Failed:
+            return self.failed(*stimulus)
+        assert type(stimulus) is Cancel
+        return self.cancel(stimulus.transfer)
+
+    def submit(self, number: int, work: Work) -> list[Instruction]:
+        """A new transfer.
+
+        Raises:
+            LimitError: its buffers are larger than a memory; ValueError: the number is taken.
+        """
+        if number in self._transfers:
+            raise ValueError(f"transfer {number} is known already")
+        needs: dict[str, int] = {}
+        for ring in work.rings:
+            needs[ring.memory] = needs.get(ring.memory, 0) + ring.total
+        for memory, nbytes in needs.items():
+            if nbytes > self._waiting.capacity.get(memory, nbytes):
+                room = self._waiting.capacity[memory]
+                raise LimitError(f"buffers of {nbytes} bytes in {memory}: it has {room}; plan with a smaller memory limit")
+        transfer = self._transfers[number] = TransferState(number, work)
+        out: list[Instruction] = []
+        if not work.chunks:
+            return self._end(transfer, out)
+        self._waiting.add(transfer, needs)
+        self._admit(out)
+        return out
+
+    def done(self, number: int, hop: int, chunk: int, request: int) -> list[Instruction]:  # noqa: ARG002  # the stimulus's
+        """A request has moved its bytes."""
+        out: list[Instruction] = []
+        transfer = self._transfers[number]
+        xd = transfer.xds[hop]
+        channel = xd.channel
+        channel.in_flight -= 1
+        transfer.in_flight -= 1
+        if transfer.state is not RUNS:
+            if not transfer.in_flight:
+                self._end(transfer, out)
+            self._fill(channel, out)
+            return out
+        if self._complete(xd, chunk):
+            ahead, behind = xd.ahead, xd.behind
+            if ahead is not None and not ahead.queued and ahead.ready:
+                ahead.channel.wake(ahead)
+                if ahead.channel is not channel:
+                    self._fill(ahead.channel, out)
+            if behind is not None and not behind.queued and behind.ready:
+                behind.channel.wake(behind)
+                if behind.channel is not channel:
+                    self._fill(behind.channel, out)
+            if xd.moved == xd.chunks:
+                channel.leave(xd)
+                if ahead is None:
+                    self._end(transfer, out)
+        self._fill(channel, out)
+        return out
+
+    def failed(self, number: int, hop: int, chunk: int, request: int, reason: str) -> list[Instruction]:  # noqa: ARG002
+        """A request went wrong (or, with hop −1, the allocation): its transfer fails once nothing of it is under way."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            return out
+        if hop >= 0:
+            transfer.xds[hop].channel.in_flight -= 1
+            transfer.in_flight -= 1
+        channels = self._stop(transfer, "failed", reason, out)
+        if hop >= 0:
+            channels.append(transfer.xds[hop].channel)
+        for channel in channels:
+            self._fill(channel, out)
+        return out
+
+    def cancel(self, number: int) -> list[Instruction]:
+        """A transfer is no longer wanted: it ends once nothing of it is under way."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is not None:
+            for channel in self._stop(transfer, "cancelled", "", out):
+                self._fill(channel, out)
+        return out
+
+    # ---- what is going on
+
+    @property
+    def counts(self) -> Counts:
+        """How much is going on."""
+        transfers = self._transfers.values()
+        return Counts(
+            len(self._waiting),
+            sum(transfer.state is not WAITS for transfer in transfers),
+            sum(transfer.in_flight for transfer in transfers),
+            self._waiting.held_bytes,
+        )
+
+    def priority(self, number: int) -> int:
+        """The priority that a transfer has now, its own or lent."""
+        return self._transfers[number].priority
+
+    def channel(self, name: str) -> ChannelState:
+        """The state of a channel."""
+        found = self._channels.get(name)
+        if found is None:
+            policy = self._policies.get(name, self._policy)
+            found = self._channels[name] = ChannelState(name, self._limits.get(name, 1), policy)
+        return found
+
+    # ---- inside
+
+    def _complete(self, xd: XD, chunk: int) -> bool:
+        """Count a request of a chunk; whether that completed a chunk in sequence."""
+        if xd.requests > 1:
+            count = xd.partly.get(chunk, 0) + 1
+            if count < xd.requests:
+                xd.partly[chunk] = count
+                return False
+        if chunk != xd.moved:  # an earlier one is still under way
+            xd.partly[chunk] = xd.requests
+            return False
+        xd.partly.pop(chunk, None)
+        xd.moved += 1
+        while xd.partly.get(xd.moved) == xd.requests:
+            del xd.partly[xd.moved]
+            xd.moved += 1
+        return True
+
+    def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
+        """Hand over requests while the channel takes any."""
+        policy = channel.policy
+        while channel.in_flight < channel.limit:
+            xd = policy(channel)
+            if xd is None:
+                return
+            transfer = xd.transfer
+            out.append(Issue(transfer.number, xd.hop, xd.chunk, xd.request))
+            channel.in_flight += 1
+            transfer.in_flight += 1
+            xd.request += 1
+            if xd.request == xd.requests:
+                xd.request = 0
+                xd.chunk += 1
+
+    def _admit(self, out: list[Instruction]) -> None:
+        """Give buffers to those who can have them, and lend the priorities of those who cannot."""
+        for transfer in self._waiting.served():
+            transfer.state = RUNS
+            out.append(Allocate(transfer.number))
+            xds = []
+            for hop, name in enumerate(transfer.work.channels):
+                xds.append(XD(transfer, hop, self.channel(name), self._order))
+                self._order += 1
+            for behind, ahead in pairwise(xds):
+                behind.ahead, ahead.behind = ahead, behind
+            transfer.xds = tuple(xds)
+            for xd in xds:
+                xd.channel.join(xd)
+            xds[0].channel.wake(xds[0])
+            self._fill(xds[0].channel, out)
+        for transfer in self._waiting.revalued():
+            self._lend(transfer, out)
+
+    def _lend(self, transfer: TransferState, out: list[Instruction]) -> None:
+        """Give a transfer the priority it has by now: its own, or the highest of those who wait for its buffers."""
+        priority = self._waiting.priority_of(transfer)
+        if priority == transfer.priority or transfer.state is not RUNS:
+            return
+        unfinished = [xd for xd in transfer.xds if xd.moved < xd.chunks]
+        queued = [xd for xd in unfinished if xd.queued]
+        for xd in unfinished:
+            xd.channel.leave(xd)
+        transfer.priority = priority
+        for xd in unfinished:
+            xd.channel.join(xd)
+        for xd in queued:
+            xd.channel.wake(xd)
+        for xd in unfinished:
+            self._fill(xd.channel, out)
+
+    def _stop(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
+        """Hand over nothing of a transfer any more; returns the channels that have others to serve now."""
+        channels: list[ChannelState] = []
+        if transfer.state in (WAITS, RUNS):
+            transfer.outcome, transfer.reason = outcome, reason
+            if transfer.state is WAITS:
+                self._waiting.withdraw(transfer)
+            for xd in transfer.xds:
+                if xd.moved < xd.chunks:
+                    xd.channel.leave(xd)
+                    channels.append(xd.channel)
+            held = transfer.state is RUNS
+            transfer.state = STOPS if held else ENDED
+        if not transfer.in_flight:
+            self._end(transfer, out)
+        return channels
+
+    def _end(self, transfer: TransferState, out: list[Instruction]) -> list[Instruction]:
+        """Nothing of a transfer is under way any more."""
+        held = transfer.state in (RUNS, STOPS) and bool(transfer.xds)
+        transfer.state = ENDED
+        del self._transfers[transfer.number]
+        if held:
+            out.append(Release(transfer.number))
+            self._waiting.give_back(transfer)
+        out.append(Finish(transfer.number, transfer.outcome, transfer.reason))
+        self._admit(out)
+        return out
+
+
+def replay(scheduler: Scheduler, stimuli: Iterable[Stimulus]) -> list[Sequence[Instruction]]:
+    """What a scheduler answers to a recorded sequence of stimuli."""
+    return [scheduler.handle(stimulus) for stimulus in stimuli]

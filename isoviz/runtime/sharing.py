@@ -1,0 +1,44 @@
+"""Shared resources divided fairly: max-min fairness by progressive filling."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+Uses = tuple[tuple[str, float], ...]
+"""(resource, resource bytes that each payload byte costs)."""
+
+
+def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[str, float]) -> list[float]:
+    """Bytes per second of every request that is at work, in the order given.
+
+    No request is faster than its `most`, no resource carries more than its `capacity`, and no request could be faster without a
+    slower or equal one becoming slower still.
+    """
+    rates = [0.0] * len(most)
+    left = dict(capacity)
+    growing = set(range(len(most)))
+    while growing:
+        load: dict[str, float] = {}
+        for i in growing:
+            for name, weight in uses[i]:
+                load[name] = load.get(name, 0.0) + weight
+        step = min(most[i] - rates[i] for i in growing)
+        for name, weight in load.items():
+            if weight > 0:
+                step = min(step, left[name] / weight)
+        step = max(step, 0.0)
+        for i in growing:
+            rates[i] += step
+        for name, weight in load.items():
+            left[name] -= weight * step
+        full = {name for name, weight in load.items() if weight > 0 and left[name] <= 1e-12 * capacity[name]}
+        stopped = {
+            i
+            for i in growing
+            if rates[i] >= most[i] * (1 - 1e-12) or any(weight > 0 and name in full for name, weight in uses[i])
+        }
+        if not stopped:  # rounding
+            stopped = set(growing) if math.isclose(step, 0.0) else {min(growing, key=lambda i: most[i] - rates[i])}
+        growing -= stopped
+    return rates

@@ -1,0 +1,330 @@
+"""The simulator: the scheduler in virtual time, on any machine (DESIGN, section 3: one scheduler, three drivers).
+
+A channel works on its requests one after the other, each as fast as its throughput function says for the run of the plan's hop.
+Requests of channels that use a shared resource get fair shares of it (`isoviz.runtime.sharing`). A transfer pays the set-up of
+its channels before it begins. With one transfer on an idle machine this is the time model of the planner: the end of the trace is
+the plan's `seconds`, but for a short last chunk, which leaves the slowest hop earlier than the model says.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.errors import InputError, TransferError
+from isoviz.runtime.pipeline import REQUEST_BYTES, chunk_payload, work_of
+from isoviz.runtime.scheduler import Scheduler, highest_priority_first
+from isoviz.runtime.sharing import fair_rates
+from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
+from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime.scheduler import Policy
+    from isoviz.runtime.work import Instruction, Stimulus, Work
+
+
+class SimStep(NamedTuple):
+    """One stimulus of a simulation: when, what, and what the scheduler answered."""
+
+    seconds: float
+    stimulus: Stimulus
+    instructions: tuple[Instruction, ...]
+
+
+@dataclass
+class _Job:
+    """A transfer of a simulation. `times` are seconds of a request of a full chunk and of the last one, for every hop."""
+
+    number: int
+    label: str
+    work: Work
+    nbytes: float
+    chunk_bytes: float
+    times: tuple[tuple[float, float], ...]
+    submitted: float
+    admitted: float | None = None
+    ended: float | None = None
+    outcome: str = "done"
+    reason: str = ""
+
+
+class _Server:
+    """A channel that works on its requests one after the other."""
+
+    __slots__ = ("begun", "busy", "current", "name", "queue")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.queue: deque[Issue] = deque()
+        self.busy = False
+        self.current: Issue | None = None
+        self.begun = 0.0
+
+
+class _Flow:
+    """A request of a channel that shares resources: what is left of it, and how fast it is."""
+
+    __slots__ = ("left", "most", "rate", "server", "since", "version")
+
+    def __init__(self, server: _Server, left: float, most: float, now: float) -> None:
+        self.server, self.left, self.most = server, left, most
+        self.rate, self.since, self.version = 0.0, now, 0
+
+
+Fault = "Callable[[Issue], str | None]"
+
+
+class Simulator:
+    """A machine in virtual time, beginning at 0 seconds.
+
+    `policy` is how channels choose (`isoviz.runtime.scheduler`), `policies` names channels with another one; `request_bytes` how
+    long requests are; `in_flight` replaces how many requests each channel takes at a time. `fault` is asked for every request and
+    may return a reason why it fails.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        *,
+        policy: Policy = highest_priority_first,
+        policies: Mapping[str, Policy] | None = None,
+        request_bytes: int = REQUEST_BYTES,
+        in_flight: int | None = None,
+        fault: Callable[[Issue], str | None] | None = None,
+    ) -> None:
+        self.machine = machine
+        self.now = 0.0
+        self.request_bytes = request_bytes
+        limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
+        capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
+        self.scheduler = Scheduler(limits, capacity, policies, policy)
+        self._fault = fault
+        self._servers: dict[str, _Server] = {}
+        self._resources = {resource.name: resource.capacity for resource in machine.resources}
+        self._uses = {channel.name: channel.resources for channel in machine.channels if channel.resources}
+        self._flows: dict[_Server, _Flow] = {}
+        self._jobs: list[_Job] = []
+        self._events: list[tuple[float, int, object, int]] = []
+        self._sequence = 0
+        self._requests: list[RequestSpan] = []
+
+    # ---- what to simulate
+
+    def submit(
+        self,
+        plan: Plan,
+        *,
+        at: float | None = None,
+        priority: int | None = None,
+        pipelined: bool = True,
+        label: str | None = None,
+    ) -> int:
+        """Submit a transfer at a time from now on (seconds; now unless given); returns its number.
+
+        Raises:
+            TransferError: a plan for another machine. InputError: a time that is past. LimitError: buffers larger than a memory.
+        """
+        if plan.machine_digest != self.machine.digest:
+            raise TransferError(
+                f"simulate: the plan was made for {plan.machine_name!r}, not for this machine as it is; plan again"
+            )
+        work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
+        full = chunk_payload(plan)
+        last = plan.bytes - (work.chunks - 1) * full
+        times = tuple(
+            (full / hop.throughput / requests, last / hop.throughput / requests)
+            for hop, requests in zip(plan.hops, work.requests, strict=True)
+        )
+        return self.submit_work(work, times, plan.bytes, full, at=at, setup=self._setup(work), label=label)
+
+    def submit_work(
+        self,
+        work: Work,
+        times: Sequence[tuple[float, float]],
+        nbytes: float,
+        chunk_bytes: float,
+        *,
+        at: float | None = None,
+        setup: float = 0.0,
+        label: str | None = None,
+    ) -> int:
+        """Submit work whose requests take so many seconds: for every hop those of a full chunk and those of the last one."""
+        when = self.now if at is None else at
+        if not when >= self.now:
+            raise InputError(f"simulate: submitted at {when:g} s, which is past: it is {self.now:g} s")
+        number = len(self._jobs)
+        self._jobs.append(_Job(number, label or f"transfer {number}", work, nbytes, chunk_bytes, tuple(times), when))
+        self._push(when + setup, Submit(number, work))
+        return number
+
+    def cancel(self, number: int, *, at: float | None = None) -> None:
+        """Cancel a transfer at a time from now on."""
+        self._push(self.now if at is None else at, Cancel(number))
+
+    def _setup(self, work: Work) -> float:
+        return sum(self.machine.channel(name).setup for name in work.channels)
+
+    # ---- running
+
+    def step(self) -> SimStep | None:
+        """Let the next thing happen; None where nothing is left to happen."""
+        while self._events:
+            when, _, event, version = heappop(self._events)
+            if type(event) is _Flow:
+                if event.version != version:
+                    continue  # its rate has changed since
+                server = event.server
+            elif type(event) is _Server:
+                server = event
+            else:
+                self.now = when
+                instructions = self.scheduler.handle(event)  # type: ignore[arg-type]
+                self._carry_out(instructions)
+                return SimStep(when, event, tuple(instructions))  # type: ignore[arg-type]
+            self.now = when
+            stimulus = self._completed(server)
+            instructions = self.scheduler.handle(stimulus)
+            self._carry_out(instructions)
+            return SimStep(when, stimulus, tuple(instructions))
+        return None
+
+    def run(self, until: float | None = None) -> Trace:
+        """Let everything happen (up to a time); returns the trace so far."""
+        events, scheduler, carry_out = self._events, self.scheduler, self._carry_out
+        while events and (until is None or events[0][0] <= until):
+            when, _, event, version = heappop(events)
+            if type(event) is _Server:
+                self.now = when
+                carry_out(scheduler.handle(self._completed(event)))
+            elif type(event) is _Flow:
+                if event.version == version:
+                    self.now = when
+                    carry_out(scheduler.handle(self._completed(event.server)))
+            else:
+                self.now = when
+                carry_out(scheduler.handle(event))  # type: ignore[arg-type]
+        if until is not None:
+            self.now = max(self.now, until)
+        return self.trace()
+
+    def trace(self) -> Trace:
+        """What has happened so far; transfers under way end now in it."""
+        spans = tuple(
+            TransferSpan(
+                job.number,
+                job.label,
+                job.work,
+                job.nbytes,
+                job.chunk_bytes,
+                job.submitted,
+                job.admitted,
+                self.now if job.ended is None else job.ended,
+                job.outcome if job.ended is not None else "running",
+                job.reason,
+            )
+            for job in self._jobs
+            if job.submitted <= self.now
+        )
+        return Trace(spans, tuple(self._requests), "simulated")
+
+    # ---- inside
+
+    def _push(self, when: float, event: object, version: int = 0) -> None:
+        self._sequence += 1
+        heappush(self._events, (when, self._sequence, event, version))
+
+    def _completed(self, server: _Server) -> Stimulus:
+        """The request that a channel worked on is done; it turns to the next one."""
+        issue = server.current
+        assert issue is not None
+        self._requests.append(RequestSpan(*issue, server.begun, self.now))
+        server.busy = False
+        if server.name in self._uses:
+            del self._flows[server]
+        reason = None if self._fault is None else self._fault(issue)
+        if server.queue:
+            self._begin(server, server.queue.popleft())
+        elif server.name in self._uses:
+            self._share()
+        return Done(*issue) if reason is None else Failed(*issue, reason)
+
+    def _carry_out(self, instructions: Iterable[Instruction]) -> None:
+        for instruction in instructions:
+            if type(instruction) is Issue:
+                name = self._jobs[instruction.transfer].work.channels[instruction.hop]
+                server = self._servers.get(name)
+                if server is None:
+                    server = self._servers[name] = _Server(name)
+                if server.busy:
+                    server.queue.append(instruction)
+                else:
+                    self._begin(server, instruction)
+            elif type(instruction) is Allocate:
+                self._jobs[instruction.transfer].admitted = self.now
+            elif type(instruction) is Finish:
+                job = self._jobs[instruction.transfer]
+                job.ended, job.outcome, job.reason = self.now, instruction.outcome, instruction.reason
+
+    def _begin(self, server: _Server, issue: Issue) -> None:
+        job = self._jobs[issue.transfer]
+        full, last = job.times[issue.hop]
+        seconds = full if issue.chunk < job.work.chunks - 1 else last
+        server.busy, server.current, server.begun = True, issue, self.now
+        if server.name in self._uses:
+            # Left to do is counted in bytes: shares are of bytes per second.
+            nbytes = (
+                job.nbytes / job.work.chunks
+                if job.chunk_bytes <= 0
+                else min(job.chunk_bytes, job.nbytes - issue.chunk * job.chunk_bytes)
+            )
+            nbytes /= job.work.requests[issue.hop] if job.work.requests else 1
+            self._flows[server] = _Flow(server, nbytes, nbytes / seconds if seconds > 0 else float("inf"), self.now)
+            self._share()
+        else:
+            self._sequence += 1
+            heappush(self._events, (self.now + seconds, self._sequence, server, 0))
+
+    def _share(self) -> None:
+        """Divide the shared resources anew among the requests at work, and say when each will be done now."""
+        flows = list(self._flows.values())
+        rates = fair_rates([flow.most for flow in flows], [self._uses[flow.server.name] for flow in flows], self._resources)
+        for flow, rate in zip(flows, rates, strict=True):
+            if rate == flow.rate:
+                continue
+            flow.left = max(0.0, flow.left - flow.rate * (self.now - flow.since))
+            flow.rate, flow.since = rate, self.now
+            flow.version += 1
+            self._push(self.now + flow.left / rate if rate > 0 else float("inf"), flow, flow.version)
+
+
+def simulate(
+    plans: Plan | Iterable[Plan],
+    machine: Machine | None = None,
+    *,
+    pipelined: bool = True,
+    policy: Policy = highest_priority_first,
+    request_bytes: int = REQUEST_BYTES,
+) -> Trace:
+    """Simulate one or more plans, submitted together, on the machine they were made for.
+
+    Not `pipelined`, transfers of several hops are stored and forwarded, as Realm does it (Isometry, section 6.1).
+
+    Raises:
+        TransferError: the machine is not the one they were made for. InputError: it is not known in this process; hand it in.
+    """
+    from isoviz.planner import Plan, machine_of
+
+    chosen = [plans] if isinstance(plans, Plan) else list(plans)
+    if not chosen:
+        raise InputError("simulate: no plan")
+    simulator = Simulator(machine or machine_of(chosen[0]), policy=policy, request_bytes=request_bytes)
+    for plan in chosen:
+        simulator.submit(plan, pipelined=pipelined)
+    return simulator.run()
