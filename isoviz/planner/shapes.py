@@ -199,8 +199,8 @@ def ends_of(source: Linearization, destination: Linearization) -> Ends:
         filled[number] = Digit(dim, step, extent, True)
         even = even and extent * step == space[dim]
     digits = tuple(filled)
+    even = even and not (source.is_padded or destination.is_padded)  # a padded digit may be merged into one that looks whole
     if structure.loose or not even:
-        even = even and not (source.is_padded or destination.is_padded)
         run = math.inf if source.normal == destination.normal else run_bytes(source, destination)
     elif structure.same:
         run = math.inf

@@ -448,3 +448,13 @@ def test_slot_limits_of_memories() -> None:
         transfer = Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node2.sys", "<F, x>")
         found = plan(transfer, machine, options=Options(slot_limit=option))
         assert found.buffers[0].nbytes == expected
+
+
+def test_an_end_that_pads_converts() -> None:
+    """Blocks whose digits follow each other are one digit; the padding behind them is all that tells the layouts apart."""
+    fields = FieldSpace(value="u1")
+    transfer = Transfer.whole(IndexSpace(x=1, y=3), fields, "node0.sys", "<F, x, y>", "node0.sys", "<F, x, y_in=2, y_out>")
+    for planner in ("full", "simple", "direct"):
+        found = plan(transfer, preset("two-node"), planner)
+        assert transfer.converts
+        assert [hop.converts for hop in found.hops].count(True) == 1
