@@ -139,7 +139,7 @@ def _prefix(a: Normal, b: Normal, space: IndexSpace) -> Normal:
 def _shared_extent(space: IndexSpace, x: Mode, y: Mode) -> int:
     """Entries of two digits with the same step that follow each other on both sides."""
     if x.top and y.top:
-        return min(x.extent, y.extent, -(-space[x.dim] // x.step))
+        return x.extent if x.extent == y.extent else min(x.extent, y.extent, -(-space[x.dim] // x.step))  # equal ones pad alike
     if x.top:
         return y.extent
     if y.top:

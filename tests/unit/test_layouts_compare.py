@@ -79,3 +79,9 @@ def test_only_one_instance_can_be_compared() -> None:
         compare(a, Layout("<F, x>").on(IndexSpace(x=5), PAIR))
     with pytest.raises(LayoutError, match="differ"):
         compare(a, Layout("<F, x>").on(IndexSpace(x=4), ENTRY))
+
+
+def test_equal_padding_belongs_to_the_run() -> None:
+    """Both pad x to 4; what comes after it follows in both."""
+    found = between("<F, x_in=2, x_out, y_in=3, y_out>", "<F, x_in=2, x_out, y>", FieldSpace(value="u1"), x=3, y=4)
+    assert found.run_bytes == 16
