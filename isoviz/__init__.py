@@ -65,11 +65,13 @@ _PICTURED = (
     ("isoviz.layouts.layout", "Layout"),
     ("isoviz.layouts.linearization", "Linearization"),
     ("isoviz.machines.machine", "Machine"),
+    ("isoviz.planner.chunk_curve", "ChunkCurve"),
     ("isoviz.planner.explanation", "Explanation"),
     ("isoviz.planner.explanation", "Sweep"),
     ("isoviz.planner.plan", "Plan"),
     ("isoviz.planner.transfer", "Transfer"),
     ("isoviz.runtime.report", "Report"),
+    ("isoviz.runtime.trace", "Trace"),
 )
 
 __all__ = [

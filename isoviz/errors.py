@@ -113,6 +113,10 @@ class RunError(IsovizError, RuntimeError):
         super().__init__(f"{message} ({', '.join(where)})" if where else message)
 
 
+class EngineClosed(RunError):  # noqa: N818  what happened, not a mistake
+    """A transfer was given to an engine that is closed."""
+
+
 class VerificationError(RunError):
     """The destination does not hold what the source held."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoviz.runtime import Engine as _Engine
 
@@ -12,24 +12,27 @@ if TYPE_CHECKING:
 
 
 class Engine(_Engine):
-    """An engine with the devices of this computer: `Engine(machine).run(plan)`. See `isoviz.runtime.Engine`."""
+    """An engine with the devices of this computer: `Engine(machine).run(plan)`. See `isoviz.runtime.Engine`, which says what the
+    other options mean."""
 
-    def __init__(self, machine: Machine, devices: Devices | None = None) -> None:
+    def __init__(self, machine: Machine, devices: Devices | None = None, **options: Any) -> None:
         from isoviz.backends.devices import ThisComputer
 
-        super().__init__(machine, ThisComputer() if devices is None else devices)
+        super().__init__(machine, ThisComputer() if devices is None else devices, **options)
 
 
-__all__ = ["Engine", "convert", "run_file"]
+__all__ = ["EmulatedMachine", "Engine", "convert", "run_file"]
+
+_HOMES = {
+    "EmulatedMachine": "isoviz.backends.emulated",
+    "convert": "isoviz.backends.conversion",
+    "run_file": "isoviz.backends.running",
+}
 
 
 def __getattr__(name: str) -> object:
-    if name == "convert":
-        from isoviz.backends.conversion import convert
+    if name in _HOMES:
+        from importlib import import_module
 
-        return convert
-    if name == "run_file":
-        from isoviz.backends.running import run_file
-
-        return run_file
+        return getattr(import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

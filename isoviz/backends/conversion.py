@@ -25,7 +25,7 @@ from isoviz.units import format_bytes, parse_bytes
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime import CancelToken, Report
-    from isoviz.runtime.engine import ProgressCallback
+    from isoviz.runtime.watching import ProgressCallback
 
 MEMORY_LIMIT = 256 << 20
 """Bytes of buffers where nothing is said: enough for long runs on both sides."""

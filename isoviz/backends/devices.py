@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from isoviz.backends.describing import describe
 from isoviz.backends.files import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.host import HostMemory, Memcpy
 from isoviz.backends.verify import BUDGET, verify
 from isoviz.machines import ChannelKind, MemoryKind
 
 if TYPE_CHECKING:
-    from isoviz.machines import Channel, Memory
-    from isoviz.planner import Plan
+    from isoviz.layouts import Layout
+    from isoviz.machines import Channel, Machine, Memory
+    from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory
 
 
@@ -44,6 +46,9 @@ class ThisComputer:
         if channel.kind is ChannelKind.DISK_WRITE:
             return DiskWrite()
         return Memcpy()  # every other channel joins memories that are host memory here
+
+    def describe(self, machine: Machine, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        return describe(machine, given, layout, like)
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
         verify(plan.transfer, source, destination, self.verify_budget, check)

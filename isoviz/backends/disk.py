@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import stat
+import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,13 +79,15 @@ def _address(array: Bytes) -> int:
 
 
 class _OpenFile:
-    """A file held by a buffered descriptor and, where possible, an unbuffered one."""
+    """A file held by a buffered descriptor and, where possible, an unbuffered one. Several threads may read or write it."""
 
     def __init__(self, path: Path, descriptor: int, flags: int) -> None:
         self.path = path
         self._descriptor: int | None = descriptor
         self._unbuffered = _direct(descriptor, flags)
-        self._bounce: Bytes | None = None
+        self._descriptors = [fd for fd in (descriptor, self._unbuffered) if fd is not None]
+        self._local = threading.local()
+        self._lock = threading.Lock()
         self.requests = 0
         self.moved_bytes = 0
         self.cached_bytes = 0  # of them: through the page cache
@@ -106,44 +109,53 @@ class _OpenFile:
 
     @property
     def bounce(self) -> Bytes:
-        if self._bounce is None:
-            self._bounce = page_aligned(_BOUNCE)
-        return self._bounce
+        """A buffer of this thread."""
+        found: Bytes | None = getattr(self._local, "bounce", None)
+        if found is None:
+            found = self._local.bounce = page_aligned(_BOUNCE)
+        return found
 
     def _leave_direct(self) -> None:
         """Some file systems open unbuffered and then refuse the request."""
-        if self._unbuffered is not None:
-            os.close(self._unbuffered)
-            self._unbuffered = None
+        self._unbuffered = None
 
-    def read_at(self, offset: int, into: Bytes, check: Check = always) -> None:
-        """Fill `into` from byte `offset` on. `check` is called before every request and may raise.
+    def _counted(self, requests: int, moved: int, cached: int) -> int:
+        with self._lock:
+            self.requests += requests
+            self.moved_bytes += moved
+            self.cached_bytes += cached
+        return requests
+
+    def read_at(self, offset: int, into: Bytes, check: Check = always) -> int:
+        """Fill `into` from byte `offset` on; returns how many requests that took. `check` is called before every request and may
+        raise.
 
         Raises:
             RunError: the file ends before, or cannot be read.
         """
-        done = 0
+        done = requests = cached = 0
         # Less than a page goes through the page cache: its neighbours are read next, and would be fetched again and again.
         buffered = len(into) < PAGE
         while done < len(into):
             check()
-            done += self._read_some(offset + done, into[done:], buffered)
-        self.moved_bytes += done
+            got, through_cache = self._read_some(offset + done, into[done:], buffered)
+            requests += 1
+            done += got
+            cached += got if through_cache else 0
+        return self._counted(requests, done, cached)
 
-    def _read_some(self, offset: int, into: Bytes, buffered: bool) -> int:
-        """One request: at least one byte of what is wanted."""
-        self.requests += 1
-        if self._unbuffered is None or buffered:
+    def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
+        """One request: at least one byte of what is wanted, and whether it came through the page cache."""
+        direct = self._unbuffered
+        if direct is None or buffered:
             try:
-                got = self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset)
+                return self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset), True
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
-            self.cached_bytes += got
-            return got
         try:
             if offset % PAGE == 0 and _address(into) % PAGE == 0 and len(into) >= PAGE:
                 whole = min(len(into), REQUEST) // PAGE * PAGE
-                return self._count(os.preadv(self._unbuffered, [into[:whole].data], offset), offset)
+                return self._count(os.preadv(direct, [into[:whole].data], offset), offset), False
             lead = offset % PAGE
             if len(into) > _BOUNCE // 16 and (_address(into) - lead) % PAGE == 0:
                 # The pages line up: only the first one is read aside.
@@ -151,7 +163,7 @@ class _OpenFile:
             else:
                 want = min(_BOUNCE - lead, len(into))
             pages = -(-(lead + want) // PAGE) * PAGE
-            got = os.preadv(self._unbuffered, [self.bounce[:pages].data], offset - lead)
+            got = os.preadv(direct, [self.bounce[:pages].data], offset - lead)
         except OSError as error:
             if error.errno not in _REFUSED:
                 raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
@@ -159,7 +171,7 @@ class _OpenFile:
             return self._read_some(offset, into, buffered)
         got = min(self._count(got - lead, offset), want)
         into[:got] = self.bounce[lead : lead + got]
-        return got
+        return got, False
 
     def _count(self, got: int, offset: int) -> int:
         if got <= 0:
@@ -167,10 +179,11 @@ class _OpenFile:
         return got
 
     def close(self) -> None:
-        for descriptor in (self._unbuffered, self._descriptor):
-            if descriptor is not None:
-                os.close(descriptor)
-        self._unbuffered = self._descriptor = self._bounce = None
+        descriptors, self._descriptors = self._descriptors, []
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._unbuffered = self._descriptor = None
+        self._local = threading.local()
 
 
 class ReadFile(_OpenFile):
@@ -244,41 +257,43 @@ class NewFile(_OpenFile):
         name = self.final.name if self.final is not None else "isoviz"
         return self.directory / f".{name[:200]}.{os.urandom(4).hex()}.part"
 
-    def write_at(self, offset: int, data: Bytes, check: Check = always) -> None:
-        """Write `data` from byte `offset` on. `check` is called before every request and may raise.
+    def write_at(self, offset: int, data: Bytes, check: Check = always) -> int:
+        """Write `data` from byte `offset` on; returns how many requests that took. `check` is called before every request and may
+        raise.
 
         Raises:
             RunError: the disk is full, the file would be larger than allowed, or the disk fails.
         """
-        done = 0
+        done = requests = cached = 0
         try:
             while done < len(data):
                 check()
-                done += self._write_some(offset + done, data[done:])
-            self.moved_bytes += done
+                got, through_cache = self._write_some(offset + done, data[done:])
+                requests += 1
+                done += got
+                cached += got if through_cache else 0
         except OSError as error:
             raise self._no_room(error) from None
+        return self._counted(requests, done, cached)
 
-    def _write_some(self, offset: int, data: Bytes) -> int:
-        self.requests += 1
+    def _write_some(self, offset: int, data: Bytes) -> tuple[int, bool]:
+        direct = self._unbuffered
         lead = -offset % PAGE  # bytes before the first whole page
-        if self._unbuffered is None or len(data) - lead < PAGE or lead:
-            wanted = REQUEST if self._unbuffered is None or len(data) - lead < PAGE else lead
-            got = os.pwritev(self.descriptor, [data[:wanted].data], offset)
-            self.cached_bytes += got
-            return got
+        if direct is None or len(data) - lead < PAGE or lead:
+            wanted = REQUEST if direct is None or len(data) - lead < PAGE else lead
+            return os.pwritev(self.descriptor, [data[:wanted].data], offset), True
         whole = min(len(data), REQUEST) // PAGE * PAGE
         if _address(data) % PAGE:
             whole = min(whole, _BOUNCE)
             self.bounce[:whole] = data[:whole]
             data = self.bounce
         try:
-            return os.pwritev(self._unbuffered, [data[:whole].data], offset)
+            return os.pwritev(direct, [data[:whole].data], offset), False
         except OSError as error:
             if error.errno not in _REFUSED:
                 raise
             self._leave_direct()
-            return os.pwritev(self.descriptor, [data[:whole].data], offset)
+            return os.pwritev(self.descriptor, [data[:whole].data], offset), True
 
     def _no_room(self, error: OSError) -> RunError:
         reasons = {

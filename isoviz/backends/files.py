@@ -45,6 +45,8 @@ class FileTarget:
 class FileStore:
     """An instance in an open file, at one end of a transfer. Meets `Endpoint`."""
 
+    durable = True
+
     def __init__(
         self, file: ReadFile | NewFile, base: int, nbytes: int, notes: tuple[str, ...] = (), identity: object = None
     ) -> None:
@@ -203,27 +205,31 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> list
 class DiskRead:
     """The channel from a file to host memory: a run is a request, long ones are several, short ones close together are one."""
 
+    at_once = False
+
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)
-        before = source.file.requests
+        requests = 0
         memory, base = destination.array, source.base
         for group in _neighbours(copies):
             if _is_close(group):
-                self._sieved(group, source, memory, check)
+                requests += self._sieved(group, source, memory, check)
                 continue
             for copy in group:
                 for at, to in _runs(copy, disk=1):
-                    source.file.read_at(base + at, memory[to : to + copy.run], check)
-        return source.file.requests - before
+                    requests += source.file.read_at(base + at, memory[to : to + copy.run], check)
+        return requests
 
-    def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> None:
+    def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> int:
         """Read what lies between the wanted bytes too, and leave it out in memory."""
+        requests = 0
         for piece in _cut_to(group, _SIEVE):
             lo, hi = _span(piece)
             room = page_aligned(hi - lo)
-            source.file.read_at(source.base + lo, room, check)
+            requests += source.file.read_at(source.base + lo, room, check)
             for copy in piece:
                 copy_strided(replace(copy, source_offset=copy.source_offset - lo), room, memory)
+        return requests
 
 
 def _neighbours(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
@@ -276,13 +282,15 @@ def _part(copy: StridedCopy, k: int, start: int, extent: int) -> StridedCopy:
 class DiskWrite:
     """The channel from host memory to a file."""
 
+    at_once = False
+
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, FileStore)
         file = destination.file
         assert isinstance(file, NewFile), "the destination was opened for reading"
-        before = file.requests
+        requests = 0
         memory, base = source.array, destination.base
         for copy in copies:
             for at, to in _runs(copy, disk=2):
-                file.write_at(base + to, memory[at : at + copy.run], check)
-        return file.requests - before
+                requests += file.write_at(base + to, memory[at : at + copy.run], check)
+        return requests

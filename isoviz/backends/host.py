@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Sequence
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,9 +48,17 @@ class HostStore:
 
     alignment = 1
     base = 0
+    durable = False
 
-    def __init__(self, array: Bytes, nbytes: int | None = None, notes: tuple[str, ...] = ()) -> None:
+    def __init__(
+        self,
+        array: Bytes,
+        nbytes: int | None = None,
+        notes: tuple[str, ...] = (),
+        give_back: Callable[[Bytes], None] | None = None,
+    ) -> None:
         self._room: Bytes | None = array
+        self._give_back = give_back
         self.nbytes = len(array) if nbytes is None else nbytes
         self.notes = notes
         self._shift = 0
@@ -77,7 +87,9 @@ class HostStore:
         """Host memory is visible as it is."""
 
     def close(self) -> None:
-        self._room = None
+        room, self._room = self._room, None
+        if room is not None and self._give_back is not None:
+            self._give_back(room)
 
 
 class HostRange:
@@ -94,15 +106,40 @@ class HostRange:
 
 
 class HostMemory:
-    """SYS: host memory of this process."""
+    """SYS: host memory of this process. Slots that were closed are kept for the next ones of that size, up to `kept` bytes of
+    them: to get fresh pages from the system takes as long as to fill them."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, kept: int = 256 << 20) -> None:
         self.name = name
+        self._most = kept
+        self._kept: OrderedDict[int, list[Bytes]] = OrderedDict()
+        self._kept_bytes = 0
+        self._lock = threading.Lock()
 
     def slot(self, nbytes: int) -> HostStore:
-        room = page_aligned(nbytes + PAGE)
-        touch(room)
-        return HostStore(room, nbytes)
+        size = nbytes + PAGE
+        with self._lock:
+            rooms = self._kept.get(size)
+            room = rooms.pop() if rooms else None
+            if room is not None:
+                self._kept_bytes -= size
+        if room is None:
+            room = page_aligned(size)
+            touch(room)
+        return HostStore(room, nbytes, give_back=self._keep)
+
+    def _keep(self, room: Bytes) -> None:
+        with self._lock:
+            self._kept.setdefault(len(room), []).append(room)
+            self._kept.move_to_end(len(room))
+            self._kept_bytes += len(room)
+            while self._kept_bytes > self._most:
+                size, rooms = next(iter(self._kept.items()))
+                if rooms:
+                    rooms.pop()
+                    self._kept_bytes -= size
+                else:
+                    del self._kept[size]
 
     def source(self, instance: Instance, given: Any | None) -> HostStore:
         if given is not None:
@@ -154,6 +191,8 @@ def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
 
 class Memcpy:
     """The channel between two host memories."""
+
+    at_once = True
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, HostStore)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Instance, Plan
     from isoviz.runtime import CancelToken, Report
-    from isoviz.runtime.engine import ProgressCallback
+    from isoviz.runtime.watching import ProgressCallback
 
 
 def run_file(

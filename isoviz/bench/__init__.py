@@ -36,9 +36,18 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "isoviz.bench.convert",
             ("size", "memory_limit", "repeat", "directory"),
         ),
+        "engine": Suite("what the engine costs, beside NumPy and a thread pool", "isoviz.bench.engine", ("repeat",)),
         "import": Suite("starting Python with isoviz, beside NumPy", "isoviz.bench.starting", ("repeat",)),
+        "pipeline": Suite(
+            "a path of three hops, beside its slowest hop and stored and forwarded",
+            "isoviz.bench.pipeline",
+            ("size", "repeat", "directory"),
+        ),
         "planner": Suite(
             "planning, beside Isometry's figures, a graph search and one PuLP solve", "isoviz.bench.planner", ("repeat",)
+        ),
+        "priority": Suite(
+            "an urgent transfer among many, beside first come first served", "isoviz.bench.priority", ("size", "repeat")
         ),
         "staging": Suite(
             "a transposing read from disk: the staged path beside the one hop",

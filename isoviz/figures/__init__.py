@@ -1,4 +1,4 @@
-"""Figures of layouts, machines, plans and reports: static SVG and HTML that show everywhere, Bokeh for zoom and hover.
+"""Figures of layouts, machines, plans, runs and reports: static SVG and HTML that show everywhere, Bokeh for zoom and hover.
 
 Static figures are strings: no scripts, nothing to load, both colour themes. Bokeh is loaded with the first interactive
 figure that is made.
@@ -8,8 +8,12 @@ from __future__ import annotations
 
 from isoviz.figures.bars import Measured, bars_svg
 from isoviz.figures.block_region import block_region_svg
+from isoviz.figures.buffer_fill import buffer_fill_svg
 from isoviz.figures.candidate_ranking import candidate_ranking_svg
+from isoviz.figures.channel_use import channel_use_svg
+from isoviz.figures.chunk_curve import chunk_curve_svg
 from isoviz.figures.constraint_table import constraint_table_html
+from isoviz.figures.critical_path import critical_parts, critical_path_svg, critical_said
 from isoviz.figures.curves import OperatingPoint, channels_of, operating_points
 from isoviz.figures.html_page import page
 from isoviz.figures.interactive import linearization_figure, throughput_figure
@@ -22,9 +26,12 @@ from isoviz.figures.represent_explanation import explanation_html, sweep_html
 from isoviz.figures.represent_layout import layout_html, linearization_html
 from isoviz.figures.represent_machine import machine_html
 from isoviz.figures.represent_plan import hop_table, plan_html, plan_throughput_svg, report_html, transfer_html
+from isoviz.figures.represent_trace import comparison_html, curve_html, trace_html
+from isoviz.figures.step_text import steps_text
 from isoviz.figures.sweep_figure import sweep_svg
 from isoviz.figures.theme import FIELD_COLOUR, ThemeName, colour, dimension_tokens
 from isoviz.figures.throughput import throughput_svg
+from isoviz.figures.timeline import compare_svg, timeline_svg
 
 __all__ = [
     "FIELD_COLOUR",
@@ -36,11 +43,20 @@ __all__ = [
     "ThemeName",
     "bars_svg",
     "block_region_svg",
+    "buffer_fill_svg",
     "candidate_ranking_svg",
     "captions",
+    "channel_use_svg",
     "channels_of",
+    "chunk_curve_svg",
     "colour",
+    "compare_svg",
+    "comparison_html",
     "constraint_table_html",
+    "critical_parts",
+    "critical_path_svg",
+    "critical_said",
+    "curve_html",
     "default_axes",
     "dimension_tokens",
     "explanation_html",
@@ -59,9 +75,12 @@ __all__ = [
     "plan_html",
     "plan_throughput_svg",
     "report_html",
+    "steps_text",
     "sweep_html",
     "sweep_svg",
     "throughput_figure",
     "throughput_svg",
+    "timeline_svg",
+    "trace_html",
     "transfer_html",
 ]

@@ -9,11 +9,12 @@ from isoviz.figures.path import path_svg
 from isoviz.figures.represent_explanation import explanation_sections
 from isoviz.figures.represent_machine import channel_table, memory_table, rate_table
 from isoviz.figures.represent_plan import decisions, ends, hop_table, plan_facts, plan_throughput_svg, plan_title, report_parts
+from isoviz.figures.represent_trace import trace_facts, trace_sections
 from isoviz.figures.svg import escape
 from isoviz.machines import Machine
-from isoviz.planner import Explanation, Plan
+from isoviz.planner import ChunkCurve, Explanation, Plan
 from isoviz.planner.explanation_words import summary
-from isoviz.runtime import Report
+from isoviz.runtime import Report, Trace
 
 _PAGE_STYLE = (
     "html{color-scheme:light dark}body{margin:0;background:var(--iv-paper)}"
@@ -25,9 +26,19 @@ _PAGE_STYLE = (
 )
 
 
-def page(plan: Plan, machine: Machine, report: Report | None = None, explanation: Explanation | None = None) -> str:
+def page(
+    plan: Plan,
+    machine: Machine,
+    report: Report | None = None,
+    explanation: Explanation | None = None,
+    *,
+    trace: Trace | None = None,
+    stored: Trace | None = None,
+    curve: ChunkCurve | None = None,
+) -> str:
     """A complete HTML page, without scripts or anything to load: path, hops, layouts of both ends, throughput functions; with
-    `report` the figures of a run, with `explanation` why the plan is what it is. Follows the colour scheme of the system.
+    `report` the figures of a run, with `explanation` why the plan is what it is, with `trace` what happened when (`stored`: the
+    same stored and forwarded; `curve`: other sizes of chunks). Follows the colour scheme of the system.
 
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
@@ -40,6 +51,11 @@ def page(plan: Plan, machine: Machine, report: Report | None = None, explanation
     if report is not None:
         badge = heading("Run", 2, after=verified_badge(report.verified))
         sections.append(_section(badge, *report_parts(report)))
+    if trace is not None:
+        said = trace_facts(trace)
+        for name, content in trace_sections(trace, stored=stored, curve=curve):
+            sections.append(_section(heading(name, 2), said, content))
+            said = ""
     sections += [
         _section(heading("Path", 2), *_path(plan, machine, explanation)),
     ]
@@ -63,6 +79,8 @@ def page(plan: Plan, machine: Machine, report: Report | None = None, explanation
     ]
     if report is not None:
         sections.append(_section(folded("The run as text", pre(report))))
+    if trace is not None:
+        sections.append(_section(folded(f"The {trace.where} run as text", pre(trace))))
     root = styles("#isoviz").replace("#isoviz{--iv", ":root{--iv")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'

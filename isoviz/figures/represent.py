@@ -15,6 +15,8 @@ REPRESENTED = (
     ("isoviz.planner.explanation", "Explanation"),
     ("isoviz.planner.explanation", "Sweep"),
     ("isoviz.runtime.report", "Report"),
+    ("isoviz.runtime.trace", "Trace"),
+    ("isoviz.planner.chunk_curve", "ChunkCurve"),
 )
 """(module, class) of every type that `html` knows: for whoever registers display formatters without importing the types."""
 
@@ -39,8 +41,9 @@ def html(value: object, *, theme: ThemeName = "auto") -> str:
         return machine_html(value, theme=theme)
     from isoviz.figures import represent_explanation as explanations
     from isoviz.figures import represent_plan as plans
-    from isoviz.planner import Explanation, Plan, Sweep, Transfer
-    from isoviz.runtime import Report
+    from isoviz.figures import represent_trace as traces
+    from isoviz.planner import ChunkCurve, Explanation, Plan, Sweep, Transfer
+    from isoviz.runtime import Report, Trace
 
     if isinstance(value, Transfer):
         return plans.transfer_html(value, theme=theme)
@@ -52,5 +55,9 @@ def html(value: object, *, theme: ThemeName = "auto") -> str:
         return explanations.sweep_html(value, theme=theme)
     if isinstance(value, Report):
         return plans.report_html(value, theme=theme)
+    if isinstance(value, Trace):
+        return traces.trace_html(value, theme=theme)
+    if isinstance(value, ChunkCurve):
+        return traces.curve_html(value, theme=theme)
     known = ", ".join(name for _, name in REPRESENTED)
     raise TypeError(f"no picture for {type(value).__name__}; expected one of {known}")

@@ -88,6 +88,10 @@ class ChunkSequence:
         return math.prod(self._extents)
 
     @cached_property
+    def _sizes(self) -> dict[str, int]:
+        return dict(zip(self.linearization.fields.names, self.linearization.fields.sizes, strict=True))
+
+    @cached_property
     def _entries(self) -> int:
         """Entries in a block, padding included."""
         return self.linearization.count * (1 if self._fields_at is None else len(self.linearization.fields)) // self.blocks
@@ -133,8 +137,9 @@ class ChunkSequence:
             raise IndexError(f"chunk {index} of {len(self)}")
         first = index * self.per_chunk
         parts = self._parts_of(first, min(first + self.per_chunk, self.blocks))
-        sizes = dict(zip(self.linearization.fields.names, self.linearization.fields.sizes, strict=True))
-        payload = sum(box.volume * sum(sizes[name] for name in names) for box, names in parts)
+        fields, sizes = self.linearization.fields, self._sizes
+        whole, entry = len(fields), fields.nbytes
+        payload = sum(box.volume * (entry if len(names) == whole else sum(sizes[name] for name in names)) for box, names in parts)
         start = self.first_byte(index)
         return Chunk(index, parts, start, self.first_byte(index + 1) - start, payload)
 
@@ -162,15 +167,30 @@ class ChunkSequence:
 
     def _boxes_of(self, ranges: tuple[tuple[int, int], ...]) -> Iterator[Box]:
         """Digit ranges → boxes: one, unless a faster digit of a dimension is fixed while a slower one varies."""
-        space = self.linearization.space
-        chosen = dict(zip(self.digits, ranges, strict=True))
         per_dim: list[list[tuple[int, int]]] = []
-        for dim in space:
-            digits = sorted((mode.step, mode) for mode in self.linearization.parts if isinstance(mode, Mode) and mode.dim == dim)
-            found = _coordinates([(step, *chosen.get(mode, (0, mode.extent))) for step, mode in digits])
-            per_dim.append([(lo, min(hi, space[dim])) for lo, hi in found if lo < space[dim]])
+        for size, digits in self._dims:
+            found = _coordinates([(step, *(whole if place is None else ranges[place])) for step, place, whole in digits])
+            per_dim.append([(lo, min(hi, size)) for lo, hi in found if lo < size])
         for box in itertools.product(*per_dim):
-            yield Box(tuple(lo for lo, _ in box), tuple(hi for _, hi in box))
+            yield Box(tuple([lo for lo, _ in box]), tuple([hi for _, hi in box]))
+
+    @cached_property
+    def _dims(self) -> tuple[tuple[int, tuple[tuple[int, int | None, tuple[int, int]], ...]], ...]:
+        """For every dimension its size and its digits, fastest first: step, place among the components that number the blocks
+        (None: it is inside of them), and the range that is all of it."""
+        places = {part: place for place, part in enumerate(self.digits) if isinstance(part, Mode)}
+        modes = sorted(part for part in self.linearization.parts if isinstance(part, Mode))
+        return tuple(
+            (
+                size,
+                tuple(
+                    (mode.step, places.get(mode), (0, mode.extent))
+                    for mode in sorted(modes, key=lambda mode: mode.step)
+                    if mode.dim == dim
+                ),
+            )
+            for dim, size in self.linearization.space.as_dict().items()
+        )
 
 
 def _coordinates(digits: list[tuple[int, int, int]]) -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """Planning: transfers, the planners, the plans they make, and why they are what they are."""
 
 from isoviz.planner.cache import CACHE, CacheStatistics
+from isoviz.planner.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explaining import explain, explain_plan
 from isoviz.planner.explanation import Explanation, Sweep
 from isoviz.planner.options import PLANNERS, Options
@@ -15,6 +16,8 @@ __all__ = [
     "PLANNERS",
     "Buffer",
     "CacheStatistics",
+    "ChunkCurve",
+    "ChunkPoint",
     "Explanation",
     "Hop",
     "Instance",
@@ -23,10 +26,12 @@ __all__ = [
     "Sweep",
     "Transfer",
     "TransferFile",
+    "chunk_curve",
     "explain",
     "explain_plan",
     "load_transfer",
     "machine_of",
     "plan",
+    "rechunked",
     "sweep",
 ]

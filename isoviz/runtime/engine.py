@@ -1,51 +1,168 @@
-"""The first engine: the chunks of a path, in order, each through all hops.
+"""The engine: the scheduler in real time, on real memories (DESIGN, sections 3 and 4).
 
-One slot per intermediate buffer, no overlap between hops: plans for the `local` machine predict just that. What moves the bytes
-is behind `isoviz.runtime.protocols`, so that a scheduler which keeps every channel busy can take this engine's place.
+Every channel has its dispatcher, whose threads carry out the requests that the scheduler hands to it. What moves bytes is
+behind `isoviz.runtime.protocols`: the devices of this computer (`isoviz.backends`), those of a test, or those of a host runtime
+that uses isoviz as its DMA engine (Isometry, sections 3 and 5.2).
 """
 
 from __future__ import annotations
 
+import itertools
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import Cancelled, RunError, TransferError
-from isoviz.layouts import StridedCopy, strided_copies
-from isoviz.runtime.report import HopMeasurement, Report
+from isoviz.errors import Cancelled, EngineClosed, TransferError
+from isoviz.planner import Options, Transfer
+from isoviz.planner import plan as make_plan
+from isoviz.runtime.dispatcher import Dispatcher
+from isoviz.runtime.event import Event
+from isoviz.runtime.execution import Execution, trace_of
+from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
+from isoviz.runtime.report import Report
+from isoviz.runtime.scheduler import Scheduler, highest_priority_first
+from isoviz.runtime.small_copies import Prepared, ended, prepared
+from isoviz.runtime.trace import RequestSpan, Trace
+from isoviz.runtime.watching import tell, watch
+from isoviz.runtime.work import Allocate, Finish, Issue, Release
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Chunk
+    from isoviz.layouts import Layout
     from isoviz.machines import Machine
-    from isoviz.planner import Hop, Plan
-    from isoviz.runtime.protocols import CancelToken, Check, Devices, Endpoint, RealChannel, RealMemory, Slot, Store
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import CancelToken, Devices, RealChannel, RealMemory
+    from isoviz.runtime.scheduler import Policy
+    from isoviz.runtime.watching import ProgressCallback
+    from isoviz.runtime.work import Instruction
 
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a run is. `stage` is "move" while bytes move, then "verify"; the numbers are those of the moving."""
-
-    stage: str
-    chunks_done: int
-    chunks: int
-    bytes_done: int
-    bytes: int
-
-
-ProgressCallback = Callable[[Progress], None]
+MOST_PREPARED = 4096
+"""Copies whose plans an engine keeps at hand."""
 
 
 class Engine:
-    """Runs plans for one machine on the devices handed in.
+    """Carries out transfers on one machine, many at once; any thread may use it.
 
-    Any number of threads may call `run`; an engine keeps nothing between two runs.
+    `policy` is how channels choose among transfers, `policies` names channels with another one (`isoviz.runtime.scheduler`);
+    `request_bytes` how long requests are, between which more urgent transfers come first; `options` are those of the plans that
+    `copy` makes. With `record` everything that happens is kept for `trace`. In a `with` its threads stay until the end; without,
+    they end whenever nothing is under way.
     """
 
-    def __init__(self, machine: Machine, devices: Devices) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        devices: Devices,
+        *,
+        policy: Policy = highest_priority_first,
+        policies: Mapping[str, Policy] | None = None,
+        request_bytes: int = REQUEST_BYTES,
+        options: Options | None = None,
+        record: bool = False,
+    ) -> None:
         self.machine = machine
         self.devices = devices
+        self.request_bytes = request_bytes
+        self.options = options or Options()
+        limits = {channel.name: channel.max_in_flight for channel in machine.channels}
+        capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
+        self._scheduler = Scheduler(limits, capacity, policies, policy)
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._quiet = threading.Condition(self._lock)
+        self._numbers = itertools.count()
+        self._executions: dict[int, Execution] = {}
+        self._ending = 0
+        self._memories: dict[str, RealMemory] = {}
+        self._channels: dict[str, tuple[RealChannel, Dispatcher]] = {}
+        self._prepared: dict[tuple[int, int, int], Prepared] = {}
+        self._finisher = Dispatcher("finisher", 1)
+        self._closed = False
+        self._entered = False
+        self._threads = [self._finisher]
+        self._recorded: list[Execution] | None = [] if record else None
+
+    # ---- life
+
+    def __enter__(self) -> Engine:
+        self._entered = True
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Cancel what is under way, wait until it has ended, and end all threads. Safe to call twice."""
+        with self._lock:
+            self._closed = True
+            numbers = list(self._executions)
+        for number in numbers:
+            self._cancel(number)
+        with self._quiet:
+            self._quiet.wait_for(lambda: not self._executions and not self._ending)
+        for dispatcher in self._threads:
+            dispatcher.close()
+
+    # ---- transfers
+
+    def copy(
+        self,
+        source: Any,
+        source_layout: Layout | str,
+        destination: Any,
+        destination_layout: Layout | str,
+        priority: int = 0,
+    ) -> Event:
+        """Copy an array or a file into another one, converting the layout; returns at once (Isometry, section 2).
+
+        `source` and `destination` are what the devices can hold: NumPy arrays (the host's memory), paths of files. Spaces and
+        fields follow from the source. Of transfers on one channel those of the highest priority go first.
+
+        Raises:
+            InputError: the two do not fit each other or their layouts. EngineClosed: after `close`.
+        """
+        here = self.devices.describe(self.machine, source, source_layout, None)
+        there = self.devices.describe(self.machine, destination, destination_layout, here)
+        known = self._prepared.get((id(here), id(there), priority))
+        if known is None:
+            known = self._prepare(here, there, priority)
+        if known.copies is not None and self._recorded is None:
+            ends, name = known.ends(source, destination), known.plan.hops[0].channel
+            with self._lock:
+                if self._closed:
+                    raise EngineClosed("the engine is closed")
+                if self._scheduler.is_idle(name):
+                    return ended(known.plan, known.move(self._channels[name][0], *ends))
+        return self.submit(known.plan, source, destination)
+
+    def _prepare(self, here: Instance, there: Instance, priority: int) -> Prepared:
+        plan = make_plan(Transfer(here, there, priority=priority), self.machine, None, self.options)
+        found = prepared(here, there, plan, self._memories_of(plan), self._channel(plan.hops[0].channel)[0])
+        if len(self._prepared) >= MOST_PREPARED:
+            self._prepared.clear()
+        self._prepared[id(here), id(there), priority] = found
+        return found
+
+    def submit(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        priority: int | None = None,
+        pipelined: bool = True,
+        cancel: CancelToken | None = None,
+    ) -> Event:
+        """Carry out a plan; returns at once. `source` and `destination` are as in `run`, `priority` is the transfer's unless
+        given. Not `pipelined`, every hop moves everything before the next one begins.
+
+        Raises:
+            TransferError: the plan is for another machine, or this computer lacks one of its memories. LimitError: its buffers
+                are larger than a memory. EngineClosed: after `close`.
+        """
+        return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
     def run(
         self,
@@ -56,186 +173,246 @@ class Engine:
         verify: bool = True,
         progress: ProgressCallback | None = None,
         cancel: CancelToken | None = None,
+        pipelined: bool = True,
     ) -> Report:
-        """Carry a plan out.
+        """Carry out a plan, wait for it and report.
 
         `source` and `destination` are arrays (host memory) or paths (disks); without them the paths that the plan's instances
         name are used, and where there are none the source is generated and the destination given up afterwards. `cancel` (such as
         a `threading.Event`) is asked between requests. A destination file appears under its name only once it is complete, on
-        the disk and, with `verify`, compared bit for bit.
+        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread.
 
         Raises:
             TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination
                 are the same; nothing has been touched. FileError: a file is not what the plan expects.
             RunError: a hop failed; Cancelled: `cancel` was set; VerificationError: the ends differ. No destination file is left.
         """
-        memories = self._memories(plan)
-        channels = [self._channel(hop) for hop in plan.hops]
-        transfer = plan.transfer
-        with ExitStack() as stack:
-            here = _opened(stack, memories[0].source(transfer.source, source))
-            there = _opened(stack, memories[-1].destination(transfer.destination, destination, transfer.is_partial))
-            if here.identity == there.identity:
-                raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
-            with ExitStack() as buffers:
-                slots = _acquire(buffers, plan, memories)
-                move = _Move(plan, here, slots, there, channels, cancel, progress)
-                move.run()
+        moved = threading.Event()
+        arrived = threading.Event()
+        execution = self._submitted(plan, source, destination, None, pipelined, cancel, lambda _: moved.set(), arrived.set)
+        try:
+            watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
+            if execution.error is not None:
+                raise execution.error
+            began = time.perf_counter()
+            execution.located(execution.destination.flush)
+            flush_seconds = time.perf_counter() - began
+            seconds = execution.moving_seconds + flush_seconds
             verified = None
             if verify:
-                move.report("verify")
-                self.devices.verify(plan, here, there, move.check)
+                tell(execution, progress, "verify")
+                self.devices.verify(plan, execution.source, execution.destination, execution.check)
                 verified = True
-            move.check()
-            there.publish()
-            notes = (*here.notes, *there.notes, *self._unmeasured(plan))
-            return Report(plan, move.seconds, move.flush_seconds, move.measured, verified, notes)
+            execution.check()
+            execution.destination.publish()
+            execution.event.end()
+            notes = (*execution.source.notes, *execution.destination.notes, *self._unmeasured(plan))
+            return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace_of([execution]))
+        except BaseException as error:
+            # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
+            if not moved.is_set():
+                self._cancel(execution.number)
+                moved.wait()
+            execution.event.end(error)
+            raise
+        finally:
+            execution.stack.close()
+            self._ended(execution)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of intermediate buffers that transfers hold."""
+        with self._lock:
+            return self._scheduler.counts.held_bytes
+
+    def trace(self) -> Trace:
+        """What has happened so far, of an engine that records.
+
+        Raises:
+            ValueError: it does not.
+        """
+        if self._recorded is None:
+            raise ValueError("this engine keeps no trace; make it with record=True")
+        return trace_of(self._recorded)
+
+    # ---- inside: submitting
+
+    def _submitted(
+        self,
+        plan: Plan,
+        source: Any | None,
+        destination: Any | None,
+        priority: int | None,
+        pipelined: bool,
+        cancel: CancelToken | None,
+        over: Callable[[Execution], None],
+        arrived: Callable[[], None] | None = None,
+    ) -> Execution:
+        memories = self._memories_of(plan)
+        channels = [self._channel(hop.channel)[0] for hop in plan.hops]
+        work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
+        number = next(self._numbers)
+        event = Event(plan, partial(self._cancel, number), arrived)
+        execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over)
+        execution.submitted = time.perf_counter()
+        with self._lock:
+            if self._closed:
+                raise EngineClosed("the engine is closed")
+            instructions = self._scheduler.submit(number, work)
+            self._executions[number] = execution
+            if self._recorded is not None:
+                self._recorded.append(execution)
+        self._carry_out(instructions)
+        return execution
+
+    def _memories_of(self, plan: Plan) -> list[RealMemory]:
+        if plan.machine_digest != self.machine.digest:
+            raise TransferError(
+                f"plan: made for a machine {plan.machine_name!r} that is not this engine's {self.machine.name!r} as it is now;"
+                " plan again"
+            )
+        return [self._memory(name) for name in plan.memories]
+
+    def _memory(self, name: str) -> RealMemory:
+        found = self._memories.get(name)
+        if found is None:
+            found = self.devices.memory(self.machine.memory(name))
+            if found is None:
+                here = [m.name for m in self.machine.memories if self.devices.memory(m) is not None]
+                raise TransferError(
+                    f"memory {name}: this computer has no such device ({self.machine.memory(name).kind});"
+                    f" of machine {self.machine.name!r} it can run {', '.join(here) or 'none'}"
+                )
+            self._memories[name] = found
+        return found
+
+    def _channel(self, name: str) -> tuple[RealChannel, Dispatcher]:
+        with self._lock:
+            found = self._channels.get(name)
+            if found is None:
+                described = self.machine.channel(name)
+                channel = self.devices.channel(described)
+                if channel is None:
+                    raise TransferError(f"channel {name}: this computer has no such device ({described.kind})")
+                found = self._channels[name] = channel, Dispatcher(name, self._limits[name])
+                self._threads.append(found[1])
+            return found
+
+    # ---- inside: carrying out
+
+    def _carry_out(self, instructions: Iterable[Instruction]) -> None:
+        todo = deque(instructions)
+        while todo:
+            instruction = todo.popleft()
+            execution = self._executions[instruction.transfer]
+            if type(instruction) is Issue:
+                with self._lock:
+                    is_open = execution.is_open
+                    if is_open is None:  # another thread is about to open it
+                        execution.early.append(instruction)
+                    elif not is_open:
+                        todo.extend(self._scheduler.failed(*instruction, "not opened"))
+                if is_open:
+                    execution.dispatchers[instruction.hop](partial(self._perform, execution, instruction))
+            elif type(instruction) is Allocate:
+                error = self._opened(execution)
+                with self._lock:
+                    execution.is_open = error is None
+                    todo.extendleft(execution.early)
+                    execution.early.clear()
+                    if error is not None:
+                        execution.error = error
+                        todo.extend(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error)))
+            elif type(instruction) is Release:
+                execution.release()
+            elif type(instruction) is Finish:
+                self._finish(execution, instruction)
+
+    def _opened(self, execution: Execution) -> BaseException | None:
+        """Open the stores of a transfer; what it fails with."""
+        try:
+            execution.dispatchers = [self._channels[name][1].put for name in execution.work.channels]
+            execution.open()
+        except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+            return error
+        return None
+
+    def _perform(self, execution: Execution, issue: Issue) -> None:
+        """Carry out a request, in a thread of its channel."""
+        error: BaseException | None = None
+        start = time.perf_counter()
+        try:
+            execution.move(issue)
+        except BaseException as raised:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+            error = raised
+        execution.spans.append(RequestSpan(*issue, start, time.perf_counter()))
+        with self._lock:
+            if error is None:
+                execution.finished(issue)
+                instructions = self._scheduler.done(*issue)
+            else:
+                execution.stopped = True
+                if execution.error is None:
+                    execution.error = error
+                instructions = self._scheduler.failed(*issue, str(error))
+        if instructions:
+            self._carry_out(instructions)
+
+    def _cancel(self, number: int) -> None:
+        with self._lock:
+            execution = self._executions.get(number)
+            if execution is None:
+                return
+            execution.stopped = True
+            instructions = self._scheduler.cancel(number)
+        self._carry_out(instructions)
+
+    def _finish(self, execution: Execution, finish: Finish) -> None:
+        execution.ended = time.perf_counter()
+        execution.outcome = finish.outcome
+        if finish.outcome == "cancelled" and execution.error is None:
+            execution.error = Cancelled("cancelled; no destination file was left")
+        with self._lock:
+            self._ending += 1
+            del self._executions[execution.number]
+        execution.over(execution)
+
+    def _complete(self, execution: Execution) -> None:
+        """The end of a transfer that nobody waits for in `run`; files are waited for in a thread of their own."""
+        if execution.error is None and execution.destination.durable:
+            self._finisher.put(partial(self._publish, execution))
+        else:
+            self._publish(execution)
+
+    def _publish(self, execution: Execution) -> None:
+        error = execution.error
+        try:
+            if error is None:
+                execution.located(execution.destination.flush)
+                execution.check()
+                execution.destination.publish()
+        except BaseException as raised:  # noqa: BLE001  # the event carries it
+            error = raised
+        finally:
+            execution.stack.close()
+            self._ended(execution)
+        execution.event.end(error)
+
+    def _ended(self, execution: Execution) -> None:
+        """Nothing is left of a transfer but what it recorded."""
+        execution.forget()
+        with self._quiet:
+            self._ending -= 1
+            self._quiet.notify_all()
+            idle = not self._entered and not self._executions and not self._ending
+        if idle:
+            for dispatcher in self._threads:
+                dispatcher.close(wait=False)
+
+    # ---- inside: waiting
 
     def _unmeasured(self, plan: Plan) -> tuple[str, ...]:
         """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
         channels = {hop.channel: self.machine.channel(hop.channel).provenance for hop in plan.hops}
         found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
         return (f"predicted without a measurement: {', '.join(found)}",) if found else ()
-
-    def _memories(self, plan: Plan) -> list[RealMemory]:
-        if plan.machine_digest != self.machine.digest:
-            raise TransferError(
-                f"plan: made for a machine {plan.machine_name!r} that is not this engine's {self.machine.name!r} as it is now;"
-                " plan again"
-            )
-        found = []
-        for name in plan.memories:
-            memory = self.devices.memory(self.machine.memory(name))
-            if memory is None:
-                here = [m.name for m in self.machine.memories if self.devices.memory(m) is not None]
-                raise TransferError(
-                    f"memory {name}: this computer has no such device ({self.machine.memory(name).kind});"
-                    f" of machine {self.machine.name!r} it can run {', '.join(here) or 'none'}"
-                )
-            found.append(memory)
-        return found
-
-    def _channel(self, hop: Hop) -> RealChannel:
-        channel = self.devices.channel(self.machine.channel(hop.channel))
-        if channel is None:
-            raise TransferError(f"channel {hop.channel}: this computer has no such device ({hop.kind})")
-        return channel
-
-
-def _opened(stack: ExitStack, endpoint: Endpoint) -> Endpoint:
-    stack.callback(endpoint.close)
-    return endpoint
-
-
-def _acquire(stack: ExitStack, plan: Plan, memories: Sequence[RealMemory]) -> list[Slot]:
-    """One slot per intermediate buffer, in the order of the memories' names: the global order that keeps transfers from waiting
-    for each other (Isometry, section 3.6)."""
-    slots: dict[int, Slot] = {}
-    for i, buffer in sorted(enumerate(plan.buffers), key=lambda found: (found[1].memory, found[0])):
-        slots[i] = memories[i + 1].slot(buffer.nbytes)
-        stack.callback(slots[i].close)
-    return [slots[i] for i in range(len(plan.buffers))]
-
-
-class _Move:
-    """One run: moves every chunk, and keeps the time."""
-
-    def __init__(
-        self,
-        plan: Plan,
-        source: Endpoint,
-        slots: Sequence[Slot],
-        destination: Endpoint,
-        channels: Sequence[RealChannel],
-        cancel: CancelToken | None,
-        progress: ProgressCallback | None,
-    ) -> None:
-        self.plan = plan
-        self.slots = slots
-        self.destination = destination
-        self.stores: tuple[Store, ...] = (source, *slots, destination)
-        self.channels = channels
-        self.cancel = cancel
-        self.progress = progress
-        self.seconds = 0.0
-        self.flush_seconds = 0.0
-        self._hop_seconds = [0.0] * len(plan.hops)
-        self._requests = [0] * len(plan.hops)
-        self._chunks_done = 0
-        self._bytes_done = 0
-        self.check: Check = self._check
-
-    @property
-    def measured(self) -> tuple[HopMeasurement, ...]:
-        return tuple(
-            HopMeasurement(i, seconds, self._bytes_done, requests)
-            for i, (seconds, requests) in enumerate(zip(self._hop_seconds, self._requests, strict=True))
-        )
-
-    def run(self) -> None:
-        self.report("move")
-        start = time.perf_counter()
-        for chunk in self.plan.chunks:
-            self._move_chunk(chunk)
-            self._chunks_done += 1
-            self._bytes_done += chunk.payload_bytes
-            self.report("move")
-        moved = time.perf_counter()
-        with self._located(len(self.plan.hops) - 1, None):
-            self.destination.flush()
-        done = time.perf_counter()
-        self.seconds = done - start
-        self.flush_seconds = done - moved
-        # Whatever a hop left in caches, waiting for it belongs to that hop.
-        self._hop_seconds[-1] += done - moved
-
-    def report(self, stage: str) -> None:
-        if self.progress is not None:
-            self.progress(Progress(stage, self._chunks_done, self.plan.chunk_count, self._bytes_done, self.plan.bytes))
-
-    def _check(self) -> None:
-        if self.cancel is not None and self.cancel.is_set():
-            raise Cancelled("cancelled; no destination file was left")
-
-    def _move_chunk(self, chunk: Chunk) -> None:
-        hops = range(len(self.plan.hops))
-        began = time.perf_counter()
-        copies = [self._copies(hop, chunk) for hop in hops]
-        self._place_slots(copies)
-        planned = (time.perf_counter() - began) / len(hops)  # working the copies out is part of moving them
-        for hop in hops:
-            began = time.perf_counter()
-            with self._located(hop, chunk.index):
-                self.check()
-                self._requests[hop] += self.channels[hop].move(copies[hop], self.stores[hop], self.stores[hop + 1], self.check)
-            self._hop_seconds[hop] += time.perf_counter() - began + planned
-
-    def _copies(self, hop: int, chunk: Chunk) -> list[StridedCopy]:
-        source, destination = self.plan.views(hop, chunk)
-        return [copy for box, names in chunk.parts for copy in strided_copies(source, destination, box, names)]
-
-    def _place_slots(self, copies: Sequence[Sequence[StridedCopy]]) -> None:
-        """Shift every slot so that what a disk reads or writes in whole pages lies on pages in memory too."""
-        last = len(copies) - 1
-        for i, slot in enumerate(self.slots):
-            shift = 0
-            if i == 0 and copies[0] and self.stores[0].alignment > 1:
-                first = copies[0][0]
-                shift = (self.stores[0].base + first.source_offset - first.destination_offset) % self.stores[0].alignment
-            elif i + 1 == last and copies[last] and self.stores[-1].alignment > 1:
-                first = copies[last][0]
-                shift = (self.stores[-1].base + first.destination_offset - first.source_offset) % self.stores[-1].alignment
-            slot.place(shift)
-
-    @contextmanager
-    def _located(self, hop: int, chunk: int | None) -> Iterator[None]:
-        """Failures say where they happened."""
-        channel = self.plan.hops[hop].channel
-        try:
-            yield
-        except RunError as error:
-            if error.hop is not None:
-                raise
-            raise type(error)(str(error), hop=hop, channel=channel, chunk=chunk) from error
-        except (OSError, MemoryError) as error:
-            raise RunError(f"{type(error).__name__}: {error}", hop=hop, channel=channel, chunk=chunk) from error

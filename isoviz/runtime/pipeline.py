@@ -21,14 +21,10 @@ def work_of(plan: Plan, priority: int | None = None, *, pipelined: bool = True, 
     """
     chunks = plan.chunk_count
     requests = max(1, math.ceil(min(chunk_payload(plan), plan.bytes) / request_bytes))
-    buffers = plan.buffers
-    rings = tuple(Ring(buffer.memory, buffer.nbytes, buffer.slots) for buffer in buffers)
-    if not pipelined:
-        rings = tuple(Ring(buffer.memory, order.nbytes, 1) for buffer, order in zip(buffers, plan.orders[1:-1], strict=True))
-        rings = tuple(Ring(ring.memory, -(-ring.nbytes // chunks), chunks) for ring in rings)
+    rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority
-    return Work(channels, chunks, rings, (requests,) * len(channels), urgency, pipelined)
+    return Work(channels, chunks, rings, (requests,) * len(channels), urgency, pipelined, plan.overlap)
 
 
 def chunk_payload(plan: Plan) -> float:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from isoviz.layouts import StridedCopy
-    from isoviz.machines import Channel, Memory
+    from isoviz.layouts import Layout, StridedCopy
+    from isoviz.machines import Channel, Machine, Memory
     from isoviz.planner import Instance, Plan
 
 Check = Callable[[], None]
@@ -60,6 +60,10 @@ class Endpoint(Store, Protocol):
     def identity(self) -> object:
         """Equal for two endpoints that share bytes: a transfer onto itself."""
 
+    @property
+    def durable(self) -> bool:
+        """Whether `flush` waits for a device."""
+
     def flush(self) -> None:
         """Make what was written durable. Belongs to the transfer: it is measured."""
 
@@ -93,7 +97,14 @@ class RealMemory(Protocol):
 
 
 class RealChannel(Protocol):
-    """A channel that really moves bytes."""
+    """A channel that really moves bytes.
+
+    `at_once` says that the caller's own thread may carry out a few KiB while nobody else uses the channel: there is no device to
+    wait for.
+    """
+
+    @property
+    def at_once(self) -> bool: ...
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         """Carry out strided copies, in requests; returns how many requests were issued.
@@ -111,6 +122,14 @@ class Devices(Protocol):
 
     def channel(self, channel: Channel) -> RealChannel | None:
         """The real channel, or None."""
+
+    def describe(self, machine: Machine, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        """What the caller handed to `copy`, in the data model: the memory it is in, its spaces and its layout. `like` is the
+        source, where it is the destination that is asked for.
+
+        Raises:
+            InputError: it is nothing these devices hold, or the layout does not fit it.
+        """
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
         """Compare both ends bit for bit, by other means than those that moved the data.

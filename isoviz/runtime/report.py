@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
+    from isoviz.runtime.trace import Trace
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Report:
     `seconds` is what the transfer took: from the first request until the last byte was where it belongs, for files until the disk
     has it (fsync). Planning, allocation, page faults of buffers, generated data, the copy that a partly written file begins as,
     and verification are not in it. `flush_seconds` is the part that waiting for the disk took. `verified` is True after a
-    bit-for-bit comparison, None where it was not asked for.
+    bit-for-bit comparison, None where it was not asked for. `trace` says what happened when.
     """
 
     plan: Plan
@@ -42,6 +43,7 @@ class Report:
     hops: tuple[HopMeasurement, ...]
     verified: bool | None
     notes: tuple[str, ...] = ()
+    trace: Trace | None = field(default=None, compare=False, repr=False)
 
     @property
     def bytes(self) -> int:

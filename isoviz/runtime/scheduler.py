@@ -13,13 +13,13 @@ and the ranks drive the same one, so what a picture of a simulation shows is wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from isoviz.errors import LimitError
+from isoviz.errors import InputError, LimitError
 from isoviz.runtime.waiting import Waiting
 from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
 
@@ -38,6 +38,7 @@ class XD:
         "channel",
         "chunk",
         "chunks",
+        "frees",
         "hop",
         "moved",
         "order",
@@ -45,6 +46,7 @@ class XD:
         "queued",
         "request",
         "requests",
+        "room",
         "slots",
         "transfer",
         "whole",
@@ -55,7 +57,6 @@ class XD:
         self.transfer, self.hop, self.channel, self.order = transfer, hop, channel, order
         self.chunks = work.chunks
         self.requests = work.requests[hop] if work.requests else 1
-        self.slots = work.rings[hop].slots if hop < len(work.rings) else work.chunks
         self.whole = not work.pipelined
         self.chunk = self.request = 0
         """What it hands over next."""
@@ -65,17 +66,24 @@ class XD:
         """Of chunks that are not: how many requests are done."""
         self.queued = False
         self.behind: XD | None = None
+        """Where its input comes from."""
         self.ahead: XD | None = None
+        """Whose input it writes."""
+        self.room: XD | None = None
+        """Who has to be done with a chunk before that `slots` later may begin: mostly the one ahead."""
+        self.slots = 0
+        self.frees: XD | None = None
+        """Whose room it makes."""
 
     @property
     def ready(self) -> bool:
         """Whether its next request may go: its input is there and its output has room."""
-        chunk, behind, ahead = self.chunk, self.behind, self.ahead
+        chunk, behind, room = self.chunk, self.behind, self.room
         if chunk >= self.chunks:
             return False
         if behind is not None and (chunk >= behind.moved or (self.whole and behind.moved < self.chunks)):
             return False
-        return ahead is None or chunk < ahead.moved + self.slots
+        return room is None or chunk < room.moved + self.slots
 
 
 class TransferState:
@@ -194,7 +202,7 @@ class Scheduler:
         policies: Mapping[str, Policy] | None = None,
         policy: Policy = highest_priority_first,
     ) -> None:
-        self._limits, self._policies, self._policy = dict(limits or {}), dict(policies or {}), policy
+        self.limits, self.policies, self.policy = dict(limits or {}), dict(policies or {}), policy
         self._channels: dict[str, ChannelState] = {}
         self._transfers: dict[int, TransferState] = {}
         self._waiting = Waiting(capacity or {})
@@ -217,17 +225,11 @@ class Scheduler:
         """A new transfer.
 
         Raises:
-            LimitError: its buffers are larger than a memory; ValueError: the number is taken.
+            LimitError: its buffers are larger than a memory. InputError: the number is taken, or the work could never end.
         """
         if number in self._transfers:
-            raise ValueError(f"transfer {number} is known already")
-        needs: dict[str, int] = {}
-        for ring in work.rings:
-            needs[ring.memory] = needs.get(ring.memory, 0) + ring.total
-        for memory, nbytes in needs.items():
-            if nbytes > self._waiting.capacity.get(memory, nbytes):
-                room = self._waiting.capacity[memory]
-                raise LimitError(f"buffers of {nbytes} bytes in {memory}: it has {room}; plan with a smaller memory limit")
+            raise InputError(f"transfer {number} is known already")
+        needs = self.needs(work)
         transfer = self._transfers[number] = TransferState(number, work)
         out: list[Instruction] = []
         if not work.chunks:
@@ -239,7 +241,9 @@ class Scheduler:
     def done(self, number: int, hop: int, chunk: int, request: int) -> list[Instruction]:  # noqa: ARG002  # the stimulus's
         """A request has moved its bytes."""
         out: list[Instruction] = []
-        transfer = self._transfers[number]
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            return out
         xd = transfer.xds[hop]
         channel = xd.channel
         channel.in_flight -= 1
@@ -250,19 +254,24 @@ class Scheduler:
             self._fill(channel, out)
             return out
         if self._complete(xd, chunk):
-            ahead, behind = xd.ahead, xd.behind
-            if ahead is not None and not ahead.queued and ahead.ready:
-                ahead.channel.wake(ahead)
-                if ahead.channel is not channel:
-                    self._fill(ahead.channel, out)
-            if behind is not None and not behind.queued and behind.ready:
-                behind.channel.wake(behind)
-                if behind.channel is not channel:
-                    self._fill(behind.channel, out)
+            # First all that has changed, then what follows: channels choose among all who can go on by now.
+            fed, freed = xd.ahead, xd.frees
+            if fed is not None and not fed.queued and fed.ready:
+                fed.channel.wake(fed)
+            else:
+                fed = None
+            if freed is not None and not freed.queued and freed.ready:
+                freed.channel.wake(freed)
+            else:
+                freed = None
             if xd.moved == xd.chunks:
                 channel.leave(xd)
-                if ahead is None:
+                if xd.ahead is None:
                     self._end(transfer, out)
+            if fed is not None:
+                self._fill(fed.channel, out)
+            if freed is not None:
+                self._fill(freed.channel, out)
         self._fill(channel, out)
         return out
 
@@ -294,6 +303,11 @@ class Scheduler:
     # ---- what is going on
 
     @property
+    def capacity(self) -> Mapping[str, int]:
+        """Bytes of buffers that each memory has."""
+        return self._waiting.capacity
+
+    @property
     def counts(self) -> Counts:
         """How much is going on."""
         transfers = self._transfers.values()
@@ -304,16 +318,38 @@ class Scheduler:
             self._waiting.held_bytes,
         )
 
+    def needs(self, work: Work) -> dict[str, int]:
+        """How many bytes of each memory the buffers of a transfer take.
+
+        Raises:
+            LimitError: more than a memory has. InputError: the work contradicts itself, or could never end.
+        """
+        if wrong := _wrong(work):
+            raise InputError(f"transfer: {wrong}")
+        needs: dict[str, int] = {}
+        for ring in work.rings:
+            needs[ring.memory] = needs.get(ring.memory, 0) + ring.total
+        for memory, nbytes in needs.items():
+            if nbytes > self._waiting.capacity.get(memory, nbytes):
+                room = self._waiting.capacity[memory]
+                raise LimitError(f"buffers of {nbytes} bytes in {memory}: it has {room}; plan with a smaller memory limit")
+        return needs
+
     def priority(self, number: int) -> int:
         """The priority that a transfer has now, its own or lent."""
         return self._transfers[number].priority
+
+    def is_idle(self, name: str) -> bool:
+        """Whether nobody is on a channel."""
+        found = self._channels.get(name)
+        return found is None or (found.top is None and not found.in_flight)
 
     def channel(self, name: str) -> ChannelState:
         """The state of a channel."""
         found = self._channels.get(name)
         if found is None:
-            policy = self._policies.get(name, self._policy)
-            found = self._channels[name] = ChannelState(name, self._limits.get(name, 1), policy)
+            policy = self.policies.get(name, self.policy)
+            found = self._channels[name] = ChannelState(name, self.limits.get(name, 1), policy)
         return found
 
     # ---- inside
@@ -353,24 +389,34 @@ class Scheduler:
 
     def _admit(self, out: list[Instruction]) -> None:
         """Give buffers to those who can have them, and lend the priorities of those who cannot."""
+        touched: dict[ChannelState, None] = {}
         for transfer in self._waiting.served():
+            work = transfer.work
             transfer.state = RUNS
             out.append(Allocate(transfer.number))
             xds = []
-            for hop, name in enumerate(transfer.work.channels):
+            for hop, name in enumerate(work.channels):
                 xds.append(XD(transfer, hop, self.channel(name), self._order))
                 self._order += 1
             for behind, ahead in pairwise(xds):
                 behind.ahead, ahead.behind = ahead, behind
+            for xd in xds:
+                room = work.room(xd.hop)
+                if room is not None:
+                    xd.room, xd.slots = xds[room[0]], room[1]
+                    xd.room.frees = xd
             transfer.xds = tuple(xds)
             for xd in xds:
                 xd.channel.join(xd)
             xds[0].channel.wake(xds[0])
-            self._fill(xds[0].channel, out)
+            touched[xds[0].channel] = None
         for transfer in self._waiting.revalued():
-            self._lend(transfer, out)
+            self._lend(transfer, touched)
+        # Not before: channels choose by the priorities that all have by now.
+        for channel in touched:
+            self._fill(channel, out)
 
-    def _lend(self, transfer: TransferState, out: list[Instruction]) -> None:
+    def _lend(self, transfer: TransferState, touched: dict[ChannelState, None]) -> None:
         """Give a transfer the priority it has by now: its own, or the highest of those who wait for its buffers."""
         priority = self._waiting.priority_of(transfer)
         if priority == transfer.priority or transfer.state is not RUNS:
@@ -382,10 +428,9 @@ class Scheduler:
         transfer.priority = priority
         for xd in unfinished:
             xd.channel.join(xd)
+            touched[xd.channel] = None
         for xd in queued:
             xd.channel.wake(xd)
-        for xd in unfinished:
-            self._fill(xd.channel, out)
 
     def _stop(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
         """Hand over nothing of a transfer any more; returns the channels that have others to serve now."""
@@ -417,6 +462,17 @@ class Scheduler:
         return out
 
 
-def replay(scheduler: Scheduler, stimuli: Iterable[Stimulus]) -> list[Sequence[Instruction]]:
-    """What a scheduler answers to a recorded sequence of stimuli."""
-    return [scheduler.handle(stimulus) for stimulus in stimuli]
+def _wrong(work: Work) -> str | None:
+    """What keeps work from ever ending."""
+    hops = len(work.channels)
+    if not hops or len(work.rings) != hops - 1:
+        return f"{hops} hops with {len(work.rings)} buffers between them"
+    if work.requests and (len(work.requests) != hops or min(work.requests) < 1):
+        return f"expected at least one request for each of {hops} hops, got {work.requests}"
+    if work.chunks < 0:
+        return f"{work.chunks} chunks"
+    least = 1 if work.pipelined else max(1, work.chunks)
+    for ring in work.rings:
+        if ring.slots < least or ring.nbytes < 0:
+            return f"a buffer of {ring.slots} slots of {ring.nbytes} bytes, expected at least {least} slots"
+    return None

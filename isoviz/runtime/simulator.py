@@ -8,6 +8,7 @@ the plan's `seconds`, but for a short last chunk, which leaves the slowest hop e
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -49,6 +50,7 @@ class _Job:
     chunk_bytes: float
     times: tuple[tuple[float, float], ...]
     submitted: float
+    set_up: bool = False
     admitted: float | None = None
     ended: float | None = None
     outcome: str = "done"
@@ -76,9 +78,6 @@ class _Flow:
     def __init__(self, server: _Server, left: float, most: float, now: float) -> None:
         self.server, self.left, self.most = server, left, most
         self.rate, self.since, self.version = 0.0, now, 0
-
-
-Fault = "Callable[[Issue], str | None]"
 
 
 class Simulator:
@@ -113,7 +112,8 @@ class Simulator:
         self._jobs: list[_Job] = []
         self._events: list[tuple[float, int, object, int]] = []
         self._sequence = 0
-        self._requests: list[RequestSpan] = []
+        self._requests: list[tuple[int, int, int, int, float, float]] = []
+        """Spans of requests: plain tuples, which the garbage collector forgets about."""
 
     # ---- what to simulate
 
@@ -156,17 +156,28 @@ class Simulator:
         label: str | None = None,
     ) -> int:
         """Submit work whose requests take so many seconds: for every hop those of a full chunk and those of the last one."""
-        when = self.now if at is None else at
-        if not when >= self.now:
-            raise InputError(f"simulate: submitted at {when:g} s, which is past: it is {self.now:g} s")
+        when = self._from_now("submitted", at)
+        self.scheduler.needs(work)  # it would refuse it only when the time has come
         number = len(self._jobs)
         self._jobs.append(_Job(number, label or f"transfer {number}", work, nbytes, chunk_bytes, tuple(times), when))
         self._push(when + setup, Submit(number, work))
         return number
 
     def cancel(self, number: int, *, at: float | None = None) -> None:
-        """Cancel a transfer at a time from now on."""
-        self._push(self.now if at is None else at, Cancel(number))
+        """Cancel a transfer at a time from now on.
+
+        Raises:
+            InputError: a time that is past, or no such transfer.
+        """
+        if not 0 <= number < len(self._jobs):
+            raise InputError(f"simulate: no transfer {number} was submitted")
+        self._push(self._from_now("cancelled", at), Cancel(number))
+
+    def _from_now(self, what: str, at: float | None) -> float:
+        when = self.now if at is None else at
+        if not self.now <= when < math.inf:
+            raise InputError(f"simulate: {what} at {when:g} s: expected a time from now on, which is {self.now:g} s")
+        return when
 
     def _setup(self, work: Work) -> float:
         return sum(self.machine.channel(name).setup for name in work.channels)
@@ -184,12 +195,13 @@ class Simulator:
             elif type(event) is _Server:
                 server = event
             else:
-                self.now = when
-                instructions = self.scheduler.handle(event)  # type: ignore[arg-type]
-                self._carry_out(instructions)
-                return SimStep(when, event, tuple(instructions))  # type: ignore[arg-type]
+                told = self._told(when, event)  # type: ignore[arg-type]
+                if told is None:
+                    continue
+                return SimStep(when, event, tuple(told))  # type: ignore[arg-type]
             self.now = when
-            stimulus = self._completed(server)
+            issue, reason = self._completed(server)
+            stimulus = Done(*issue) if reason is None else Failed(*issue, reason)
             instructions = self.scheduler.handle(stimulus)
             self._carry_out(instructions)
             return SimStep(when, stimulus, tuple(instructions))
@@ -201,15 +213,17 @@ class Simulator:
         while events and (until is None or events[0][0] <= until):
             when, _, event, version = heappop(events)
             if type(event) is _Server:
-                self.now = when
-                carry_out(scheduler.handle(self._completed(event)))
+                server = event
             elif type(event) is _Flow:
-                if event.version == version:
-                    self.now = when
-                    carry_out(scheduler.handle(self._completed(event.server)))
+                if event.version != version:
+                    continue
+                server = event.server
             else:
-                self.now = when
-                carry_out(scheduler.handle(event))  # type: ignore[arg-type]
+                self._told(when, event)  # type: ignore[arg-type]
+                continue
+            self.now = when
+            issue, reason = self._completed(server)
+            carry_out(scheduler.done(*issue) if reason is None else scheduler.failed(*issue, reason))
         if until is not None:
             self.now = max(self.now, until)
         return self.trace()
@@ -232,7 +246,7 @@ class Simulator:
             for job in self._jobs
             if job.submitted <= self.now
         )
-        return Trace(spans, tuple(self._requests), "simulated")
+        return Trace(spans, tuple(map(RequestSpan._make, self._requests)), "simulated")
 
     # ---- inside
 
@@ -240,11 +254,29 @@ class Simulator:
         self._sequence += 1
         heappush(self._events, (when, self._sequence, event, version))
 
-    def _completed(self, server: _Server) -> Stimulus:
-        """The request that a channel worked on is done; it turns to the next one."""
+    def _told(self, when: float, stimulus: Submit | Cancel) -> Sequence[Instruction] | None:
+        """Somebody submits or cancels a transfer; None where nothing happens, because it was cancelled before."""
+        job = self._jobs[stimulus.transfer]
+        if type(stimulus) is Submit:
+            if job.ended is not None:
+                return None
+            job.set_up = True
+        elif not job.set_up:  # the scheduler does not know it yet
+            if job.ended is not None:
+                return None
+            self.now, job.outcome = when, "cancelled"
+            job.ended = max(when, job.submitted)
+            return [Finish(job.number, job.outcome)]
+        self.now = when
+        instructions = self.scheduler.handle(stimulus)
+        self._carry_out(instructions)
+        return instructions
+
+    def _completed(self, server: _Server) -> tuple[Issue, str | None]:
+        """The request that a channel worked on is done (or failed, with the reason); it turns to the next one."""
         issue = server.current
         assert issue is not None
-        self._requests.append(RequestSpan(*issue, server.begun, self.now))
+        self._requests.append((*issue, server.begun, self.now))
         server.busy = False
         if server.name in self._uses:
             del self._flows[server]
@@ -253,7 +285,7 @@ class Simulator:
             self._begin(server, server.queue.popleft())
         elif server.name in self._uses:
             self._share()
-        return Done(*issue) if reason is None else Failed(*issue, reason)
+        return issue, reason
 
     def _carry_out(self, instructions: Iterable[Instruction]) -> None:
         for instruction in instructions:

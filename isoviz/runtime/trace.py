@@ -11,10 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.runtime.work import Ring, Work
+from isoviz.runtime.work import Work
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+
+    from isoviz.runtime.critical_path import Step
 
 
 class RequestSpan(NamedTuple):
@@ -49,6 +51,11 @@ class TransferSpan(NamedTuple):
     def seconds(self) -> float:
         """From submission to end."""
         return self.ended - self.submitted
+
+    @property
+    def began(self) -> float:
+        """When it had its buffers, so that its first request could go; the submission where that is not known."""
+        return self.submitted if self.admitted is None else self.admitted
 
     def payload(self, chunk: int) -> float:
         """Bytes of a chunk."""
@@ -87,14 +94,6 @@ class Use(NamedTuple):
     def idle(self) -> float:
         """The part of the run in which it did nothing."""
         return 1.0 - self.share
-
-
-class Step(NamedTuple):
-    """A piece of the critical path: a request, and what it had waited for: "start", "data" (the hop before), "slot" (the hop
-    behind it had to make room) or "channel" (the request before it there)."""
-
-    span: RequestSpan
-    waited_for: str
 
 
 @dataclass(frozen=True)
@@ -185,19 +184,20 @@ class Trace:
 
     def ready(self, span: RequestSpan) -> float:
         """When nothing but its channel could hold a request back any more."""
-        return max(when for _, when in self._conditions(span))
+        admitted = self.of[span.transfer].began
+        return max((self.chunk_ends.get(key, admitted) for _, key in self.waits(span)), default=admitted)
 
-    def _conditions(self, span: RequestSpan) -> Iterator[tuple[str, float]]:
-        """What a request had to wait for besides its channel, and until when."""
-        transfer = self.of[span.transfer]
-        admitted = transfer.submitted if transfer.admitted is None else transfer.admitted
-        yield "start", admitted
-        work, last = transfer.work, len(transfer.work.channels) - 1
-        if span.hop:
-            chunk = span.chunk if work.pipelined else work.chunks - 1
-            yield "data", self.chunk_ends.get((span.transfer, span.hop - 1, chunk), admitted)
-        if span.hop < last and (before := span.chunk - work.rings[span.hop].slots) >= 0:
-            yield "slot", self.chunk_ends.get((span.transfer, span.hop + 1, before), admitted)
+    def waits(self, span: RequestSpan) -> Iterator[tuple[str, tuple[int, int, int]]]:
+        """What a request had to wait for besides its buffers and its channel: the reason, and which chunk of which hop."""
+        number, hop, chunk = span[:3]
+        work, last = self.of[number].work, len(self.of[number].work.channels) - 1
+        if hop:
+            yield "data", (number, hop - 1, chunk if work.pipelined else work.chunks - 1)
+        if work.pipelined and not work.overlap:
+            if last and not hop and chunk:
+                yield "chunk", (number, last, chunk - 1)
+        elif hop < last and (before := chunk - work.rings[hop].slots) >= 0:
+            yield "slot", (number, hop + 1, before)
 
     # ---- channels and buffers
 
@@ -224,58 +224,41 @@ class Trace:
     def fill(self, transfer: int, ring: int) -> tuple[tuple[float, float], ...]:
         """How full the buffer behind hop `ring` was: (time, slots in use from then on). A slot is in use from when the first
         request into it begins until the last one out of it is done."""
-        steps: dict[float, int] = defaultdict(int)
-        begun: dict[int, float] = {}
-        for span in self.requests:
-            if span.transfer == transfer and span.hop == ring:
-                begun[span.chunk] = min(begun.get(span.chunk, span.start), span.start)
-        for chunk, start in begun.items():
-            steps[start] += 1
-            end = self.chunk_ends.get((transfer, ring + 1, chunk))
-            if end is not None:
-                steps[end] -= 1
-        level, found = 0.0, []
-        for when in sorted(steps):
-            level += steps[when]
-            found.append((when, level))
-        return tuple(found)
+        return self._fills.get((transfer, ring), ())
 
-    def critical_path(self) -> tuple[Step, ...]:
-        """What held the run up: from the last request back to the first, each with what it had waited for longest."""
-        if not self.requests:
-            return ()
-        by_channel: dict[str, list[RequestSpan]] = defaultdict(list)
-        for span in sorted(self.requests, key=lambda span: span.end):
-            by_channel[self.channel(span)].append(span)
-        before: dict[RequestSpan, RequestSpan] = {}
-        for spans in by_channel.values():
-            before.update(zip(spans[1:], spans, strict=False))
-        last_of: dict[tuple[int, int, int], RequestSpan] = {}
+    @cached_property
+    def _fills(self) -> Mapping[tuple[int, int], tuple[tuple[float, float], ...]]:
+        """How full every buffer was, by transfer and hop before it. Where a transfer ended early, its slots end with it."""
+        begun: dict[tuple[int, int, int], float] = {}
+        moved: dict[tuple[int, int, int], int] = defaultdict(int)
         for span in self.requests:
             key = span[:3]
-            if key not in last_of or span.end >= last_of[key].end:
-                last_of[key] = span
-        at: RequestSpan | None = max(self.requests, key=lambda span: span.end)
-        steps: list[Step] = []
-        while at is not None:
-            reasons: list[tuple[float, str, RequestSpan | None]] = []
-            for what, when in self._conditions(at):
-                work = self.of[at.transfer].work
-                chunk = at.chunk if work.pipelined else work.chunks - 1
-                source = {
-                    "start": None,
-                    "data": last_of.get((at.transfer, at.hop - 1, chunk)),
-                    "slot": last_of.get((at.transfer, at.hop + 1, at.chunk - work.rings[at.hop].slots))
-                    if what == "slot"
-                    else None,
-                }[what]
-                reasons.append((when, what, source))
-            if (previous := before.get(at)) is not None and previous.end <= at.start:
-                reasons.append((previous.end, "channel", previous))
-            _, what, source = max(reasons, key=lambda reason: (reason[0], reason[1] != "start"))
-            steps.append(Step(at, what))
-            at = source
-        return tuple(steps[::-1])
+            begun[key] = min(begun.get(key, span.start), span.start)
+            moved[key] += 1
+        changes: dict[tuple[int, int], dict[float, int]] = {}
+        for (number, hop, chunk), start in begun.items():
+            transfer = self.of[number]
+            if hop == len(transfer.work.rings):
+                continue
+            onwards = number, hop + 1, chunk
+            whole = moved[onwards] >= (transfer.work.requests[hop + 1] if transfer.work.requests else 1)
+            steps = changes.setdefault((number, hop), defaultdict(int))
+            steps[start] += 1
+            steps[self.chunk_ends[onwards] if whole else transfer.ended] -= 1
+        found = {}
+        for ring, steps in changes.items():
+            level, points = 0.0, []
+            for when in sorted(steps):
+                level += steps[when]
+                points.append((when, level))
+            found[ring] = tuple(points)
+        return found
+
+    def critical_path(self) -> tuple[Step, ...]:
+        """What held the run up: from the first request to the last, each with what it had waited for longest."""
+        from isoviz.runtime.critical_path import critical_path
+
+        return critical_path(self)
 
     # ---- other forms
 
@@ -310,26 +293,30 @@ class Trace:
             )
         return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"where": self.where}}
 
+    def columns(self) -> dict[str, Any]:
+        """All spans as NumPy arrays, one for each field of `Span`: what `pandas.DataFrame` and `polars.DataFrame` take."""
+        import numpy as np
+
+        rows = list(self.spans())
+        kinds: dict[str, Any] = {"kind": str, "channel": str, "start": float, "end": float, "nbytes": float}
+        return {name: np.array([row[at] for row in rows], kinds.get(name, np.int64)) for at, name in enumerate(Span._fields)}
+
     def to_frame(self) -> Any:
-        """All spans as a pandas data frame, one column for each field of `Span`.
+        """All spans as a pandas data frame, one column for each field of `Span`. `columns` needs no pandas.
 
         Raises:
-            MissingPartError: pandas is not installed.
+            ImportError: pandas is not installed.
         """
-        try:
-            import pandas as pd
-        except ImportError:
-            from isoviz.errors import MissingPartError
+        import pandas as pd
 
-            raise MissingPartError("pandas", "lab") from None
-        return pd.DataFrame(list(self.spans()), columns=list(Span._fields))
+        return pd.DataFrame(self.columns())
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal trace."""
         return {
             "format": FORMAT,
             "where": self.where,
-            "transfers": [{**each._asdict(), "work": _work_to_json(each.work)} for each in self.transfers],
+            "transfers": [{**each._asdict(), "work": each.work.to_json()} for each in self.transfers],
             "requests": [list(span) for span in self.requests],
         }
 
@@ -345,7 +332,7 @@ class Trace:
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
         try:
-            transfers = tuple(TransferSpan(**{**each, "work": _work_from_json(each["work"])}) for each in data["transfers"])
+            transfers = tuple(TransferSpan(**{**each, "work": Work.from_json(each["work"])}) for each in data["transfers"])
             requests = tuple(RequestSpan(*span) for span in data["requests"])
             return cls(transfers, requests, str(data["where"]))
         except (KeyError, TypeError) as error:
@@ -367,15 +354,6 @@ class Trace:
 
 
 FORMAT = "isoviz-trace-1"
-
-
-def _work_to_json(work: Work) -> dict[str, Any]:
-    return {**work._asdict(), "rings": [ring._asdict() for ring in work.rings]}
-
-
-def _work_from_json(data: Mapping[str, Any]) -> Work:
-    rings = tuple(Ring(**ring) for ring in data["rings"])
-    return Work(**{**data, "channels": tuple(data["channels"]), "requests": tuple(data["requests"]), "rings": rings})
 
 
 def _union(spans: Iterable[tuple[float, float]]) -> float:

@@ -8,7 +8,7 @@ nobody waits while holding some, somebody always ends.
 from __future__ import annotations
 
 import itertools
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -56,23 +56,21 @@ class Waiting:
     def served(self) -> Iterator[TransferState]:
         """The transfers that have their buffers from now on."""
         passed: set[str] = set()
-        while self._waits:
-            first: tuple[_Place, tuple[str, ...]] | None = None
-            for memories in list(self._queues):
-                head = self._head(memories)
-                if head is not None and passed.isdisjoint(memories) and (first is None or head[:2] < first[0][:2]):
-                    first = head, memories
-            if first is None:
-                return
-            (_, _, transfer), memories = first
+        heads = [(head, memories) for memories in list(self._queues) if (head := self._head(memories)) is not None]
+        heapify(heads)
+        while heads:
+            (_, _, transfer), memories = heappop(heads)
             needs = self._needs[transfer]
-            if all(nbytes <= self._free[memory] for memory, nbytes in needs.items()):
+            if passed.isdisjoint(memories) and all(nbytes <= self._free[memory] for memory, nbytes in needs.items()):
                 heappop(self._queues[memories])
                 self._waits.discard(transfer)
                 for memory, nbytes in needs.items():
                     self._free[memory] -= nbytes
                     self._holders[memory].add(transfer)
                 self.held_bytes += self._bytes[transfer]
+                following = self._head(memories)
+                if following is not None:
+                    heappush(heads, (following, memories))
                 yield transfer
             else:
                 passed.update(memories)

@@ -6,7 +6,10 @@ numbers, so that a run can be written down and replayed.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Ring(NamedTuple):
@@ -27,7 +30,8 @@ class Work(NamedTuple):
 
     `channels` name the hops of the path in order, `rings` the buffers between them, one less. All hops move `chunks` chunks, hop
     h each in `requests[h]` requests (empty: one each). Without `pipelined` a hop begins only when the one before has moved
-    everything, as Realm did with transfers of several hops (Isometry, section 6.1): then the rings hold all of it.
+    everything, as Realm did with transfers of several hops (Isometry, section 6.1): then the rings hold all of it. Without
+    `overlap` a chunk goes through all hops before the next one begins.
     """
 
     channels: tuple[str, ...]
@@ -36,6 +40,27 @@ class Work(NamedTuple):
     requests: tuple[int, ...] = ()
     priority: int = 0
     pipelined: bool = True
+    overlap: bool = True
+
+    def room(self, hop: int) -> tuple[int, int] | None:
+        """What makes room for the output of a hop: (a hop, n), which has to be done with chunk c − n before chunk c may begin.
+        None: there always is room."""
+        last = len(self.channels) - 1
+        if hop == last:
+            return None
+        if self.overlap or not self.pipelined:
+            return hop + 1, self.rings[hop].slots
+        return None if hop else (last, 1)
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes equal work."""
+        return {**self._asdict(), "rings": [ring._asdict() for ring in self.rings]}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Work:
+        """The work that `to_json` described; KeyError or TypeError where that is none."""
+        rings = tuple(Ring(**ring) for ring in data["rings"])
+        return cls(**{**data, "channels": tuple(data["channels"]), "requests": tuple(data["requests"]), "rings": rings})
 
 
 # ---- stimuli

@@ -113,7 +113,7 @@ def test_long_files_with_gaps_are_read_in_large_pieces(tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", array)
     done = convert(tmp_path / "in.npy", tmp_path / "out.npy", "<F, x>", "<x, F>", verify=True)
     assert done.report is not None
-    assert done.report.hops[0].requests < 100
+    assert done.report.hops[0].requests < array.nbytes / 16384, "not run by run"
     assert np.load(tmp_path / "out.npy")["b"].tobytes() == np.ascontiguousarray(array["b"]).tobytes()
 
 

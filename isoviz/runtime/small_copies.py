@@ -1,0 +1,73 @@
+"""Small copies: planned once, and carried out by the caller's own thread where nobody else uses their channel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isoviz.errors import RunError, TransferError
+from isoviz.layouts import strided_copies
+from isoviz.runtime.event import Event
+
+if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
+
+AT_ONCE = 64 << 10
+"""Bytes up to which a copy is small: handing it over to another thread would take longer."""
+
+
+class Prepared(NamedTuple):
+    """A copy that was made before: its ends (kept, so that they keep their identities), its plan, and what moves where it is
+    small."""
+
+    here: Instance
+    there: Instance
+    plan: Plan
+    copies: tuple[StridedCopy, ...] | None
+    memories: list[RealMemory]
+
+    def ends(self, source: Any, destination: Any) -> tuple[Endpoint, Endpoint]:
+        """The stores of a copy between two objects of the caller.
+
+        Raises:
+            TransferError: they are the same. FileError, TransferError: one is not what the plan expects.
+        """
+        transfer = self.plan.transfer
+        here = self.memories[0].source(transfer.source, source)
+        there = self.memories[-1].destination(transfer.destination, destination, transfer.is_partial)
+        if here.identity == there.identity:
+            raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+        return here, there
+
+    def move(self, channel: RealChannel, here: Endpoint, there: Endpoint) -> RunError | None:
+        """Carry the copy out in this thread; returns what it failed with."""
+        assert self.copies is not None
+        try:
+            channel.move(self.copies, here, there, _go_on)
+        except RunError as error:
+            return type(error)(str(error), hop=0, channel=self.plan.hops[0].channel, chunk=0)
+        return None
+
+
+def prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMemory], channel: RealChannel) -> Prepared:
+    """What is known of a copy from its plan; `channel` is that of its first hop."""
+    copies = None
+    if len(plan.hops) == 1 and plan.bytes <= AT_ONCE and channel.at_once:
+        found: list[StridedCopy] = []
+        for chunk in plan.chunks:
+            for box, names in chunk.parts:
+                found += strided_copies(*plan.views(0, chunk), box, names)
+        copies = tuple(found)
+    return Prepared(here, there, plan, copies, memories)
+
+
+def ended(plan: Plan, error: RunError | None) -> Event:
+    """The event of a copy that has ended already."""
+    event = Event(plan)
+    event.end(error)
+    return event
+
+
+def _go_on() -> None:
+    """Nobody cancels what takes microseconds."""

@@ -1,0 +1,241 @@
+"""The scheduler under the simulator and under a driver that ends requests in any order, against a referee that shares no code
+with it (see `scheduler_cases`)."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from hypothesis import settings
+from planner_problems import build, random_problem
+from scheduler_cases import Referee, drive, random_case, simulated
+
+from isoviz.errors import LayoutError, LimitError, TransferError
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Limits, Machine, preset
+from isoviz.planner import Plan, Transfer, plan
+from isoviz.runtime import simulate
+from isoviz.runtime.recording import Recorder, Recording
+from isoviz.runtime.trace import Trace
+from isoviz.runtime.work import Cancel, Finish, Submit
+
+Report = Callable[[str, object], None]
+
+BATCHES = range(10)
+CLOSE = 1e-9
+
+
+def seeds(batch: int, each: int) -> range:
+    """The seeds of one of ten batches, `each` of them."""
+    return range(batch * each, (batch + 1) * each)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_requests_in_any_order(report: Report, batch: int) -> None:
+    """Requests end in any order, several under way on a channel; some fail; transfers are cancelled at any time."""
+    seen: Counter[str] = Counter()
+    for seed in seeds(batch, settings().max_examples):
+        case = random_case(seed)
+        scheduler = case.scheduler()
+        try:
+            referee, history = drive(case, scheduler)
+            referee.over(scheduler)
+        except Exception as error:
+            error.add_note(f"drive(case := random_case({seed}), case.scheduler())")
+            raise
+        seen.update(referee.seen)
+        seen["runs"] += 1
+        seen["stimuli"] += len(history)
+    assert {"done", "failed", "cancelled", "waits", "lent", "held back"} <= set(seen)
+    for name in ("runs", "stimuli", "done", "failed", "cancelled"):
+        report(f"scheduler, any order: {name}", seen[name])
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_many_transfers_at_once(report: Report, batch: int) -> None:
+    """The same with more transfers than fit into any memory."""
+    for seed in seeds(batch, max(1, settings().max_examples // 25)):
+        case = random_case(f"many {seed}", transfers=60)
+        scheduler = case.scheduler()
+        try:
+            referee, _ = drive(case, scheduler)
+            referee.over(scheduler)
+        except Exception as error:
+            error.add_note(f'drive(case := random_case("many {seed}", transfers=60), case.scheduler())')
+            raise
+        report("scheduler, up to 60 transfers: runs", 1)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_the_same_stimuli_have_the_same_answers(report: Report, batch: int) -> None:
+    """Twice driven, once recorded, replayed from a file."""
+    for seed in seeds(batch, max(2, settings().max_examples // 10)):
+        case = random_case(seed)
+        recorder = Recorder(case.scheduler(), clock=lambda: 0.0)
+        _, history = drive(case, case.scheduler())
+        _, again = drive(case, recorder)
+        assert history == again
+        recording = recorder.recording
+        assert [(entry.stimulus, list(entry.instructions)) for entry in recording] == history
+        assert Recording.from_json(recording.to_json()) == recording
+        assert recording.replay().counts == recorder.counts
+        report("scheduler: replayed", 1)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_simulations(report: Report, batch: int) -> None:
+    """Random work with faults and cancellations in virtual time, with and without shared resources."""
+    for seed in seeds(batch, max(1, settings().max_examples // 2)):
+        try:
+            trace = _simulated_and_judged(seed)
+            _, at_once, times = simulated(seed)
+            assert at_once.run() == trace
+            _judge_times(trace, times, {channel.name: bool(channel.resources) for channel in at_once.machine.channels})
+        except Exception as error:
+            error.add_note(f"simulated({seed})")
+            raise
+        report("scheduler, simulated: runs", 1)
+        report("scheduler, simulated: requests", len(trace.requests))
+
+
+def _simulated_and_judged(seed: int) -> Trace:
+    """A simulation step by step, every answer judged."""
+    case, simulator, _ = simulated(seed)
+    referee = Referee(case.limits, case.capacity, case.by_priority)
+    early = set()
+    now = 0.0
+    while (step := simulator.step()) is not None:
+        assert now <= step.seconds < math.inf
+        now = step.seconds
+        stimulus = step.stimulus
+        if type(stimulus) is Cancel and stimulus.transfer not in referee.all and step.instructions:
+            # The scheduler does not know of it yet, and never will.
+            assert step.instructions == (Finish(stimulus.transfer, "cancelled"),)
+            early.add(stimulus.transfer)
+            continue
+        assert type(stimulus) is not Submit or stimulus.transfer not in early
+        referee.check(stimulus, step.instructions)
+        referee.agrees(simulator.scheduler)
+    referee.over(simulator.scheduler)
+    assert len(referee.all) + len(early) == len(case.works)
+    trace = simulator.trace()
+    outcomes = {known.number: known.outcome for known in referee.all.values()}
+    for transfer in trace.transfers:
+        assert (transfer.outcome, transfer.reason) == outcomes.get(transfer.number, ("cancelled", ""))
+    moved = Counter(span[:4] for span in trace.requests)
+    assert set(moved.values()) <= {1}
+    for known in referee.all.values():
+        assert known.done <= {span[1:4] for span in trace.requests if span.transfer == known.number}
+    return trace
+
+
+def _judge_times(trace: Trace, times: dict[int, tuple[tuple[float, float], ...]], shared: dict[str, bool]) -> None:
+    """A channel works on one request after the other; without shared resources each takes what it takes alone."""
+    by_channel = defaultdict(list)
+    for span in trace.requests:
+        by_channel[trace.channel(span)].append(span)
+        work = trace.of[span.transfer].work
+        alone = times[span.transfer][span.hop][span.chunk == work.chunks - 1]
+        if shared[trace.channel(span)]:
+            assert span.end - span.start >= alone * (1 - 1e-9) - 1e-12
+        else:
+            assert math.isclose(span.end - span.start, alone, rel_tol=1e-9, abs_tol=1e-9)
+        transfer = trace.of[span.transfer]
+        assert transfer.admitted is not None and transfer.admitted <= span.start <= span.end <= transfer.ended
+    for spans in by_channel.values():
+        for before, after in itertools.pairwise(spans):
+            assert before.end <= after.start
+
+
+# ---- plans on an idle machine
+
+
+def even(plan: Plan) -> bool:
+    """Whether all chunks are equally long, the last one too."""
+    return plan.chunk_bytes * plan.chunk_count == plan.bytes
+
+
+def shares(plan: Plan, machine: Machine) -> bool:
+    return any(machine.channel(hop.channel).resources for hop in plan.hops)
+
+
+def first_chunk(plan: Plan, machine: Machine) -> float:
+    """Seconds of a full chunk through all hops, with what it takes to set up."""
+    hops = sum(plan.chunk_bytes / hop.throughput for hop in plan.hops)
+    return hops + sum(machine.channel(hop.channel).setup for hop in plan.hops)
+
+
+def judge(plan: Plan, machine: Machine) -> float:
+    """Simulate a plan alone; returns its simulated time by the predicted one."""
+    simulated = simulate(plan, machine).seconds
+    if even(plan):
+        assert simulated == pytest.approx(plan.seconds, rel=CLOSE), plan
+    assert simulated <= plan.seconds * (1 + CLOSE), plan
+    assert simulated > plan.seconds - first_chunk(plan, machine), plan
+    return simulated / plan.seconds
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_random_problems_take_the_predicted_time(report: Report, batch: int) -> None:
+    """Random machines and transfers: one slot or several, hops in turn or at the same time, chunks that are even or not."""
+    each = settings().max_examples // 4
+    least = 1.0
+    for seed in seeds(batch, each):
+        transfer, machine, options = build(random_problem(seed, non_nesting=seed % 5 == 4))
+        for planner in ("full", "simple"):
+            try:
+                found = plan(transfer, machine, planner, options)
+            except (TransferError, LayoutError):
+                continue
+            if shares(found, machine):
+                continue
+            least = min(least, judge(found, machine))
+            report("simulator: random plans, alone", 1)
+            report("simulator: of these of even chunks, equal to the prediction", int(even(found)))
+    report("simulator: least simulated by predicted time", round(least, 3))
+
+
+def preset_transfers() -> Iterator[tuple[str, Transfer]]:
+    fields = FieldSpace(re="f4", im="f8")
+    spaces = [IndexSpace(x=1 << 18), IndexSpace(x=512, y=768), IndexSpace(x=96, y=80, z=100)]
+    for (name, ends), space in itertools.product(
+        (
+            ("two-node", ("node0.fbm0", "node1.fbm0")),
+            ("two-node", ("node0.dsk", "node1.sys")),
+            ("xstream", ("node0.sys", "node1.fbm0")),
+            ("moonlight", ("node0.fbm1", "node1.sys")),
+        ),
+        spaces,
+    ):
+        names = list(space)
+        dims = ", ".join(names)
+        for here, there in ((f"<F, {dims}>", f"<{dims}, F>"), (f"<{dims}, F>", f"<F, {', '.join(reversed(names))}>")):
+            yield name, Transfer.whole(space, fields, ends[0], here, ends[1], there)
+
+
+@pytest.mark.parametrize("planner", ["full", "simple", "spsl", "spdl"])
+def test_presets_take_the_predicted_time(report: Report, planner: str) -> None:
+    for name, transfer in preset_transfers():
+        machine = preset(name)
+        for limits in (machine.limits, Limits(slots=1), Limits(overlap=False), Limits(slots=3, slot_limit=1 << 16)):
+            changed = replace(machine, limits=limits)
+            try:
+                found = plan(transfer, changed, planner)
+            except LimitError:
+                continue
+            judge(found, changed)
+            report("simulator: plans on presets, alone", 1)
+
+
+def test_stored_and_forwarded_is_the_sum_of_the_hops() -> None:
+    for name, transfer in preset_transfers():
+        machine = preset(name)
+        found = plan(transfer, machine, "simple")
+        trace = simulate(found, machine, pipelined=False)
+        setup = sum(machine.channel(hop.channel).setup for hop in found.hops)
+        assert trace.seconds == pytest.approx(setup + sum(found.bytes / hop.throughput for hop in found.hops), rel=CLOSE)
+        assert trace.overlap == pytest.approx(1)
