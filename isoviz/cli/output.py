@@ -7,8 +7,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
@@ -94,3 +95,35 @@ def watched() -> Iterator[Watch]:
         watch.clear()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def check_outputs(file: str, outputs: Iterable[str | None]) -> None:
+    """Files that are written must be others than the transfer file, and than each other.
+
+    Raises:
+        FileError: one is not.
+    """
+    from isoviz.errors import FileError
+
+    taken = {Path(file).resolve(): "the transfer file itself"}
+    for name in outputs:
+        if name is not None:
+            path = Path(name).resolve()
+            if path in taken:
+                raise FileError(f"{name}: is {taken[path]}; give another name")
+            taken[path] = "named twice"
+
+
+def write_file(name: str, content: bytes) -> None:
+    """Write a file that is complete or not there, and say so to people."""
+    import numpy as np
+
+    from isoviz.backends.disk import NewFile
+
+    new = NewFile(Path(name), len(content))
+    try:
+        new.write_at(0, np.frombuffer(content, np.uint8))
+        new.publish()
+    finally:
+        new.close()
+    sys.stderr.write(f"wrote {name}\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from isoviz.cli.plan import add_transfer_arguments
 
@@ -18,6 +19,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_transfer_arguments(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
+    parser.add_argument("-o", "--output", metavar="PAGE.html", help="write a page: the plan, the run, simulated above measured")
+    parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
     parser.set_defaults(func=run)
 
@@ -25,12 +28,19 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Run and print the report."""
     from isoviz.backends.running import run_file
-    from isoviz.cli.output import print_json, watched
+    from isoviz.cli.output import check_outputs, print_json, watched, write_file
+    from isoviz.planner import load_transfer
 
+    file = load_transfer(args.file)
+    check_outputs(args.file, (args.chrome, args.output))
     with watched() as watch:
-        report = run_file(
-            args.file, planner=args.planner, verify=not args.no_verify, progress=watch.progress, cancel=watch.cancel
-        )
+        report = run_file(file, planner=args.planner, verify=not args.no_verify, progress=watch.progress, cancel=watch.cancel)
+    if args.chrome is not None and report.trace is not None:
+        write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode())
+    if args.output is not None:
+        from isoviz.figures import page
+
+        write_file(args.output, page(report.plan, file.machine(), report).encode())
     if args.json:
         print_json(report.to_json())
     else:

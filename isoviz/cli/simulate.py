@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.plan import add_transfer_arguments
@@ -41,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Plan, simulate, print and write."""
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import check_outputs, print_json, write_file
     from isoviz.errors import InputError
     from isoviz.planner import load_transfer
 
@@ -51,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"simulate: --steps {args.steps}; expected 0 or more")
     if args.json and args.steps is not None:
         raise InputError("simulate: --steps is for people; give it without --json")
-    _check_outputs(args)
+    check_outputs(args.file, (args.trace, args.chrome, args.output))
     file = load_transfer(args.file)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
@@ -65,11 +64,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(_text(plan, trace, stored, args))
     if args.trace is not None:
-        _write(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode())
+        write_file(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode())
     if args.chrome is not None:
-        _write(args.chrome, json.dumps(trace.to_chrome(), allow_nan=False).encode())
+        write_file(args.chrome, json.dumps(trace.to_chrome(), allow_nan=False).encode())
     if args.output is not None:
-        _write(args.output, _page(plan, machine, file, trace, stored).encode())
+        write_file(args.output, _page(plan, machine, file, trace, stored).encode())
     return 0
 
 
@@ -167,33 +166,3 @@ def _page(plan: Plan, machine: Machine, file: TransferFile, trace: Trace, stored
 
 
 # ---- files
-
-
-def _check_outputs(args: argparse.Namespace) -> None:
-    """Files that are written must be others than the transfer file, and than each other."""
-    from isoviz.errors import FileError
-
-    taken = {Path(args.file).resolve(): "the transfer file itself"}
-    for name in (args.trace, args.chrome, args.output):
-        if name is not None:
-            path = Path(name).resolve()
-            if path in taken:
-                raise FileError(f"{name}: is {taken[path]}; give another name")
-            taken[path] = "named twice"
-
-
-def _write(name: str, content: bytes) -> None:
-    """Write a file that is complete or not there, and say so to people."""
-    import sys
-
-    import numpy as np
-
-    from isoviz.backends.disk import NewFile
-
-    new = NewFile(Path(name), len(content))
-    try:
-        new.write_at(0, np.frombuffer(content, np.uint8))
-        new.publish()
-    finally:
-        new.close()
-    sys.stderr.write(f"wrote {name}\n")

@@ -50,7 +50,7 @@ def page(
     ]
     if report is not None:
         badge = heading("Run", 2, after=verified_badge(report.verified))
-        sections.append(_section(badge, *report_parts(report)))
+        sections.append(_section(badge, *report_parts(report, machine)))
     if trace is not None:
         said = trace_facts(trace)
         for name, content in trace_sections(trace, stored=stored, curve=curve):

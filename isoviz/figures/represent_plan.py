@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from isoviz.errors import InputError
 from isoviz.figures.bars import Measured, bars_svg
 from isoviz.figures.curves import channels_of, operating_points
 from isoviz.figures.hop_cards import changes, draw_cards, pretty, slowest
@@ -30,7 +31,7 @@ from isoviz.figures.throughput import throughput_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import Instance, Plan, Transfer
-from isoviz.runtime import Report
+from isoviz.runtime import Report, simulate
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 
@@ -77,8 +78,8 @@ def report_html(report: Report, *, theme: ThemeName = "auto") -> str:
     return representation("report", title, *report_parts(report, theme=theme))
 
 
-def report_parts(report: Report, *, theme: ThemeName = "auto") -> tuple[str, ...]:
-    """The figures of a run, for a representation or a page."""
+def report_parts(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> tuple[str, ...]:
+    """The figures of a run, for a representation or a page. `machine` is the plan's, where it may not be known otherwise."""
     plan = report.plan
     key: list[tuple[str, object]] = [
         ("moved", format_bytes(report.bytes)),
@@ -86,7 +87,7 @@ def report_parts(report: Report, *, theme: ThemeName = "auto") -> tuple[str, ...
         ("predicted", format_seconds(plan.seconds)),
         ("rate", format_rate(report.throughput)),
     ]
-    if report.flush_seconds > 0:
+    if report.flush_seconds > 0.01 * report.seconds:
         key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
     rows = measurements(report)
     body: list[Sequence[object]] = [
@@ -101,8 +102,24 @@ def report_parts(report: Report, *, theme: ThemeName = "auto") -> tuple[str, ...
             body,
             numbers=(2, 3, 4),
         ),
+        *_simulated_and_measured(report, machine, theme),
         *(paragraph(f"Note: {note}") for note in report.notes),
     )
+
+
+def _simulated_and_measured(report: Report, machine: Machine | None, theme: ThemeName) -> tuple[str, ...]:
+    """What happened when, below the simulation of the same plan, on one time axis."""
+    from isoviz.figures.represent_trace import comparison_table
+    from isoviz.figures.timeline import compare_svg
+
+    if report.trace is None:
+        return ()
+    try:
+        simulated = simulate(report.plan, machine)
+    except InputError:  # a plan from somewhere else, of a machine that is not known here
+        return ()
+    names = ("simulated", "measured")
+    return compare_svg(simulated, report.trace, names=names, theme=theme), comparison_table(simulated, report.trace, names)
 
 
 def measurements(report: Report) -> list[Measured]:

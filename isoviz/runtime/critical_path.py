@@ -49,7 +49,7 @@ class _Past:
         self.of_transfer: dict[int, RequestSpan] = {}
         """The last request of a transfer."""
         self.place: dict[RequestSpan, int] = {}
-        """The number of a request in the order in which they ended: what was waited for has a lower one, even at the same time."""
+        """The number of a request in the order in which they ended: what it waited for has a lower one, even at the same time."""
         last: dict[str, RequestSpan] = {}
         for span in sorted(trace.requests, key=lambda span: span.end):
             self.place[span] = len(self.place)

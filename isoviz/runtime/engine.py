@@ -207,7 +207,15 @@ class Engine:
             execution.destination.publish()
             execution.event.end()
             notes = (*execution.source.notes, *execution.destination.notes, *self._unmeasured(plan))
-            return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace_of([execution]))
+            return Report(
+                plan,
+                seconds,
+                flush_seconds,
+                execution.measured(flush_seconds),
+                verified,
+                notes,
+                trace_of([execution], moving=True),
+            )
         except BaseException as error:
             # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
             if not moved.is_set():

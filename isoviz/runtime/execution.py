@@ -243,11 +243,15 @@ class Execution:
         )
 
 
-def trace_of(executions: Iterable[Execution]) -> Trace:
-    """What happened when to some transfers of an engine; what is not over ends now."""
+def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
+    """What happened when to some transfers of an engine; what is not over ends now. `moving` leaves out what comes before the
+    first request: opening files, getting pages, generating data."""
     transfers, requests = [], []
     for each in executions:
         times = each.submitted, each.admitted, each.ended or time.perf_counter()
+        if moving and each.spans:
+            first = min(span.start for span in each.spans)
+            times = first, first, times[2]
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
         label, payload = f"transfer {each.number}", chunk_payload(each.plan)
         transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason))

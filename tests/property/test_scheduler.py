@@ -151,6 +151,35 @@ def _judge_times(trace: Trace, times: dict[int, tuple[tuple[float, float], ...]]
             assert before.end <= after.start
 
 
+@pytest.mark.parametrize("batch", BATCHES)
+def test_what_held_a_simulation_up(report: Report, batch: int) -> None:
+    """A critical path goes from the start of a transfer to the last request that ended, each step where the one before ended.
+
+    Where priorities hold somebody back from a channel that is idle, nothing that ends there explains how long.
+    """
+    for seed in seeds(batch, max(1, settings().max_examples // 2)):
+        case, simulator, _ = simulated(seed)
+        trace = simulator.run()
+        path = trace.critical_path()
+        assert bool(path) == bool(trace.requests)
+        if not path:
+            continue
+        assert path[-1].span.end == max(span.end for span in trace.requests)
+        assert [step.waited_for == "start" for step in path] == [True] + [False] * (len(path) - 1)
+        assert len(set(path)) == len(path)
+        plain = len({work.priority for work in case.works}) == 1 and not case.rates["cancel"]
+        gaps = [(before, step) for before, step in itertools.pairwise(path) if before.span.end != step.span.start]
+        assert all(before.span.end < step.span.start for before, step in gaps)
+        for before, step in gaps if plain else ():
+            # Whose buffers it got is concluded from the times: somebody's who ended just when they were there.
+            transfer = trace.of[step.span.transfer]
+            just = step.waited_for == "buffers" and step.span.start == transfer.began
+            near = step.span.start - before.span.end <= 0.05 * (transfer.began - transfer.submitted) * (1 + CLOSE)
+            assert just and near, f"simulated({seed}): {before}, {step}"
+        report("critical paths: steps", len(path))
+        report("critical paths: steps after a gap", len(gaps))
+
+
 # ---- plans on an idle machine
 
 

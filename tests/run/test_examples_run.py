@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,15 @@ def test_every_example_can_be_planned(path: Path, tmp_path: Path) -> None:
     done = isoviz("plan", path, "--json", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["hops"]
+
+
+def test_a_host_runtime_of_its_own(tmp_path: Path) -> None:
+    """What a host runtime has to offer is enough: it runs, gets all buffers back, and checks its bytes itself."""
+    code = (ROOT / "examples" / "host_runtime.py").read_text(encoding="utf-8")
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "done, 100 %" in done.stdout
+    assert "bytes of buffers" in done.stdout
 
 
 def test_there_are_examples() -> None:
