@@ -31,15 +31,14 @@ class ChunkPart(NamedTuple):
     fields: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """One chunk: its number, what is in it, and the bytes it takes in the layout.
 
     No (index, field) is in two of its `parts`, and no two parts have the same box. It takes `nbytes` bytes from `first_byte` on,
     padding included; `payload_bytes` of them belong to entries.
     """
 
-    index: int
+    index: int  # type: ignore[assignment]  # the chunk's number, not the method of tuples
     parts: tuple[ChunkPart, ...]
     first_byte: int
     nbytes: int
@@ -172,7 +171,7 @@ class ChunkSequence:
             found = _coordinates([(step, *(whole if place is None else ranges[place])) for step, place, whole in digits])
             per_dim.append([(lo, min(hi, size)) for lo, hi in found if lo < size])
         for box in itertools.product(*per_dim):
-            yield Box(tuple([lo for lo, _ in box]), tuple([hi for _, hi in box]))
+            yield Box.unchecked(tuple([lo for lo, _ in box]), tuple([hi for _, hi in box]))
 
     @cached_property
     def _dims(self) -> tuple[tuple[int, tuple[tuple[int, int | None, tuple[int, int]], ...]], ...]:

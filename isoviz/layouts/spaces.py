@@ -237,6 +237,13 @@ class Box:
             raise SpaceError(f"box {self.lo} to {self.hi}: expected 0 <= lo <= hi in every dimension")
 
     @classmethod
+    def unchecked(cls, lo: tuple[int, ...], hi: tuple[int, ...]) -> Box:
+        """The box with corners that are known to make one."""
+        box = cls.__new__(cls)
+        box.__dict__.update(lo=lo, hi=hi)
+        return box
+
+    @classmethod
     def whole(cls, space: IndexSpace) -> Box:
         """All of an index space."""
         return cls((0,) * len(space), space.sizes)
@@ -244,9 +251,9 @@ class Box:
     @property
     def shape(self) -> tuple[int, ...]:
         """Extent in each dimension."""
-        return tuple(hi - lo for lo, hi in zip(self.lo, self.hi, strict=True))
+        return tuple([hi - lo for lo, hi in zip(self.lo, self.hi, strict=True)])
 
     @property
     def volume(self) -> int:
         """The number of points; 1 in no dimensions."""
-        return math.prod(self.shape)
+        return math.prod([hi - lo for lo, hi in zip(self.lo, self.hi, strict=True)])

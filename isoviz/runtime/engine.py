@@ -22,8 +22,9 @@ from isoviz.runtime.dispatcher import Dispatcher
 from isoviz.runtime.event import Event
 from isoviz.runtime.execution import Execution, trace_of
 from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
+from isoviz.runtime.pool import highest_priority_first
 from isoviz.runtime.report import Report
-from isoviz.runtime.scheduler import Scheduler, highest_priority_first
+from isoviz.runtime.scheduler import Scheduler
 from isoviz.runtime.small_copies import Prepared, ended, prepared
 from isoviz.runtime.trace import RequestSpan, Trace
 from isoviz.runtime.watching import tell, watch
@@ -33,8 +34,8 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine
     from isoviz.planner import Instance, Plan
+    from isoviz.runtime.pool import Policy
     from isoviz.runtime.protocols import CancelToken, Devices, RealChannel, RealMemory
-    from isoviz.runtime.scheduler import Policy
     from isoviz.runtime.watching import ProgressCallback
     from isoviz.runtime.work import Instruction
 

@@ -14,14 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isoviz.errors import InputError, RunError, show
-from isoviz.runtime.scheduler import (
-    ChannelState,
-    Counts,
-    Policy,
-    Scheduler,
-    first_come_first_served,
-    highest_priority_first,
-)
+from isoviz.runtime.pool import ChannelState, Policy, first_come_first_served, highest_priority_first
+from isoviz.runtime.scheduler import Counts, Scheduler
 from isoviz.runtime.work import (
     Allocate,
     Cancel,

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, TransferError
 from isoviz.runtime.pipeline import REQUEST_BYTES, chunk_payload, work_of
-from isoviz.runtime.scheduler import Scheduler, highest_priority_first
+from isoviz.runtime.pool import highest_priority_first
+from isoviz.runtime.scheduler import Scheduler
 from isoviz.runtime.sharing import fair_rates
 from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
 from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.runtime.scheduler import Policy
+    from isoviz.runtime.pool import Policy
     from isoviz.runtime.work import Instruction, Stimulus, Work
 
 

@@ -263,34 +263,32 @@ class Trace:
     # ---- other forms
 
     def to_chrome(self) -> dict[str, Any]:
-        """The Chrome trace format, which Perfetto (ui.perfetto.dev) opens: a track for every channel and every transfer."""
-        tracks = {name: number for number, name in enumerate(self.channels)}
-        events: list[dict[str, Any]] = [
-            {"ph": "M", "pid": pid, "name": "process_name", "args": {"name": name}}
-            for pid, name in ((1, "channels"), (2, "transfers"))
-        ]
-        for name, number in tracks.items():
-            events.append({"ph": "M", "pid": 1, "tid": number, "name": "thread_name", "args": {"name": name}})
-        for transfer in self.transfers:
-            args = {"name": transfer.label}
-            events.append({"ph": "M", "pid": 2, "tid": transfer.number, "name": "thread_name", "args": args})
-        for span in self.spans():
-            on_channel = span.kind == "request"
+        """The Chrome trace format, which Perfetto (ui.perfetto.dev) opens: a group of tracks for the channels and one for every
+        transfer, with its hops."""
+        events = [_meta("process_name", 1, 0, "channels")]
+        for each in self.transfers:
+            events += [
+                _meta("process_name", 2 + each.number, 0, each.label),
+                _meta("thread_name", 2 + each.number, 0, "transfer"),
+            ]
+            for hop, channel in enumerate(each.work.channels):
+                events.append(_meta("thread_name", 2 + each.number, hop + 1, f"hop {hop} {channel}"))
+        lanes: dict[str, list[float]] = {name: [] for name in self.channels}  # when each of a channel's tracks is free
+        first = {name: number * MOST_LANES for number, name in enumerate(self.channels)}
+        for span in sorted(self.spans(), key=lambda span: span.start):
             if span.kind == "chunk" or (span.kind == "wait" and span.hop >= 0):
-                continue  # they lie across each other on a track
-            label = self.of[span.transfer].label
-            events.append(
-                {
-                    "ph": "X",
-                    "pid": 1 if on_channel else 2,
-                    "tid": tracks[span.channel] if on_channel else span.transfer,
-                    "name": f"{label} chunk {span.chunk}" if on_channel else (span.kind if span.hop < 0 else f"hop {span.hop}"),
-                    "cat": span.kind,
-                    "ts": (span.start - self.begin) * 1e6,
-                    "dur": (span.end - span.start) * 1e6,
-                    "args": {"hop": span.hop, "chunk": span.chunk, "request": span.request, "bytes": span.nbytes},
-                }
-            )
+                continue  # they lie across each other
+            pid, tid, name = 2 + span.transfer, span.hop + 1, span.kind if span.hop < 0 else f"hop {span.hop} {span.channel}"
+            if span.kind == "request":
+                free = lanes[span.channel]
+                lane = next((i for i, when in enumerate(free) if when <= span.start), len(free))
+                free[lane : lane + 1] = [span.end]
+                pid, tid, name = 1, first[span.channel] + lane, f"{self.of[span.transfer].label} chunk {span.chunk}"
+            args = {"hop": span.hop, "chunk": span.chunk, "request": span.request, "bytes": span.nbytes}
+            times = {"ts": (span.start - self.begin) * 1e6, "dur": (span.end - span.start) * 1e6}
+            events.append({"ph": "X", "pid": pid, "tid": tid, "name": name, "cat": span.kind, **times, "args": args})
+        for name, free in lanes.items():
+            events += [_meta("thread_name", 1, first[name] + lane, name) for lane in range(len(free))]
         return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"where": self.where}}
 
     def columns(self) -> dict[str, Any]:
@@ -354,6 +352,12 @@ class Trace:
 
 
 FORMAT = "isoviz-trace-1"
+MOST_LANES = 1000
+"""Tracks that requests of one channel at a time may take."""
+
+
+def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "pid": pid, "tid": tid, "name": what, "args": {"name": name}}
 
 
 def _union(spans: Iterable[tuple[float, float]]) -> float:

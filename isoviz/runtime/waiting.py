@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isoviz.runtime.scheduler import TransferState
+    from isoviz.runtime.pool import TransferState
 
 _Place = tuple[int, int, "TransferState"]
 """(−priority, number of its arrival, the transfer)."""

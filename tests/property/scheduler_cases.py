@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource
-from isoviz.runtime.scheduler import Counts, Scheduler, first_come_first_served, highest_priority_first
+from isoviz.runtime.pool import first_come_first_served, highest_priority_first
+from isoviz.runtime.scheduler import Counts, Scheduler
 from isoviz.runtime.simulator import Simulator
 from isoviz.runtime.work import (
     Allocate,

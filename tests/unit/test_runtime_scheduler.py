@@ -13,8 +13,9 @@ import pytest
 
 from isoviz.errors import InputError, LimitError
 from isoviz.runtime import Scheduler, Simulator, first_come_first_served
+from isoviz.runtime.pool import ChannelState
 from isoviz.runtime.recording import Recorder, Recording, ReplayError
-from isoviz.runtime.scheduler import ChannelState, Counts
+from isoviz.runtime.scheduler import Counts
 from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Instruction, Issue, Release, Ring, Submit, Work
 
 NOTHING = Counts(0, 0, 0, 0)

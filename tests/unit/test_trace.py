@@ -218,9 +218,9 @@ def test_the_chrome_format(trace: Trace) -> None:
         assert (event["pid"], event["tid"]) in named
         tracks[event["pid"], event["tid"]].append(event)
     assert sum(event["cat"] == "request" for event in found) == len(trace.requests)
-    # What is on a channel's track lies side by side.
-    for (pid, _), on_track in tracks.items():
-        if pid == 1:
+    # What is on the track of a channel or a hop lies side by side; on a transfer's first one its waiting lies in the transfer.
+    for (pid, tid), on_track in tracks.items():
+        if pid == 1 or tid:
             for before, after in pairwise(sorted(on_track, key=lambda event: (event["ts"], event["dur"]))):
                 assert before["ts"] + before["dur"] <= after["ts"] * (1 + 1e-9) + 1e-6
 
