@@ -172,6 +172,8 @@ def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
     if isinstance(given, np.ndarray):
         if given.dtype.hasobject:
             raise TransferError(f"{where}: {given.dtype} holds Python objects, which have no bytes to move")
+        if type(given) is not np.ndarray:
+            given = given.view(np.ndarray)  # matrices are never flat, masked arrays keep what is masked
         if given.flags.c_contiguous:
             flat = given.reshape(-1)
         elif given.flags.f_contiguous:

@@ -42,8 +42,6 @@ class RecurringCopies:
             math.lcm(*(step for step, _, _ in (*here, *there)), 1)
             for here, there in zip(self._source, self._destination, strict=True)
         ]
-        order = [destination.dims.index(dim) for dim in dims]
-        self._same_order = order == list(range(len(dims)))
 
     def of(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[StridedCopy]:
         """The copies of a box; the views differ from those given first in nothing but their `base`."""

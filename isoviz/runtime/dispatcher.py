@@ -2,42 +2,54 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable
 from queue import SimpleQueue
+
+_LOG = logging.getLogger("isoviz")
 
 Job = Callable[[], None]
 
 
 class Dispatcher:
-    """So many threads for one channel, started with the first job and ended by `close`; another job starts them again."""
+    """Up to so many threads for one channel, each started with a job and ended by `close`; more jobs start them again."""
 
     def __init__(self, name: str, threads: int) -> None:
         self.name = name
         self._count = threads
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._leaving: list[threading.Thread] = []
         self._lock = threading.Lock()
 
     def put(self, job: Job) -> None:
         """Have a job done: in the order of the calls, as far as there is one thread."""
         with self._lock:
-            if not self._threads:
-                for number in range(self._count):
-                    name = f"isoviz {self.name} {number}"
-                    self._threads.append(threading.Thread(target=_work, args=(self._queue,), name=name, daemon=True))
-                for thread in self._threads:
+            number = len(self._threads)
+            if number < self._count:
+                thread = threading.Thread(target=_work, args=(self._queue,), name=f"isoviz {self.name} {number}", daemon=True)
+                try:
                     thread.start()
+                except RuntimeError:  # the system allows no more: those that there are do it
+                    if not number:
+                        raise
+                    self._count = number
+                else:
+                    self._threads.append(thread)
             self._queue.put(job)
 
     def close(self, wait: bool = True) -> None:
         """End the threads once they have done what they were given."""
         with self._lock:
-            threads, self._threads = self._threads, []
-            for _ in threads:
+            for _ in self._threads:
                 self._queue.put(None)
+            # Threads that start later have a queue of their own: nobody takes what ends another one.
+            self._queue = SimpleQueue()
+            leaving = [thread for thread in (*self._leaving, *self._threads) if thread.is_alive()]
+            self._leaving, self._threads = leaving, []
         if wait:
-            for thread in threads:
+            for thread in leaving:
                 if thread is not threading.current_thread():
                     thread.join()
 
@@ -47,5 +59,8 @@ def _work(queue: SimpleQueue[Job | None]) -> None:
         job = queue.get()
         if job is None:
             return
-        job()
+        try:
+            job()
+        except BaseException:  # whatever it is, the next job has its thread
+            _LOG.exception("a job of a channel raised")
         del job

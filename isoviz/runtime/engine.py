@@ -23,7 +23,7 @@ from isoviz.runtime.event import Event
 from isoviz.runtime.execution import Execution, trace_of
 from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
-from isoviz.runtime.report import Report
+from isoviz.runtime.report import Report, unmeasured
 from isoviz.runtime.scheduler import Scheduler
 from isoviz.runtime.small_copies import Prepared, ended, prepared
 from isoviz.runtime.trace import RequestSpan, Trace
@@ -80,9 +80,10 @@ class Engine:
         self._channels: dict[str, tuple[RealChannel, Dispatcher]] = {}
         self._prepared: dict[tuple[int, int, int], Prepared] = {}
         self._finisher = Dispatcher("finisher", 1)
+        self._callbacks = Dispatcher("callbacks", 1)
         self._closed = False
         self._entered = False
-        self._threads = [self._finisher]
+        self._threads = [self._finisher, self._callbacks]
         self._recorded: list[Execution] | None = [] if record else None
 
     # ---- life
@@ -105,6 +106,8 @@ class Engine:
             self._quiet.wait_for(lambda: not self._executions and not self._ending)
         for dispatcher in self._threads:
             dispatcher.close()
+        self._memories.clear()  # and the slots that they keep
+        self._prepared.clear()
 
     # ---- transfers
 
@@ -141,9 +144,10 @@ class Engine:
     def _prepare(self, here: Instance, there: Instance, priority: int) -> Prepared:
         plan = make_plan(Transfer(here, there, priority=priority), self.machine, None, self.options)
         found = prepared(here, there, plan, self._memories_of(plan), self._channel(plan.hops[0].channel)[0])
-        if len(self._prepared) >= MOST_PREPARED:
-            self._prepared.clear()
-        self._prepared[id(here), id(there), priority] = found
+        if here.path is None and there.path is None:  # files are described anew each time
+            if len(self._prepared) >= MOST_PREPARED:
+                self._prepared.clear()
+            self._prepared[id(here), id(there), priority] = found
         return found
 
     def submit(
@@ -190,7 +194,13 @@ class Engine:
         """
         moved = threading.Event()
         arrived = threading.Event()
-        execution = self._submitted(plan, source, destination, None, pipelined, cancel, lambda _: moved.set(), arrived.set)
+
+        def over(_: Execution) -> None:
+            moved.set()
+            arrived.set()
+
+        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, arrived.set)
+        left = False
         try:
             watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
             if execution.error is not None:
@@ -207,7 +217,7 @@ class Engine:
             execution.check()
             execution.destination.publish()
             execution.event.end()
-            notes = (*execution.source.notes, *execution.destination.notes, *self._unmeasured(plan))
+            notes = (*execution.source.notes, *execution.destination.notes, *unmeasured(plan, self.machine))
             return Report(
                 plan,
                 seconds,
@@ -218,15 +228,19 @@ class Engine:
                 trace_of([execution], moving=True),
             )
         except BaseException as error:
-            # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
-            if not moved.is_set():
-                self._cancel(execution.number)
-                moved.wait()
+            try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
+                if not moved.is_set():
+                    self._cancel(execution.number)
+                    moved.wait()
+            except BaseException:
+                left = self._left(execution, error)
+                raise
             execution.event.end(error)
             raise
         finally:
-            execution.stack.close()
-            self._ended(execution)
+            if not left:
+                execution.stack.close()
+                self._ended(execution)
 
     @property
     def held_bytes(self) -> int:
@@ -261,7 +275,7 @@ class Engine:
         channels = [self._channel(hop.channel)[0] for hop in plan.hops]
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
         number = next(self._numbers)
-        event = Event(plan, partial(self._cancel, number), arrived)
+        event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
         execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over)
         execution.submitted = time.perf_counter()
         with self._lock:
@@ -271,6 +285,7 @@ class Engine:
             self._executions[number] = execution
             if self._recorded is not None:
                 self._recorded.append(execution)
+            self._granted(instructions)
         self._carry_out(instructions)
         return execution
 
@@ -309,6 +324,13 @@ class Engine:
 
     # ---- inside: carrying out
 
+    def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
+        """Note, while the lock is held, which transfers somebody is about to open."""
+        for instruction in instructions:
+            if type(instruction) is Allocate:
+                self._executions[instruction.transfer].is_granted = True
+        return instructions
+
     def _carry_out(self, instructions: Iterable[Instruction]) -> None:
         todo = deque(instructions)
         while todo:
@@ -320,18 +342,20 @@ class Engine:
                     if is_open is None:  # another thread is about to open it
                         execution.early.append(instruction)
                     elif not is_open:
-                        todo.extend(self._scheduler.failed(*instruction, "not opened"))
+                        todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
                 if is_open:
                     execution.dispatchers[instruction.hop](partial(self._perform, execution, instruction))
             elif type(instruction) is Allocate:
                 error = self._opened(execution)
                 with self._lock:
                     execution.is_open = error is None
-                    todo.extendleft(execution.early)
+                    todo.extendleft(reversed(execution.early))
                     execution.early.clear()
                     if error is not None:
                         execution.error = error
-                        todo.extend(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error)))
+                        todo.extend(self._granted(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error))))
+                    elif execution.stopped:
+                        todo.extend(self._granted(self._scheduler.cancel(instruction.transfer)))
             elif type(instruction) is Release:
                 execution.release()
             elif type(instruction) is Finish:
@@ -358,12 +382,12 @@ class Engine:
         with self._lock:
             if error is None:
                 execution.finished(issue)
-                instructions = self._scheduler.done(*issue)
+                instructions = self._granted(self._scheduler.done(*issue))
             else:
                 execution.stopped = True
                 if execution.error is None:
                     execution.error = error
-                instructions = self._scheduler.failed(*issue, str(error))
+                instructions = self._granted(self._scheduler.failed(*issue, str(error)))
         if instructions:
             self._carry_out(instructions)
 
@@ -373,7 +397,9 @@ class Engine:
             if execution is None:
                 return
             execution.stopped = True
-            instructions = self._scheduler.cancel(number)
+            if execution.is_granted and execution.is_open is None:  # whoever opens it sees to that
+                return
+            instructions = self._granted(self._scheduler.cancel(number))
         self._carry_out(instructions)
 
     def _finish(self, execution: Execution, finish: Finish) -> None:
@@ -385,6 +411,15 @@ class Engine:
             self._ending += 1
             del self._executions[execution.number]
         execution.over(execution)
+
+    def _left(self, execution: Execution, error: BaseException) -> bool:
+        """Whether a transfer that nobody waits for in `run` any more is still under way; then whoever ends it tidies up."""
+        with self._lock:
+            if execution.number not in self._executions:
+                return False
+            execution.error = execution.error or error
+            execution.over = self._complete
+            return True
 
     def _complete(self, execution: Execution) -> None:
         """The end of a transfer that nobody waits for in `run`; files are waited for in a thread of their own."""
@@ -404,8 +439,8 @@ class Engine:
             error = raised
         finally:
             execution.stack.close()
+            execution.event.end(error)
             self._ended(execution)
-        execution.event.end(error)
 
     def _ended(self, execution: Execution) -> None:
         """Nothing is left of a transfer but what it recorded."""
@@ -417,11 +452,3 @@ class Engine:
         if idle:
             for dispatcher in self._threads:
                 dispatcher.close(wait=False)
-
-    # ---- inside: waiting
-
-    def _unmeasured(self, plan: Plan) -> tuple[str, ...]:
-        """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
-        channels = {hop.channel: self.machine.channel(hop.channel).provenance for hop in plan.hops}
-        found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
-        return (f"predicted without a measurement: {', '.join(found)}",) if found else ()

@@ -6,6 +6,7 @@ import concurrent.futures
 import logging
 import threading
 from collections.abc import Callable, Generator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled
@@ -22,10 +23,17 @@ class Event:
     Any thread may use it. `plan` is the plan that is carried out.
     """
 
-    def __init__(self, plan: Plan, cancel: Callable[[], None] | None = None, arrived: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        cancel: Callable[[], None] | None = None,
+        arrived: Callable[[], None] | None = None,
+        later: Callable[[Callable[[], None]], None] | None = None,
+    ) -> None:
         self.plan = plan
         self._request_cancel = cancel
         self._arrived = arrived
+        self._later = later
         self._over = threading.Event()
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Event], object]] = []
@@ -93,8 +101,9 @@ class Event:
             request()
 
     def add_done_callback(self, callback: Callable[[Event], object]) -> None:
-        """Call a function with this event once the transfer has ended, at once where it has. It is called in whatever thread ends
-        the transfer and should be short; what it raises is logged, and harms nobody."""
+        """Call a function with this event once the transfer has ended, at once where it has. It is called in a thread that
+        does nothing else, so it may wait for other transfers, submit some or close the engine; what it raises is logged, and
+        harms nobody."""
         with self._lock:
             if not self._over.is_set():
                 self._callbacks.append(callback)
@@ -117,16 +126,20 @@ class Event:
             arrived()
 
     def end(self, error: BaseException | None = None) -> None:
-        """The transfer has ended."""
+        """The transfer has ended. Callbacks are called `later`, or here where there is no such thing."""
         with self._lock:
             if self._over.is_set():
                 return
             self._error = error
-            self._request_cancel = self._arrived = None
-            self._over.set()
+            later = self._later
+            self._request_cancel = self._arrived = self._later = None
             callbacks, self._callbacks = self._callbacks, []
+            self._over.set()
         for callback in callbacks:
-            self._call(callback)
+            if later is None:
+                self._call(callback)
+            else:
+                later(partial(self._call, callback))
 
     def __repr__(self) -> str:
         state = "under way" if not self.done else "done" if self._error is None else type(self._error).__name__

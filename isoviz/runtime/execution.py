@@ -55,6 +55,8 @@ class Execution:
         self.stack = ExitStack()
         self.source: Endpoint
         self.destination: Endpoint
+        self.is_granted = False
+        """Whether the scheduler has granted the buffers: somebody is about to open it, or has."""
         self.is_open: bool | None = None
         """None while nobody has tried; False where that failed."""
         self.early: list[Issue] = []
@@ -131,7 +133,8 @@ class Execution:
             copies = parts[request]
             if copies:
                 count = self.channels[hop].move(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check)
-                self.requests[hop] += count
+                with self._lock:
+                    self.requests[hop] += count
         except RunError as error:
             if error.hop is not None or isinstance(error, Cancelled):
                 raise

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
+    from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime.trace import Trace
 
@@ -91,3 +92,10 @@ class Report:
 
 def _ratio(measured: float, predicted: float) -> str:
     return f"{measured / predicted:.2f}×" if predicted > 0 else "–"
+
+
+def unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
+    """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
+    channels = {hop.channel: machine.channel(hop.channel).provenance for hop in plan.hops}
+    found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
+    return (f"predicted without a measurement: {', '.join(found)}",) if found else ()

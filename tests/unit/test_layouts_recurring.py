@@ -1,0 +1,154 @@
+"""Recurring copies are the copies that are worked out anew; parts of copies are all of their bytes, each of them once."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import Counter
+
+import pytest
+
+from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, StridedCopy, View, strided_copies
+from isoviz.layouts.recurring import RecurringCopies, split
+
+UNIT = 4096
+
+
+def random_layout(rng: random.Random, space: IndexSpace) -> Layout:
+    """A layout whose dimensions have up to three digits, the last blocks ragged or padded at times."""
+    parts = ["F"]
+    for dim, size in space.as_dict().items():
+        if size > 2 and rng.random() < 0.6:
+            extents = [rng.randint(2, size)]
+            if extents[0] * 2 <= size and rng.random() < 0.5:
+                extents.append(rng.randint(2, size // extents[0]))
+            parts += [f"{dim}_{i}={extent}" for i, extent in enumerate(extents)]
+            parts.append(f"{dim}_{len(extents)}")
+        else:
+            parts.append(dim)
+    rng.shuffle(parts)
+    return Layout(f"<{', '.join(parts)}>")
+
+
+def turned(space: IndexSpace, rng: random.Random) -> IndexSpace:
+    """The same dimensions in another order, as large or larger."""
+    dims = list(space.as_dict().items())
+    rng.shuffle(dims)
+    return IndexSpace.of({dim: size + rng.choice((0, 0, 3)) for dim, size in dims})
+
+
+def random_box(rng: random.Random, sizes: tuple[int, ...], shape: tuple[int, ...] | None = None) -> Box:
+    """Somewhere in the space, of a shape or of any."""
+    lo, hi = [], []
+    for axis, size in enumerate(sizes):
+        extent = rng.randint(1, size) if shape is None else shape[axis]
+        lo.append(rng.randint(0, size - extent))
+        hi.append(lo[-1] + extent)
+    return Box(tuple(lo), tuple(hi))
+
+
+@pytest.mark.parametrize("kinds", [("f4",), ("u1", "f4", "f8"), ("V12", "u1")])
+def test_equal_to_those_worked_out_anew(kinds: tuple[str, ...], full: bool) -> None:
+    """Any layouts, boxes of a few shapes all over the space, sub-boxes of larger instances, slots at any base, some fields."""
+    rng = random.Random(5)
+    again = 0
+    for _ in range(2000 if full else 120):
+        space = IndexSpace.of({dim: rng.randint(1, 14) for dim in "xyz"[: rng.randint(1, 3)]})
+        fields = FieldSpace.of({f"f{i}": rng.choice(kinds) for i in range(rng.randint(1, 4))})
+        other = turned(space, rng)
+        a, b = random_layout(rng, space).on(space, fields), random_layout(rng, other).on(other, fields)
+        room = {dim: rng.randint(0, size - 1) for dim, size in space.as_dict().items()}
+        here = tuple(rng.randint(0, room[dim]) for dim in space.dims)
+        there = tuple(rng.randint(0, room[dim]) for dim in other.dims)
+        sizes = tuple(size - room[dim] for dim, size in space.as_dict().items())
+        first = View(a, here, 0), View(b, there, 0)
+        recurring = RecurringCopies(*first)
+        shapes = [random_box(rng, sizes) for _ in range(2)]
+        for _ in range(12):
+            like = rng.choice(shapes)
+            shape = tuple(hi - lo for lo, hi in zip(like.lo, like.hi, strict=True))
+            box = random_box(rng, sizes, shape)
+            names = tuple(rng.sample(fields.names, rng.randint(1, len(fields.names))))
+            source, destination = View(a, here, rng.choice((0, 5, -3))), View(b, there, rng.choice((0, 64, -7)))
+            known = len(recurring._known)
+            assert recurring.of(source, destination, box, names) == strided_copies(source, destination, box, names)
+            again += len(recurring._known) == known
+    assert again > 100
+
+
+def test_chunks_of_one_shape_are_worked_out_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    space, fields = IndexSpace(x=64, y=64), FieldSpace(a="f4", b="f4")
+    source, destination = (View(Layout(layout).on(space, fields)) for layout in ("<F, x, y>", "<y_in=4, x, y_out, F>"))
+    recurring = RecurringCopies(source, destination)
+    for y in range(0, 64, 8):
+        recurring.of(source, destination, Box((0, y), (64, y + 8)), ("a", "b"))
+    assert len(recurring._known) == 1
+    monkeypatch.setattr("isoviz.layouts.recurring.MOST", 1)
+    for y in range(0, 60, 4):
+        box = Box((0, y), (64, y + 4))
+        assert recurring.of(source, destination, box, ("a",)) == strided_copies(source, destination, box, ("a",))
+    assert len(recurring._known) == 1, "no more than it may remember"
+
+
+def moved(copies: list[StridedCopy]) -> Counter[tuple[int, int]]:
+    """How often each pair of a source and a destination byte is moved."""
+    found: Counter[tuple[int, int]] = Counter()
+    for copy in copies:
+        for counters in itertools.product(*(range(extent) for extent, _, _ in copy.loops)):
+            at = copy.source_offset + sum(k * loop[1] for k, loop in zip(counters, copy.loops, strict=True))
+            to = copy.destination_offset + sum(k * loop[2] for k, loop in zip(counters, copy.loops, strict=True))
+            found.update((at + byte, to + byte) for byte in range(copy.run))
+    return found
+
+
+def random_copy(rng: random.Random, at: int) -> StridedCopy:
+    run = rng.choice((1, 4, 12, 100, 1000))
+    loops, here, there = [], run + rng.choice((0, 1, 8)), run + rng.choice((0, 3))
+    for _ in range(rng.randint(0, 2) if run < 1000 else 0):
+        extent = rng.randint(2, 7)
+        loops.insert(0, (extent, here, there))
+        here, there = here * extent + rng.choice((0, 5)), there * extent + 1
+    return StridedCopy(at, at + 7, run, tuple(loops))
+
+
+def test_parts_are_all_bytes_once(full: bool) -> None:
+    rng = random.Random(6)
+    for _ in range(3000 if full else 200):
+        copies = [random_copy(rng, 100_000 * i) for i in range(rng.randint(0, 3))]
+        parts, unit = rng.choice((1, 2, 3, 5, 8, 64)), rng.choice((1, 16, UNIT))
+        found = split(copies, parts, unit)
+        assert len(found) == parts
+        assert moved([copy for part in found for copy in part]) == moved(copies)
+        assert all(extent > 1 for part in found for copy in part for extent, _, _ in copy.loops)
+
+
+@pytest.mark.parametrize("parts", [2, 3, 7, 16, 100])
+def test_parts_of_a_run_begin_at_whole_units(parts: int) -> None:
+    for nbytes in (1, UNIT - 1, UNIT, UNIT + 1, 3 * UNIT, (1 << 20) + 5, 10_000_019):
+        found = split([StridedCopy(11, 3, nbytes)], parts, UNIT)
+        assert len(found) == parts
+        at = 0
+        for copy in itertools.chain.from_iterable(found):
+            assert (copy.source_offset, copy.destination_offset, copy.loops) == (11 + at, 3 + at, ())
+            assert at % UNIT == 0
+            at += copy.run
+        assert at == nbytes
+        sizes = [sum(copy.nbytes for copy in part) for part in found]
+        assert max(sizes) <= nbytes / parts + UNIT, "about equal"
+
+
+@pytest.mark.parametrize("parts", [2, 4, 5, 9])
+def test_parts_of_loops_are_about_equal(parts: int) -> None:
+    copies = [StridedCopy(i << 20, i << 20, 16, ((90, 4096, 1600), (100, 32, 16))) for i in range(3)]
+    sizes = [sum(copy.nbytes for copy in part) for part in split(copies, parts)]
+    assert sum(sizes) == 3 * 90 * 1600
+    assert max(sizes) - min(sizes) <= 3 * 1600 + parts
+
+
+def test_a_part_for_every_byte_and_more() -> None:
+    """Requests of one byte, and more parts than there are bytes."""
+    found = split([StridedCopy(0, 0, 5), StridedCopy(9, 9, 1, ((3, 2, 2),))], 8)
+    assert [sum(copy.nbytes for copy in part) for part in found] == [1] * 8
+    found = split([StridedCopy(0, 0, 3)], 10)
+    assert sum(copy.nbytes for part in found for copy in part) == 3 and len(found) == 10
+    assert split([], 3) == [[], [], []]
