@@ -88,7 +88,7 @@ def _limited(nbytes: int, repeat: int) -> list[dict[str, Any]]:
     space = IndexSpace(x=nbytes // PAIR.nbytes)
     made = plan(Transfer.whole(space, PAIR, "m0", "<F, x>", f"m{len(RATES)}", "<F, x>"), machine, "full")
     piped, forwarded = [], []
-    with Engine(machine, EmulatedMachine(), request_bytes=1 << 20) as engine:
+    with Engine(machine, EmulatedMachine(), request_bytes=4 << 20) as engine:
         for _ in range(repeat):
             piped.append(engine.run(made, verify=False).seconds)
             forwarded.append(engine.run(made, verify=False, pipelined=False).seconds)

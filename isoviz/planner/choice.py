@@ -44,6 +44,15 @@ class Choice(NamedTuple):
         return self.slot * self.slots * (len(self.route.channels) - 1)
 
     @property
-    def key(self) -> tuple[float, int, int, tuple[str, ...], int]:
-        """Less is better; ties: fewer hops, then less buffer space, then names in order (DESIGN, section 2)."""
-        return (self.seconds, len(self.route.channels), self.buffer_bytes, self.route.names, self.route.converting or 0)
+    def key(self) -> tuple[float, int, int, tuple[str, ...], bool, int]:
+        """Less is better; ties: fewer hops, then less buffer space, then names in order (DESIGN, section 2); then the route whose
+        converting hop is the one that really converts."""
+        route = self.route
+        return (self.seconds, len(route.channels), self.buffer_bytes, route.names, self._is_misnamed, route.converting or 0)
+
+    @property
+    def _is_misnamed(self) -> bool:
+        """Whether all buffers hold one layout, and the hop at the other end has the shorter run between layouts."""
+        if self.part is None or self.after is not None or len(self.runs) < 2:
+            return False
+        return (self.runs[0] < self.runs[-1]) != (self.route.converting == 0)

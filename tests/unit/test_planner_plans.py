@@ -450,6 +450,15 @@ def test_slot_limits_of_memories() -> None:
         assert found.buffers[0].nbytes == expected
 
 
+def test_the_hop_that_converts_is_named() -> None:
+    """Two routes come to the same plan here: read as it is and convert in memory. It is not the disk that converts."""
+    fields = FieldSpace(re="f4", im="f4", weight="f8")
+    space = IndexSpace(x=2048, y=2048)
+    transfer = Transfer.whole(space, fields, "node0.dsk", "<F, x, y>", "node0.sys", "<x, y, F>")
+    found = plan(transfer, preset("local", measure="assumed"), "full")
+    assert [hop.converts for hop in found.hops] == [False, True]
+
+
 def test_an_end_that_pads_converts() -> None:
     """Blocks whose digits follow each other are one digit; the padding behind them is all that tells the layouts apart."""
     fields = FieldSpace(value="u1")
