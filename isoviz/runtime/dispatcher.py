@@ -61,6 +61,6 @@ def _work(queue: SimpleQueue[Job | None]) -> None:
             return
         try:
             job()
-        except BaseException:  # whatever it is, the next job has its thread
+        except BaseException:  # noqa: BLE001  # whatever it is, the next job has its thread
             _LOG.exception("a job of a channel raised")
         del job

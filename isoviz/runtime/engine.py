@@ -21,13 +21,14 @@ from isoviz.planner import plan as make_plan
 from isoviz.runtime.dispatcher import Dispatcher
 from isoviz.runtime.event import Event
 from isoviz.runtime.execution import Execution, trace_of
+from isoviz.runtime.interrupts import allowed, held
 from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
 from isoviz.runtime.report import Report, unmeasured
 from isoviz.runtime.scheduler import Scheduler
 from isoviz.runtime.small_copies import Prepared, ended, prepared
 from isoviz.runtime.trace import RequestSpan, Trace
-from isoviz.runtime.watching import tell, watch
+from isoviz.runtime.watching import setting, tell, watch
 from isoviz.runtime.work import Allocate, Finish, Issue, Release
 
 if TYPE_CHECKING:
@@ -150,6 +151,7 @@ class Engine:
             self._prepared[id(here), id(there), priority] = found
         return found
 
+    @held()
     def submit(
         self,
         plan: Plan,
@@ -169,6 +171,7 @@ class Engine:
         """
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
+    @held()
     def run(
         self,
         plan: Plan,
@@ -194,44 +197,35 @@ class Engine:
         """
         moved = threading.Event()
         arrived = threading.Event()
-
-        def over(_: Execution) -> None:
-            moved.set()
-            arrived.set()
-
+        over = setting(moved, arrived)
         execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, arrived.set)
         left = False
         try:
-            watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
-            if execution.error is not None:
-                raise execution.error
-            began = time.perf_counter()
-            execution.located(execution.destination.flush)
-            flush_seconds = time.perf_counter() - began
-            seconds = execution.moving_seconds + flush_seconds
-            verified = None
-            if verify:
-                tell(execution, progress, "verify")
-                self.devices.verify(plan, execution.source, execution.destination, execution.check)
-                verified = True
+            with allowed():
+                watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
+                if execution.error is not None:
+                    raise execution.error
+                began = time.perf_counter()
+                execution.located(execution.destination.flush)
+                flush_seconds = time.perf_counter() - began
+                seconds = execution.moving_seconds + flush_seconds
+                verified = None
+                if verify:
+                    tell(execution, progress, "verify")
+                    self.devices.verify(plan, execution.source, execution.destination, execution.check)
+                    verified = True
             execution.check()
             execution.destination.publish()
             execution.event.end()
             notes = (*execution.source.notes, *execution.destination.notes, *unmeasured(plan, self.machine))
-            return Report(
-                plan,
-                seconds,
-                flush_seconds,
-                execution.measured(flush_seconds),
-                verified,
-                notes,
-                trace_of([execution], moving=True),
-            )
+            trace = trace_of([execution], moving=True)
+            return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
             try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
                 if not moved.is_set():
                     self._cancel(execution.number)
-                    moved.wait()
+                    with allowed():
+                        moved.wait()
             except BaseException:
                 left = self._left(execution, error)
                 raise
@@ -365,7 +359,8 @@ class Engine:
         """Open the stores of a transfer; what it fails with."""
         try:
             execution.dispatchers = [self._channels[name][1].put for name in execution.work.channels]
-            execution.open()
+            with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
+                execution.open()
         except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
             return error
         return None
@@ -391,6 +386,7 @@ class Engine:
         if instructions:
             self._carry_out(instructions)
 
+    @held()
     def _cancel(self, number: int) -> None:
         with self._lock:
             execution = self._executions.get(number)

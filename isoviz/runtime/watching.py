@@ -28,6 +28,16 @@ _TICK = 0.05
 """Seconds between two looks at a cancel token."""
 
 
+def setting(*events: threading.Event) -> Callable[[Execution], None]:
+    """What sets events, in this order, once nothing of an execution moves any more."""
+
+    def over(_: Execution) -> None:
+        for event in events:
+            event.set()
+
+    return over
+
+
 def watch(
     execution: Execution,
     moved: threading.Event,

@@ -9,8 +9,10 @@ import os
 import random
 import resource
 import signal
+import sys
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,8 @@ from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import Cancelled, EngineClosed, LimitError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime import Event, first_come_first_served
+from isoviz.runtime.dispatcher import Dispatcher
+from isoviz.runtime.interrupts import allowed, held
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -371,3 +375,299 @@ def test_the_trace_of_a_run_has_every_request() -> None:
     for span in report.trace.requests:
         if span.hop:
             assert span.start >= report.trace.chunk_ends[0, span.hop - 1, span.chunk], "not before the hop before has written it"
+
+
+class Watched(EmulatedMachine):
+    """Counts what is open, lets a test act while a transfer is opened or closed, and holds requests of a channel back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open = 0
+        self.gates: dict[str, threading.Event] = {}
+        self.opening: Callable[[], object] | None = None
+        self.closing: Callable[[], object] | None = None
+
+    def memory(self, memory: Memory) -> Any:
+        real, outer = super().memory(memory), self
+
+        class Counted:
+            name = memory.name
+
+            def _counted(self, store: Any) -> Any:
+                outer.open += 1
+                close = store.close
+
+                def counted() -> None:
+                    outer.open -= 1
+                    close()
+                    act, outer.closing = outer.closing, None
+                    if act is not None:
+                        act()
+
+                store.close = counted
+                act, outer.opening = outer.opening, None
+                if act is not None:
+                    act()
+                return store
+
+            def slot(self, nbytes: int) -> Any:
+                return self._counted(real.slot(nbytes))
+
+            def source(self, *args: Any) -> Any:
+                return self._counted(real.source(*args))
+
+            def destination(self, *args: Any) -> Any:
+                return self._counted(real.destination(*args))
+
+        return Counted()
+
+    def channel(self, channel: Channel) -> Any:
+        real, outer = super().channel(channel), self
+
+        class Held:
+            at_once = False
+
+            def move(self, *args: Any) -> int:
+                gate = outer.gates.get(channel.name)
+                assert gate is None or gate.wait(60)
+                return real.move(*args)
+
+        return Held()
+
+
+@pytest.mark.parametrize("when", ["opening", "closing"])
+def test_cancelled_while_another_thread_opens_it(when: str) -> None:
+    """A transfer with buffers but without a request under way is cancelled before all of it is open, or before that began."""
+    machine = line(2, capacity=12 << 10)
+    made = plan(along(machine, 1 << 18).transfer, machine, "full", Options(memory_limit=6 << 10))
+    assert 4 << 10 < made.buffer_bytes <= 6 << 10, "room for two"
+    devices = Watched()
+    gate = devices.gates[machine.channels[0].name] = threading.Event()
+    with Engine(machine, devices) as engine:
+        urgent = engine.submit(made, priority=9)
+        holds = engine.submit(made)
+        waits = engine.submit(made)
+        setattr(devices, when, waits.cancel)
+        holds.cancel()  # its buffers go to the one that waits, which this thread opens
+        assert isinstance(holds.error(30), Cancelled) and isinstance(waits.error(30), Cancelled)
+        assert devices.opening is None and devices.closing is None
+        gate.set()
+        urgent.wait(30)
+        assert engine.held_bytes == 0
+    assert devices.open == 0
+
+
+def test_callbacks_may_wait_copy_cancel_and_close() -> None:
+    machine = line(2, rate=200e6)
+    made = along(machine, 1 << 18)
+    found: list[object] = []
+    over = threading.Event()
+    engine = Engine(machine, EmulatedMachine())
+
+    def called(_: Event) -> None:
+        found.append(second.error(30))
+        a, b = np.ones(8), np.zeros(8)
+        engine.submit(along(machine, 64), a, b, priority=1).wait(30)
+        found.append(float(b.sum()))
+        third.cancel()
+        engine.close()
+        found.append(type(fourth.error(0)))
+        over.set()
+
+    with engine:
+        gate = threading.Event()
+        first = engine.submit(made)
+        first.add_done_callback(lambda _: gate.wait(30))
+        first.add_done_callback(called)
+        second, third, fourth = engine.submit(made), engine.submit(made), engine.submit(along(machine, 64 << 20))
+        gate.set()
+        assert over.wait(60)
+    assert found == [None, 8.0, Cancelled]
+    assert third.done
+
+
+def test_a_callback_that_exits_ends_no_thread() -> None:
+    machine = line(1)
+    with Engine(machine, EmulatedMachine()) as engine:
+        event = engine.submit(along(machine, 1 << 20))
+        for _ in range(3):
+            event.add_done_callback(lambda _: sys.exit(1))
+        engine.submit(along(machine, 1 << 20)).wait(30)
+        called = threading.Event()
+        last = engine.submit(along(machine, 1 << 20))
+        last.add_done_callback(lambda _: called.set())
+        assert called.wait(30)
+
+
+def test_after_close_every_event_is_done() -> None:
+    machine = line(2, rate=1e8)
+    made = along(machine, 1 << 16)
+    for _ in range(20):
+        engine = Engine(machine, EmulatedMachine())
+        events = [engine.submit(made) for _ in range(5)]
+        helper = threading.Thread(target=lambda events=events: [event.cancel() for event in events])
+        helper.start()
+        engine.close()
+        assert all(event.done for event in events)
+        helper.join()
+
+
+def test_ctrl_c_twice() -> None:
+    """The second one ends the waiting for a request that hangs; the transfer ends when that does, and leaves nothing."""
+    machine = line(2)
+    devices = Watched()
+    gate = devices.gates[machine.channels[0].name] = threading.Event()
+    with Engine(machine, devices) as engine:
+
+        class Impatient:
+            """As a token, the first Ctrl-C; `moved.wait` meets the second one."""
+
+            def is_set(self) -> bool:
+                if threading.current_thread() is threading.main_thread():
+                    timer.start()
+                    raise KeyboardInterrupt
+                return False
+
+        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
+        with pytest.raises(KeyboardInterrupt):
+            engine.run(along(machine, 1 << 20), cancel=Impatient())
+        timer.join()
+        assert devices.open > 0, "a request still uses them"
+        gate.set()
+    assert devices.open == 0
+
+
+def test_threads_of_a_channel() -> None:
+    """Closed without waiting and used again, over and over: every job is done, no thread is left after `close`."""
+    dispatcher = Dispatcher("test", 3)
+    done: list[int] = []
+    for number in range(200):
+        dispatcher.put(lambda number=number: done.append(number))
+        dispatcher.put(lambda: 1 / 0)
+        dispatcher.close(wait=False)
+    dispatcher.close()
+    assert sorted(done) == list(range(200))
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("isoviz test")]
+    many = Dispatcher("many", 1 << 20)
+    many.put(lambda: None)
+    assert threading.active_count() < 100, "no more threads than jobs"
+    many.close()
+
+
+def test_arrays_that_are_more_than_arrays(tmp_path: Path) -> None:
+    with Engine(MACHINE) as engine:
+        for shape in ((5, 7), (400, 300)):
+            here = np.arange(np.prod(shape), dtype="f8").reshape(shape).view(np.matrix)
+            there = np.zeros(shape[::-1]).view(np.matrix)
+            engine.copy(here, "<F, x, y>", there, "<F, y, x>").wait(30)
+            assert np.array_equal(there, here.T)
+            masked = np.ma.array(np.zeros(shape), mask=np.ones(shape), hard_mask=True)
+            engine.copy(here, "<F, x, y>", masked, "<F, x, y>").wait(30)
+            assert np.array_equal(masked.data, here), "the bytes, whatever is masked"
+        mapped = np.memmap(tmp_path / "mapped", "f8", "w+", shape=(5, 7))
+        engine.copy(np.ones((5, 7)), "<F, x, y>", mapped, "<F, x, y>").wait(30)
+        assert mapped.sum() == 35
+        fortran = np.zeros((5, 7), order="F")
+        engine.copy(np.arange(35.0).reshape(5, 7), "<F, x, y>", fortran, "<F, y, x>").wait(30)
+        assert np.array_equal(fortran, np.arange(35.0).reshape(5, 7))
+
+
+def test_plans_of_files_are_not_kept(tmp_path: Path) -> None:
+    array = np.arange(64.0)
+    with Engine(MACHINE) as engine:
+        for number in range(5):
+            engine.copy(array, "<F, x>", tmp_path / f"{number}.npy", "<F, x>").wait(30)
+            engine.copy(array, "<F, x>", np.zeros(64), "<F, x>").wait(30)
+        assert len(engine._prepared) == 1
+
+
+@pytest.mark.parametrize("overlap", [True, False])
+@pytest.mark.parametrize("pipelined", [True, False])
+def test_requests_of_single_bytes(overlap: bool, pipelined: bool) -> None:
+    machine = replace(line(3), limits=Limits(slot_limit=64, overlap=overlap))
+    made = along(machine, 256, "<x, F>")
+    source, out = np.arange(256, dtype=np.uint8), np.zeros(256, np.uint8)
+    with Engine(machine, EmulatedMachine(), request_bytes=1) as engine:
+        engine.submit(made, source, out, pipelined=pipelined).wait(60)
+        assert engine.run(made, source, np.zeros(256, np.uint8), pipelined=pipelined).verified
+    there = made.transfer.destination.linearization
+    assert elements(made.transfer.source.linearization, source) == elements(there, out)
+
+
+def test_awaited_in_two_loops() -> None:
+    machine = line(1, rate=50e6)
+    found: list[object] = []
+    with Engine(machine, EmulatedMachine()) as engine:
+        event = engine.submit(along(machine, 2 << 20))
+        gone = engine.submit(along(machine, 64 << 20))
+
+        async def both() -> None:
+            await event
+            gone.cancel()
+            with pytest.raises(Cancelled):
+                await gone
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(_awaited(engine.submit(along(machine, 2 << 20))), 0.001)
+            found.append(event.error())
+
+        threads = [threading.Thread(target=lambda: asyncio.run(both())) for _ in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert found == [None, None]
+
+
+def test_ctrl_c_anywhere_in_a_run(full: bool) -> None:
+    """Wherever it comes, the run stops or has ended, and the engine closes with nothing left."""
+    machine = line(2)
+    made = along(machine, 1 << 16)
+    rng = random.Random(3)
+    interrupted = 0
+    for _ in range(500 if full else 60):
+        devices = Watched()
+        engine = Engine(machine, devices, request_bytes=1 << 13)
+        timer = threading.Timer(rng.random() * 0.006, os.kill, (os.getpid(), signal.SIGINT))
+        try:
+            timer.start()
+            engine.run(made)
+            timer.join()
+        except KeyboardInterrupt:
+            interrupted += 1
+        timer.join()
+        engine.close()
+        assert engine.held_bytes == 0
+    assert interrupted
+
+
+def test_ctrl_c_is_held_back_and_comes_after_all() -> None:
+    reached: list[str] = []
+
+    @held()
+    def interrupted(where: str) -> None:
+        signal.raise_signal(signal.SIGINT)
+        reached.append(where)
+
+    @held()
+    def outer(*, inside: bool) -> None:
+        interrupted("within")
+        with allowed(inside):
+            reached.append("not allowed")
+
+    with pytest.raises(KeyboardInterrupt):
+        interrupted("held")
+    with pytest.raises(KeyboardInterrupt):
+        outer(inside=True)
+    with pytest.raises(KeyboardInterrupt):
+        outer(inside=False)
+    with held(), allowed():
+        with pytest.raises(KeyboardInterrupt):
+            interrupted("in what is allowed")
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert reached == ["held", "within", "within", "not allowed", "in what is allowed"]
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    thread = threading.Thread(target=held()(lambda: reached.append("elsewhere")))
+    thread.start()
+    thread.join()
+    assert reached[-1] == "elsewhere"
