@@ -77,14 +77,20 @@ def along(machine: Machine, nbytes: int, layout: str = "<F, x>") -> Any:
     return plan(Transfer.whole(IndexSpace(x=nbytes // 8), PAIR, "m0", "<F, x>", last, layout), machine, "full")
 
 
+def several_in_flight(count: int) -> Machine:
+    """This computer, whose channels work on so many requests at a time."""
+    return replace(MACHINE, channels=tuple(replace(channel, max_in_flight=count) for channel in MACHINE.channels))
+
+
 def test_random_transfers_at_once(tmp_path: Path, full: bool, report: Report) -> None:
     """Rounds of transfers between arrays and files, half of the rounds with channels that fail now and then: what is done equals
     the source element by element, what failed left no file and says why."""
     rng = random.Random(11)
     done = failed = 0
-    for turn in range(50 if full else 8):
+    for turn in range(60 if full else 8):
         devices = Unreliable(rng, 0.1 if turn % 2 else 0.0)
-        with Engine(MACHINE, devices, request_bytes=rng.choice((64, 512, 1 << 20))) as engine:
+        machine = several_in_flight(rng.choice((1, 4)))
+        with Engine(machine, devices, request_bytes=rng.choice((64, 512, 1 << 20))) as engine:
             jobs = []
             for number in range(12):
                 space, fields = random_spaces(rng)
@@ -101,9 +107,9 @@ def test_random_transfers_at_once(tmp_path: Path, full: bool, report: Report) ->
                     taken = tmp_path / f"out{turn}.{number}"
                 moving = Transfer.whole(space, fields, source, here, destination, there)
                 try:
-                    made = plan(moving, MACHINE, options=Options(slot_limit=max(64, a.nbytes // rng.choice((1, 4)))))
+                    made = plan(moving, machine, options=Options(slot_limit=max(64, a.nbytes // rng.choice((1, 4)))))
                 except TransferError:
-                    made = plan(moving, MACHINE)
+                    made = plan(moving, machine)
                 jobs.append((engine.submit(made, given, taken, priority=rng.randrange(3)), a, data, b, taken, out))
             for event, a, data, b, taken, out in jobs:
                 error = event.error(timeout=60)

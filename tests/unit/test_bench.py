@@ -104,3 +104,28 @@ def test_planning_is_never_of_a_transfer_planned_before(monkeypatch: pytest.Monk
     planner.measure(repeat=1)
     assert CACHE.statistics.hits == 0
     assert len(seen) > 50
+
+
+def test_pipelines_beside_their_slowest_hop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Over channels of a set speed nothing is faster than its bound, but for the clocks; pipelining is faster than storing."""
+    assert main(["bench", "pipeline", "--size", "8MiB", "--repeat", "1", "--directory", str(tmp_path), "--json"]) == 0
+    piped, stored, *local = json.loads(capsys.readouterr().out)["rows"]
+    assert 0 < piped["to_bound"] <= 1.01 and 0 < stored["to_bound"] <= 1.01
+    assert piped["bound"] > 2 * stored["bound"] and piped["seconds"] < stored["seconds"]
+    assert len(local) == 2 and all(row["throughput"] > 0 and row["bound"] > 0 for row in local)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_urgent_transfer_among_others(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "priority", "--size", "1MiB", "--repeat", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["rows"]
+    assert len(rows) == 3
+    for row in rows[:2]:  # of a set speed
+        assert row["by_priority"] < row["first_come"] / 2
+        assert row["allowed"] > 1.2 * row["alone"]
+
+
+def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "engine", "--repeat", "5"]) == 0
+    said = capsys.readouterr().out
+    assert "copy, 4 KiB" in said and "Realm" in said and "a request, 3 hops" in said
