@@ -511,11 +511,11 @@ def test_after_close_every_event_is_done() -> None:
     for _ in range(20):
         engine = Engine(machine, EmulatedMachine())
         events = [engine.submit(made) for _ in range(5)]
-        helper = threading.Thread(target=lambda events=events: [event.cancel() for event in events])
-        helper.start()
+        canceller = threading.Thread(target=lambda events=events: [event.cancel() for event in events])
+        canceller.start()
         engine.close()
         assert all(event.done for event in events)
-        helper.join()
+        canceller.join()
 
 
 def test_ctrl_c_twice() -> None:
