@@ -11,7 +11,8 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -36,6 +37,14 @@ MACHINE = assumed_machine()
 SYS, DSK = "node0.sys", "node0.dsk"
 PAIR = FieldSpace(re="f4", im="f4")
 Report = Callable[[str, object], None]
+
+
+@pytest.fixture(autouse=True)
+def ctrl_c_interrupts() -> Iterator[None]:
+    """Ctrl-C raises `KeyboardInterrupt`, whatever tests before have done with it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
 class Unreliable(ThisComputer):
@@ -173,7 +182,8 @@ def test_events(tmp_path: Path) -> None:
         async def several() -> None:
             await asyncio.gather(*(_awaited(engine.submit(along(machine, 1 << 20))) for _ in range(3)))
 
-        asyncio.run(several())
+        with ThreadPoolExecutor(1) as elsewhere:  # a browser of other tests may have a loop running in this thread
+            elsewhere.submit(asyncio.run, several()).result()
         stopped = engine.submit(along(machine, 16 << 20))
         stopped.cancel()
         with pytest.raises(Cancelled):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -42,16 +43,19 @@ def test_mistakes_are_pointed_at_as_shown(
 
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 2
-    layout, run = blocks
+    assert len(blocks) == 3
+    layout, run, many = blocks
     names: dict[str, object] = {}
     exec(layout, names)
     for line in re.findall(r"^(hybrid\..*)", layout, re.MULTILINE):
         code, comment = line.split("#")
         found = eval(code, names)
         assert str(found) == comment.strip() or str(getattr(found, "index", "")) in comment
-    exec(run, {})
+    running: dict[str, Any] = {}
+    exec(run, running)
     assert "every byte verified" in capsys.readouterr().out
+    exec(many, running)
+    assert (running["turned"] == running["array"].T).all()
 
 
 def test_pictures_are_there() -> None:
