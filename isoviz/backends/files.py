@@ -206,6 +206,7 @@ class DiskRead:
     """The channel from a file to host memory: a run is a request, long ones are several, short ones close together are one."""
 
     at_once = False
+    reads_across_gaps = True
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)

@@ -198,8 +198,16 @@ class Execution:
                     copies = self._copies(hop, number)
                     if hop < len(self.channels) - 1:
                         self._place(hop, number, copies)
-                    found = self._parts[key] = split(copies, self.work.requests[hop], UNIT)
+                    found = self._parts[key] = self._split(hop, copies)
         return found
+
+    def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
+        """The copies of a chunk as its requests. A channel that reads across gaps gets scattered ones together: in parts, it
+        would read what lies between them for every part anew."""
+        count = self.work.requests[hop]
+        if getattr(self.channels[hop], "reads_across_gaps", False) and any(copy.loops for copy in copies):
+            return [copies, *([] for _ in range(count - 1))]
+        return split(copies, count, UNIT)
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         chunk = self._chunks.get(number)

@@ -100,7 +100,7 @@ class RealChannel(Protocol):
     """A channel that really moves bytes.
 
     `at_once` says that the caller's own thread may carry out a few KiB while nobody else uses the channel: there is no device to
-    wait for.
+    wait for. One that has an attribute `reads_across_gaps` that is true is handed the scattered copies of a chunk in one request.
     """
 
     @property

@@ -363,6 +363,18 @@ def test_a_source_that_shrinks_while_it_is_read(tmp_path: Path, monkeypatch: pyt
     assert names_in(tmp_path) == ["in"]
 
 
+def test_a_transposing_read_reads_the_file_once(tmp_path: Path) -> None:
+    """In one hop, across the gaps: not once for every request into which a long chunk could be cut."""
+    side = 2048
+    array = np.random.default_rng(0).random((side, side), dtype=np.float32)
+    np.save(tmp_path / "in.npy", array)
+    found = Transfer.whole(IndexSpace(x=side, y=side), FieldSpace(value="f4"), DSK, "<F, x, y>", SYS, "<F, y, x>")
+    turned = np.zeros((side, side), np.float32)
+    report = Engine(MACHINE).run(plan(found, MACHINE, "direct"), tmp_path / "in.npy", turned)
+    assert np.array_equal(turned, array.T)
+    assert report.hops[0].requests < 4 * array.nbytes / 2**20
+
+
 def test_many_threads_share_an_engine(tmp_path: Path) -> None:
     engine, chosen = Engine(MACHINE), small(transfer(DSK, DSK))
     failures: list[BaseException] = []
