@@ -93,7 +93,7 @@ def _time(explanation: Explanation) -> str:
                 format_rate(stage.throughput),
                 format_seconds(stage.seconds),
                 f"{100 * stage.share:.0f} %",
-                f"−{format_seconds(-gain)}" if gain < -1e-9 * explanation.plan.seconds else "±0",
+                f"−{format_seconds(-gain)}" if gain < -1e-9 * explanation.plan.objective else "±0",
             )
         )
     hops = table(
@@ -118,7 +118,7 @@ def _candidates(explanation: Explanation, theme: ThemeName) -> str:
         )
         for number, each in enumerate(candidates, start=1)
     ]
-    header = ("", "path (⇒ converts)", "time", "steady rate", "held back by")
+    header = ("", "path (⇒ converts)", "T", "steady rate", "held back by")
     every = table(
         "Every candidate, the chosen one first, then by predicted time",
         header,

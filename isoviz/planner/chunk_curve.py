@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, LimitError, TransferError
 from isoviz.layouts import ChunkSequence, compare
+from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice
 from isoviz.planner.options import Options
 from isoviz.planner.planners import machine_of
@@ -90,7 +91,7 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
     limit = problem.limit(inside) if inside else None
     own = _chunk(plan, plan.per_chunk)
     points = [
-        _point(clock, _chunk(plan, count), runs, count, fits=limit is None or _slot(plan, count) <= limit)
+        _point(clock, _rechunked(plan, count, clock, runs), runs, count, fits=limit is None or _slot(plan, count) <= limit)
         for count in _counts(plan, own / SPAN)
     ]
     chosen = next(point for point in points if point.per_chunk == plan.per_chunk)
@@ -108,15 +109,21 @@ def rechunked(plan: Plan, per_chunk: int, machine: Machine | None = None) -> Pla
     if not 1 <= per_chunk <= plan.chunks.blocks:
         raise InputError(f"plan: {per_chunk} blocks in a chunk; expected 1 to {plan.chunks.blocks}")
     machine = _checked(plan, machine)
-    clock, chunk = _clock(plan, machine), _chunk(plan, per_chunk)
-    runs = [min(run, chunk) for run in runs_of(plan, Problem(plan.transfer, machine, Options()))]
+    return _rechunked(plan, per_chunk, _clock(plan, machine), runs_of(plan, Problem(plan.transfer, machine, Options())))
+
+
+def _rechunked(plan: Plan, per_chunk: int, clock: Clock, most: Runs) -> Plan:
+    if per_chunk == plan.per_chunk:
+        return plan
+    chunk = _chunk(plan, per_chunk)
+    runs = [min(run, chunk) for run in most]
     rates = clock.rates(chunk, runs)
     hops = [hop._replace(request_bytes=run, throughput=rate) for hop, run, rate in zip(plan.hops, runs, rates, strict=True)]
     return replace(
         plan,
         hops=tuple(hops),
         per_chunk=per_chunk,
-        seconds=clock.seconds(chunk, runs),
+        objective=clock.seconds(chunk, runs),
         throughput=clock.throughput(chunk, rates),
     )
 
@@ -173,11 +180,10 @@ def _counts(plan: Plan, least: float) -> Sequence[int]:
     return sorted({count for count in found if count < blocks and _chunk(plan, count) >= least} | {plan.per_chunk, blocks})
 
 
-def _point(clock: Clock, chunk: float, runs: Runs, per_chunk: int, *, fits: bool) -> ChunkPoint:
-    timing = clock.timing(chunk, runs)
-    chunks = clock.nbytes / timing.chunk_bytes
-    stored = clock.setup + chunks * sum(timing.hop_seconds)
-    return ChunkPoint(timing.chunk_bytes, per_chunk, math.ceil(chunks - 1e-9), timing.seconds, stored, fits)
+def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) -> ChunkPoint:
+    timing = clock.timing(_chunk(plan, plan.per_chunk), runs)
+    stored = clock.setup + clock.nbytes / timing.chunk_bytes * sum(timing.hop_seconds)
+    return ChunkPoint(timing.chunk_bytes, per_chunk, plan.chunk_count, plan.seconds, stored, fits)
 
 
 def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:
@@ -199,4 +205,4 @@ def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block
         choice = settled(problem, choice, clock)
         if choice.chunk not in seen:
             seen.add(choice.chunk)
-            yield _point(clock, choice.chunk, choice.runs, 0, fits=True)
+            yield _point(clock, make_plan(problem, choice, clock, plan.planner), choice.runs, 0, fits=True)

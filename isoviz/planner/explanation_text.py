@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.explanation_words import (
     agreement,
+    ahead_said,
     amount,
     blocks_of,
     difference,
@@ -101,7 +102,7 @@ def _hops(explanation: Explanation) -> list[str]:
     for k, stage in enumerate(stages):
         after = explanation.stages[k + 1].memory
         gain = stage.price * stage.throughput * 0.01
-        worth = f"−{format_seconds(-gain)}" if gain < -1e-9 * explanation.plan.seconds else "±0"
+        worth = f"−{format_seconds(-gain)}" if gain < -1e-9 * explanation.plan.objective else "±0"
         rows.append(
             (
                 str(k),
@@ -189,14 +190,14 @@ def _time(explanation: Explanation) -> list[str]:
         said = "The hops of a chunk follow each other, so the period is the sum of their times."
     elif slow.share < 1 - 1e-9:
         said = "The period is longer than any hop: hops joined by one slot, or a shared resource, keep each other waiting."
-    return [*_columns(table, right=(2, 3), header=False), "", *_prose(said)]
+    return [*_columns(table, right=(2, 3), header=False), "", *_prose(said + ahead_said(parts))]
 
 
 def _candidates(explanation: Explanation, most: int) -> list[str]:
     """The paths by time, and what holds each one back."""
     chosen = explanation.candidates[0]
     shown = explanation.candidates[: max(1, most)]
-    rows = [("", "time", "", "path (⇒ converts)", "held back by")]
+    rows = [("", "T", "", "path (⇒ converts)", "held back by")]
     for number, each in enumerate(shown, start=1):
         time = f"≥ {format_seconds(each.bound)}" if each.seconds is None else format_seconds(each.seconds)
         against = "chosen" if each.chosen else difference(each, chosen)

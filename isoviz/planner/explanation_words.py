@@ -25,13 +25,15 @@ class TimeParts:
     """The predicted time taken apart: T = `setup` + `filling` + (`chunks` − 1) × `period`, in seconds.
 
     `filling` is what the first chunk takes through all hops, `period` what every further one adds, and `chunks` the payload over
-    the bytes of a chunk, a fraction where the last is short.
+    the bytes of a chunk, a fraction where the last is short. What is predicted is that less `ahead`: a short last chunk is
+    sooner through the hops after the slowest than T counts for it (hops that share a resource may make it later).
     """
 
     setup: float
     filling: float
     period: float
     chunks: float
+    ahead: float
 
     @property
     def steady(self) -> float:
@@ -49,7 +51,8 @@ def time_parts(explanation: Explanation) -> TimeParts:
     plan, hops = explanation.plan, hop_stages(explanation)
     period = hops[0].seconds / hops[0].share
     setup = sum(explanation.machine.channel(hop.channel).setup for hop in plan.hops)
-    return TimeParts(setup, sum(hop.seconds for hop in hops), period, plan.bytes / (plan.throughput * period))
+    chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.seconds
+    return TimeParts(setup, sum(hop.seconds for hop in hops), period, chunks, ahead)
 
 
 def hop_stages(explanation: Explanation) -> tuple[Stage, ...]:
@@ -268,8 +271,8 @@ def sizes_said(explanation: Explanation) -> list[str]:
     else:
         why = f"larger chunks might sustain more but fill the pipeline later ({later}), and T counts both"
     least = explanation.candidates[0].least
-    share = f"T is {100 * (plan.seconds / least - 1):.2g} % above its least, which much smaller chunks would reach"
-    better = "With these sizes T is least" if plan.seconds <= least * (1 + 1e-6) else share
+    share = f"T is {100 * (plan.objective / least - 1):.2g} % above its least, which much smaller chunks would reach"
+    better = "With these sizes T is least" if plan.objective <= least * (1 + 1e-6) else share
     said.append(f"{reached}. {better}: {why}.")
     return said
 
@@ -282,7 +285,19 @@ def time_said(explanation: Explanation) -> str:
     return (
         f"T = set-up {format_seconds(parts.setup)} + filling {format_seconds(parts.filling)} + steady state"
         f" {format_seconds(parts.steady)} = {format_seconds(parts.seconds)}, with {count} and a period of"
-        f" {format_seconds(parts.period)}."
+        f" {format_seconds(parts.period)}.{ahead_said(parts)}"
+    )
+
+
+def ahead_said(parts: TimeParts) -> str:
+    """What the short last chunk does to T; nothing where it does nothing."""
+    if abs(parts.ahead) <= SAME * parts.seconds:
+        return ""
+    if parts.ahead < 0:
+        return f" Hops that share a resource delay each other: {format_seconds(parts.seconds - parts.ahead)} in all."
+    return (
+        f" The last chunk is shorter and {format_seconds(parts.ahead)} ahead of that:"
+        f" {format_seconds(parts.seconds - parts.ahead)} in all."
     )
 
 

@@ -41,8 +41,10 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         per_chunk=held.per_chunk,
         slots=problem.slots,
         overlap=problem.machine.limits.overlap,
-        seconds=choice.seconds,
+        objective=choice.seconds,
         throughput=clock.throughput(choice.chunk, rates),
+        setup=clock.setup,
+        shares=clock.shares,
         notes=tuple(notes),
     )
 

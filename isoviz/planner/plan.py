@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -59,8 +60,10 @@ class Plan:
     """What `plan()` decided, for one machine (`machine_digest`).
 
     `order` is the layout whose `outer` slowest components number the blocks, `per_chunk` of which make a chunk; all intermediate
-    layouts end with the same components. `seconds` is the predicted completion time T, `throughput` the steady state in bytes per
-    second. `overlap` tells whether T counts on hops that work at the same time.
+    layouts end with the same components. `objective` is T, by which plans are chosen: with the last chunk counted as a part of a
+    full one (DESIGN, section 2; `isoviz.planner.timing`). `throughput` is the steady state in bytes per second, `setup` what the
+    channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every shared
+    resource of the path, the seconds of it that a byte costs on each hop.
     """
 
     transfer: Transfer
@@ -73,9 +76,35 @@ class Plan:
     per_chunk: int
     slots: int
     overlap: bool
-    seconds: float
+    objective: float
     throughput: float
+    setup: float = 0.0
+    shares: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def seconds(self) -> float:
+        """The predicted completion time: exactly what this pipeline takes on an idle machine, its last chunk as short as it is.
+
+        At most T, which it falls short of by less than a chunk through all hops; where three hops or more share a resource it may
+        be a little above.
+        """
+        from isoviz.planner.makespan import makespan, shared_makespan
+
+        payload, count = self.chunk_payload, self.chunk_count
+        if not all(hop.throughput for hop in self.hops):  # nothing moves
+            return math.inf
+        hops = [payload / hop.throughput for hop in self.hops]
+        last = self.bytes / payload - (count - 1)
+        if self.shares:
+            shares = [[each * payload for each in share] for share in self.shares]
+            return self.setup + shared_makespan(hops, count, last, shares, slots=self.slots, overlap=self.overlap)
+        return self.setup + makespan(hops, count, last, slots=self.slots, overlap=self.overlap)
+
+    @property
+    def chunk_payload(self) -> float:
+        """Bytes of entries in a full chunk, padding not counted; where chunks differ, the mean."""
+        return min(self.bytes * self.per_chunk / self.chunks.blocks, self.bytes)
 
     @property
     def bytes(self) -> int:

@@ -15,7 +15,7 @@ from isoviz.planner.transfer import Instance, Transfer
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = "isoviz-plan-1"
+FORMAT = "isoviz-plan-2"
 """Name and version of the JSON form of a plan."""
 
 _INSTANCE = ("memory", "space", "fields", "layout", "path")
@@ -82,6 +82,9 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "machine": {"name": plan.machine_name, "digest": plan.machine_digest},
         "bytes": plan.bytes,
         "seconds": plan.seconds,
+        "objective": plan.objective,
+        "setup": plan.setup,
+        "shares": [list(share) for share in plan.shares],
         "throughput": plan.throughput,
         "chunk_bytes": plan.chunk_bytes,
         "chunks": plan.chunk_count,
@@ -130,12 +133,27 @@ def _plan(entry: Mapping[str, Any]) -> Plan:
         per_chunk=whole(order, "per_chunk", "plan.order"),
         slots=whole(entry, "slots", "plan"),
         overlap=overlap,
-        seconds=number(entry, "seconds", "plan"),
+        objective=number(entry, "objective", "plan"),
         throughput=number(entry, "throughput", "plan"),
+        setup=number(entry, "setup", "plan"),
+        shares=_shares(entry, len(hops)),
         notes=tuple(str(note) for note in _list(entry, "notes", "plan")),
     )
     _check_path(plan)
+    number(entry, "seconds", "plan")  # which follows from the rest
     return plan
+
+
+def _shares(entry: Mapping[str, Any], hops: int) -> tuple[tuple[float, ...], ...]:
+    found = []
+    needed(entry, "shares", "plan")
+    for k, share in enumerate(_list(entry, "shares", "plan")):
+        where = f"plan.shares[{k}]"
+        if not isinstance(share, list) or len(share) != hops:
+            raise TransferError(f"{where}: expected {hops} numbers, one for every hop, got {show(share)}")
+        values = {str(h): value for h, value in enumerate(share)}
+        found.append(tuple(number(values, name, where) for name in values))
+    return tuple(found)
 
 
 def _hop(data: Any, where: str, index: int) -> Hop:

@@ -159,7 +159,7 @@ def auto(problem: Problem) -> Plan:
     What planning costs is measured on this computer, once per process (`planning_cost`).
     """
     found = simple(problem)
-    return full(problem) if planning_pays(problem, found.seconds) else found
+    return full(problem) if planning_pays(problem, found.objective) else found
 
 
 PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(

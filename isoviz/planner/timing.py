@@ -3,7 +3,8 @@
 With N chunks of c bytes and hop times tₕ = c / tpₕ(min(runₕ, c)) it is T = set-up + Σ tₕ + (N − 1) × period. The period is
 max tₕ; with one slot between two hops these two cannot work at the same time, so their times add inside the max; without
 `overlap` all hops of a chunk follow each other. Shared resources bound the steady state, throughput × Σ weights ≤ capacity, and
-a hop on its own. N is payload / c: the last chunk counts for what is in it.
+a hop on its own. N is payload / c: the last chunk counts for what is in it, which keeps T smooth enough to be searched. What then
+runs ends a little earlier (`isoviz.planner.makespan`).
 """
 
 from __future__ import annotations
@@ -69,6 +70,15 @@ class Clock:
         self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
         """Whether the hops bound the steady state one by one: no one-slot buffers join them."""
         self._plain = self.separable and not pace.uses_resources
+
+    @cached_property
+    def shares(self) -> tuple[tuple[float, ...], ...]:
+        """For every shared resource that the channels use, its seconds that a byte costs on each hop."""
+        if not self.capacity:
+            return ()
+        weights = [dict(channel.resources) for channel in self.channels]
+        names = sorted({name for each in weights for name, weight in each.items() if weight})
+        return tuple(tuple(each.get(name, 0.0) / self.capacity[name] for each in weights) for name in names)
 
     @cached_property
     def resource_bound(self) -> float:

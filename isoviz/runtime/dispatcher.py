@@ -39,6 +39,11 @@ class Dispatcher:
                     self._threads.append(thread)
             self._queue.put(job)
 
+    @property
+    def has_jobs(self) -> bool:
+        """Whether jobs wait for a thread."""
+        return not self._queue.empty()
+
     def close(self, wait: bool = True) -> None:
         """End the threads once they have done what they were given."""
         with self._lock:

@@ -15,13 +15,14 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import Cancelled, EngineClosed, TransferError
+from isoviz.errors import Cancelled, EngineClosed
 from isoviz.planner import Options, Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.dispatcher import Dispatcher
 from isoviz.runtime.event import Event
 from isoviz.runtime.execution import Execution, trace_of
 from isoviz.runtime.interrupts import allowed, held
+from isoviz.runtime.opened import OpenedDevices
 from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
 from isoviz.runtime.report import Report, unmeasured
@@ -36,10 +37,12 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.pool import Policy
-    from isoviz.runtime.protocols import CancelToken, Devices, RealChannel, RealMemory
+    from isoviz.runtime.protocols import CancelToken, Devices
     from isoviz.runtime.watching import ProgressCallback
     from isoviz.runtime.work import Instruction
 
+Request = tuple[Execution, Issue]
+"""A request to carry out."""
 MOST_PREPARED = 4096
 """Copies whose plans an engine keeps at hand."""
 
@@ -71,20 +74,17 @@ class Engine:
         limits = {channel.name: channel.max_in_flight for channel in machine.channels}
         capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
         self._scheduler = Scheduler(limits, capacity, policies, policy)
-        self._limits = limits
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
         self._numbers = itertools.count()
         self._executions: dict[int, Execution] = {}
         self._ending = 0
-        self._memories: dict[str, RealMemory] = {}
-        self._channels: dict[str, tuple[RealChannel, Dispatcher]] = {}
+        self._real = OpenedDevices(machine, devices)
         self._prepared: dict[tuple[int, int, int], Prepared] = {}
         self._finisher = Dispatcher("finisher", 1)
         self._callbacks = Dispatcher("callbacks", 1)
         self._closed = False
         self._entered = False
-        self._threads = [self._finisher, self._callbacks]
         self._recorded: list[Execution] | None = [] if record else None
 
     # ---- life
@@ -107,7 +107,7 @@ class Engine:
             self._quiet.wait_for(lambda: not self._executions and not self._ending)
         for dispatcher in self._threads:
             dispatcher.close()
-        self._memories.clear()  # and the slots that they keep
+        self._real.forget()
         self._prepared.clear()
 
     # ---- transfers
@@ -139,12 +139,12 @@ class Engine:
                 if self._closed:
                     raise EngineClosed("the engine is closed")
                 if self._scheduler.is_idle(name):
-                    return ended(known.plan, known.move(self._channels[name][0], *ends))
+                    return ended(known.plan, known.move(self._real.channel(name), *ends))
         return self.submit(known.plan, source, destination)
 
     def _prepare(self, here: Instance, there: Instance, priority: int) -> Prepared:
         plan = make_plan(Transfer(here, there, priority=priority), self.machine, None, self.options)
-        found = prepared(here, there, plan, self._memories_of(plan), self._channel(plan.hops[0].channel)[0])
+        found = prepared(here, there, plan, self._real.memories(plan), self._real.channel(plan.hops[0].channel))
         if here.path is None and there.path is None:  # files are described anew each time
             if len(self._prepared) >= MOST_PREPARED:
                 self._prepared.clear()
@@ -254,6 +254,10 @@ class Engine:
 
     # ---- inside: submitting
 
+    @property
+    def _threads(self) -> list[Dispatcher]:
+        return [*self._real.dispatchers(), self._finisher, self._callbacks]
+
     def _submitted(
         self,
         plan: Plan,
@@ -265,8 +269,8 @@ class Engine:
         over: Callable[[Execution], None],
         arrived: Callable[[], None] | None = None,
     ) -> Execution:
-        memories = self._memories_of(plan)
-        channels = [self._channel(hop.channel)[0] for hop in plan.hops]
+        memories = self._real.memories(plan)
+        channels = [self._real.channel(hop.channel) for hop in plan.hops]
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
         number = next(self._numbers)
         event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
@@ -283,39 +287,6 @@ class Engine:
         self._carry_out(instructions)
         return execution
 
-    def _memories_of(self, plan: Plan) -> list[RealMemory]:
-        if plan.machine_digest != self.machine.digest:
-            raise TransferError(
-                f"plan: made for a machine {plan.machine_name!r} that is not this engine's {self.machine.name!r} as it is now;"
-                " plan again"
-            )
-        return [self._memory(name) for name in plan.memories]
-
-    def _memory(self, name: str) -> RealMemory:
-        found = self._memories.get(name)
-        if found is None:
-            found = self.devices.memory(self.machine.memory(name))
-            if found is None:
-                here = [m.name for m in self.machine.memories if self.devices.memory(m) is not None]
-                raise TransferError(
-                    f"memory {name}: this computer has no such device ({self.machine.memory(name).kind});"
-                    f" of machine {self.machine.name!r} it can run {', '.join(here) or 'none'}"
-                )
-            self._memories[name] = found
-        return found
-
-    def _channel(self, name: str) -> tuple[RealChannel, Dispatcher]:
-        with self._lock:
-            found = self._channels.get(name)
-            if found is None:
-                described = self.machine.channel(name)
-                channel = self.devices.channel(described)
-                if channel is None:
-                    raise TransferError(f"channel {name}: this computer has no such device ({described.kind})")
-                found = self._channels[name] = channel, Dispatcher(name, self._limits[name])
-                self._threads.append(found[1])
-            return found
-
     # ---- inside: carrying out
 
     def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
@@ -325,7 +296,8 @@ class Engine:
                 self._executions[instruction.transfer].is_granted = True
         return instructions
 
-    def _carry_out(self, instructions: Iterable[Instruction]) -> None:
+    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
+        """Do what the scheduler says; requests that cost less than handing them over are put into `own`, if given."""
         todo = deque(instructions)
         while todo:
             instruction = todo.popleft()
@@ -338,7 +310,10 @@ class Engine:
                     elif not is_open:
                         todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
                 if is_open:
-                    execution.dispatchers[instruction.hop](partial(self._perform, execution, instruction))
+                    if own is not None and execution.is_small[instruction.hop]:
+                        own.append((execution, instruction))
+                    else:
+                        execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))
             elif type(instruction) is Allocate:
                 error = self._opened(execution)
                 with self._lock:
@@ -358,7 +333,7 @@ class Engine:
     def _opened(self, execution: Execution) -> BaseException | None:
         """Open the stores of a transfer; what it fails with."""
         try:
-            execution.dispatchers = [self._channels[name][1].put for name in execution.work.channels]
+            execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
             with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
                 execution.open()
         except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
@@ -366,7 +341,19 @@ class Engine:
         return None
 
     def _perform(self, execution: Execution, issue: Issue) -> None:
-        """Carry out a request, in a thread of its channel."""
+        """Carry out a request, in a thread of its channel; and the small ones that follow from it, while that thread has no
+        other job."""
+        dispatcher = execution.dispatchers[issue.hop]
+        own: deque[Request] = deque()
+        self._moved(execution, issue, own)
+        while own:
+            execution, issue = own.popleft()
+            if dispatcher.has_jobs:
+                execution.dispatchers[issue.hop].put(partial(self._perform, execution, issue))
+            else:
+                self._moved(execution, issue, own)
+
+    def _moved(self, execution: Execution, issue: Issue, own: deque[Request]) -> None:
         error: BaseException | None = None
         start = time.perf_counter()
         try:
@@ -384,7 +371,7 @@ class Engine:
                     execution.error = error
                 instructions = self._granted(self._scheduler.failed(*issue, str(error)))
         if instructions:
-            self._carry_out(instructions)
+            self._carry_out(instructions, own)
 
     @held()
     def _cancel(self, number: int) -> None:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts.recurring import RecurringCopies, split
-from isoviz.runtime.pipeline import chunk_payload
 from isoviz.runtime.report import HopMeasurement
 from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
 
@@ -19,10 +18,13 @@ if TYPE_CHECKING:
 
     from isoviz.layouts import Chunk, StridedCopy
     from isoviz.planner import Plan
+    from isoviz.runtime.dispatcher import Dispatcher
     from isoviz.runtime.event import Event
     from isoviz.runtime.protocols import CancelToken, Endpoint, RealChannel, RealMemory, Slot, Store
     from isoviz.runtime.work import Issue, Work
 
+SMALL_REQUEST = 1 << 14
+"""Bytes up to which a request of a channel that works at once costs less than handing it to another thread."""
 UNIT = 4096
 """Runs are cut into requests at multiples of so many bytes: what disks take."""
 
@@ -49,7 +51,7 @@ class Execution:
         self.number, self.plan, self.work, self.event = number, plan, work, event
         self.given = given
         self.memories, self.channels = memories, channels
-        self.dispatchers: list[Callable[[Callable[[], None]], None]] = []
+        self.dispatchers: list[Dispatcher] = []
         self.token = token
         self.over = over
         self.stack = ExitStack()
@@ -68,6 +70,11 @@ class Execution:
         self.admitted: float | None = None
         self.spans: list[RequestSpan] = []
         self.requests = [0] * len(channels)
+        self.is_small = [
+            channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests
+            for channel, requests in zip(channels, work.requests, strict=True)
+        ]
+        """Whether the requests of a hop cost less than handing them to another thread."""
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = ExitStack()
@@ -264,7 +271,7 @@ def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
             first = min(span.start for span in each.spans)
             times = first, first, times[2]
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
-        label, payload = f"transfer {each.number}", chunk_payload(each.plan)
+        label, payload = f"transfer {each.number}", each.plan.chunk_payload
         transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason))
         requests += each.spans
     return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")

@@ -20,13 +20,8 @@ def work_of(plan: Plan, priority: int | None = None, *, pipelined: bool = True, 
     Not `pipelined`, every hop moves everything before the next one begins, through buffers that hold all of it.
     """
     chunks = plan.chunk_count
-    requests = max(1, math.ceil(min(chunk_payload(plan), plan.bytes) / request_bytes))
+    requests = max(1, math.ceil(plan.chunk_payload / request_bytes))
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority
     return Work(channels, chunks, rings, (requests,) * len(channels), urgency, pipelined, plan.overlap)
-
-
-def chunk_payload(plan: Plan) -> float:
-    """Bytes of entries in a full chunk of a plan; where blocks differ, the mean."""
-    return plan.bytes * plan.per_chunk / plan.chunks.blocks

@@ -1,9 +1,8 @@
 """The simulator: the scheduler in virtual time, on any machine (DESIGN, section 3: one scheduler, three drivers).
 
 A channel works on its requests one after the other, each as fast as its throughput function says for the run of the plan's hop.
-Requests of channels that use a shared resource get fair shares of it (`isoviz.runtime.sharing`). A transfer pays the set-up of
-its channels before it begins. With one transfer on an idle machine this is the time model of the planner: the end of the trace is
-the plan's `seconds`, but for a short last chunk, which leaves the slowest hop earlier than the model says.
+Requests of channels that use a shared resource get fair shares of it (`isoviz.planner.sharing`). A transfer pays the set-up of
+its channels before it begins. With one transfer on an idle machine the end of the trace is the plan's `seconds`.
 """
 
 from __future__ import annotations
@@ -16,10 +15,10 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, TransferError
-from isoviz.runtime.pipeline import REQUEST_BYTES, chunk_payload, work_of
+from isoviz.planner.sharing import fair_rates
+from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
 from isoviz.runtime.scheduler import Scheduler
-from isoviz.runtime.sharing import fair_rates
 from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
 from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
 
@@ -137,7 +136,7 @@ class Simulator:
                 f"simulate: the plan was made for {plan.machine_name!r}, not for this machine as it is; plan again"
             )
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
-        full = chunk_payload(plan)
+        full = plan.chunk_payload
         last = plan.bytes - (work.chunks - 1) * full
         times = tuple(
             (full / hop.throughput / requests, last / hop.throughput / requests)

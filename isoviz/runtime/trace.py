@@ -303,7 +303,7 @@ class Trace:
         """All spans as a pandas data frame, one column for each field of `Span`. `columns` needs no pandas.
 
         Raises:
-            ImportError: pandas is not installed.
+            ImportError: pandas is not installed; the extra `lab` brings it.
         """
         import pandas as pd
 

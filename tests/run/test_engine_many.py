@@ -234,6 +234,69 @@ def test_cancelled_after_so_many_requests(after: int) -> None:
         assert engine.held_bytes == 0
 
 
+class Recording(ThisComputer):
+    """Channels that move what there is at once, and know which thread each request was carried out by."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.threads: list[tuple[str, str]] = []
+        self.before: Callable[[str], None] = lambda name: None
+
+    def channel(self, channel: Channel) -> Any:
+        real, outer = super().channel(channel), self
+        assert real is not None
+
+        class Recorded:
+            at_once = True
+
+            def move(self, *args: Any) -> int:
+                outer.before(channel.name)
+                outer.threads.append((channel.name, threading.current_thread().name))
+                return real.move(*args)
+
+        return Recorded()
+
+
+def row(hops: int) -> Machine:
+    """`line` with a request at a time, and chunks of a KiB."""
+    machine = line(hops)
+    channels = tuple(replace(channel, max_in_flight=1) for channel in machine.channels)
+    return replace(machine, channels=channels, limits=Limits(slot_limit=1 << 10))
+
+
+def test_small_requests_stay_in_one_thread() -> None:
+    """Handing a KiB to the thread of the next channel costs more than moving it."""
+    machine, devices = row(3), Recording()
+    source, destination = np.random.default_rng(1).integers(0, 256, 1 << 16, dtype="u1").view("f8"), np.zeros(1 << 13)
+    with Engine(machine, devices) as engine:
+        engine.submit(along(machine, 1 << 16), source.view([("re", "f4"), ("im", "f4")]), destination).wait(30)
+    np.testing.assert_array_equal(source.view("u1"), destination.view("u1"))
+    assert len(devices.threads) == 3 * 64
+    assert len({thread for _, thread in devices.threads}) == 1
+
+
+def test_a_thread_with_another_job_hands_small_requests_over() -> None:
+    machine, devices = row(2), Recording()
+    arrived, gate = threading.Event(), threading.Event()
+
+    def before(name: str) -> None:
+        if not arrived.is_set():
+            arrived.set()
+            assert gate.wait(30)
+
+    devices.before = before
+    urgent = Transfer.whole(IndexSpace(x=1 << 14), PAIR, "m0", "<F, x>", "m1", "<F, x>", priority=1)
+    with Engine(machine, devices) as engine:
+        one = engine.submit(along(machine, 1 << 12))
+        assert arrived.wait(30)
+        other = engine.submit(plan(urgent, machine, "direct", Options(slot_limit=1 << 20)))
+        gate.set()
+        one.wait(30)
+        other.wait(30)
+    assert devices.threads[:2] == [("m0->m1", "isoviz m0->m1 0")] * 2
+    assert ("m1->m2", "isoviz m1->m2 0") in devices.threads
+
+
 def test_close_ends_what_is_under_way() -> None:
     machine = line(2, rate=1e6)
     engine = Engine(machine, EmulatedMachine())

@@ -83,7 +83,8 @@ def test_page_has_every_part_and_fits(name: str) -> None:
 def test_time_is_the_sum_of_its_parts(name: str) -> None:
     explanation = made(name)
     parts = time_parts(explanation)
-    assert parts.seconds == pytest.approx(explanation.plan.seconds, rel=1e-9)
+    assert parts.seconds == pytest.approx(explanation.plan.objective, rel=1e-9)
+    assert parts.seconds - parts.ahead == pytest.approx(explanation.plan.seconds, rel=1e-9)
     assert parts.chunks == pytest.approx(1) or explanation.plan.chunk_count > 1
     assert min(parts.setup, parts.filling, parts.period) >= 0 and parts.steady >= -1e-15
     assert format_seconds(parts.filling) in str(explanation)

@@ -8,7 +8,6 @@ import sys
 import xml.etree.ElementTree as ET
 from functools import cache
 from itertools import pairwise
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -341,11 +340,19 @@ def test_columns_are_the_spans() -> None:
     assert [len(column) for column in traced("empty").columns().values()] == [0] * len(columns)
 
 
-def test_a_frame_where_pandas_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """pandas is no part of isoviz; a stand-in shows what it is handed."""
-    monkeypatch.setitem(sys.modules, "pandas", SimpleNamespace(DataFrame=dict))
-    frame = traced("one").to_frame()
-    assert list(frame) == list(Span._fields)
+def test_a_data_frame() -> None:
+    pandas = pytest.importorskip("pandas", reason="the extra `lab` is not installed")
+    trace = traced("one")
+    frame = trace.to_frame()
+    assert isinstance(frame, pandas.DataFrame)
+    assert list(frame.columns) == list(Span._fields)
+    assert len(frame) == len(list(trace.spans()))
+    moved = frame[frame["kind"] == "request"].groupby("hop")["nbytes"].sum()
+    assert list(moved) == pytest.approx([made().bytes] * len(made().hops))
+    assert (frame["end"] >= frame["start"]).all()
+
+
+def test_no_data_frame_without_pandas(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pandas"):
         traced("one").to_frame()

@@ -92,7 +92,7 @@ def test_slots_whose_blocks_are_padded_differently() -> None:
     transfer = Transfer.whole(space, MIXED, "a", "<F, x>", "d", "<x, F>")
     path = (transfer.source.layout, order, held, transfer.destination.layout)
     hops = tuple(Hop(i, "", "memcpy", "abcd"[i], "abcd"[i + 1], str(path[i]), str(path[i + 1]), 1.0, 1.0, True) for i in range(3))
-    made = Plan(transfer, "", "", "simple", hops, order, outer=2, per_chunk=1, slots=1, overlap=False, seconds=1, throughput=1)
+    made = Plan(transfer, "", "", "simple", hops, order, outer=2, per_chunk=1, slots=1, overlap=False, objective=1, throughput=1)
     assert [buffer.nbytes for buffer in made.buffers] == [3 * 8, 4 * 8]
     assert made.views(1, made.chunks[4])[0].base == -(3 * 13 + 3 * 4)
     assert made.views(1, made.chunks[4])[1].base == -(4 * 13 + 4 * 4)

@@ -39,15 +39,13 @@ def test_curve_goes_through_the_plan(planner: str) -> None:
 
 @pytest.mark.parametrize("planner", ["full", "spsl", "spdl"])
 def test_points_agree_with_the_simulator(planner: str) -> None:
-    """The simulator knows nothing of the curve; where chunks divide the transfer both say the same."""
+    """The simulator knows nothing of the curve; both say the same."""
     found = made(planner)
     points = [point for point in chunk_curve(found, MACHINE).points if point.per_chunk]
-    even = [point for point in points if found.chunks.blocks % point.per_chunk == 0]
-    assert len(even) >= 3
-    for point in even[:: max(1, len(even) // 4)]:
+    assert len(points) >= 3
+    for point in points[:: max(1, len(points) // 6)]:
         other = rechunked(found, point.per_chunk, MACHINE)
         assert other.chunk_count == point.chunks
-        assert other.seconds == pytest.approx(point.seconds, rel=1e-12)
         assert simulate(other, MACHINE).seconds == pytest.approx(point.seconds, rel=1e-9)
         assert simulate(other, MACHINE, pipelined=False).seconds == pytest.approx(point.stored_seconds, rel=1e-9)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isoviz.runtime.sharing import Uses, fair_rates
+from isoviz.planner.sharing import Uses, fair_rates
 
 CLOSE = 1e-9
 

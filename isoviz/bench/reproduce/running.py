@@ -19,7 +19,7 @@ from isoviz.bench.reproduce.assumptions import cluster
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import Simulator
-from isoviz.runtime.pipeline import chunk_payload, work_of
+from isoviz.runtime.pipeline import work_of
 
 if TYPE_CHECKING:
     from isoviz.bench.reproduce.assumptions import Assumptions
@@ -82,7 +82,7 @@ def _phase(machine: Machine, moves: tuple[Move, ...], given: Assumptions, featur
         found, setup = _plan(two, move._replace(here=0, there=int(move.here != move.there)), given, features)
         nodes = (move.here, move.there)
         work = work_of(found, pipelined=features.pipelined, request_bytes=given.request_bytes)
-        full = chunk_payload(found)
+        full = found.chunk_payload
         last = found.bytes - (work.chunks - 1) * full
         times = []
         for hop, requests in zip(found.hops, work.requests, strict=True):
