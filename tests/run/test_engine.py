@@ -275,6 +275,8 @@ class Broken(ThisComputer):
         outer = self
 
         class Failing:
+            at_once = False
+
             def move(self, copies: Sequence[Any], source: Any, destination: Any, check: Callable[[], None]) -> int:
                 outer.calls += 1
                 if outer.calls == 3:
