@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.host import PAGE, Bytes, page_aligned
+from isoviz.backends.reserve import reserve
 from isoviz.errors import FileError, RunError
 from isoviz.units import format_bytes
 
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check
 
 REQUEST = 8 << 20  # the largest single request: long enough for full speed, short enough to cancel between two
-_BOUNCE = 1 << 20
+BOUNCE = 256 << 10
+"""Bytes of the buffer that every thread of a channel has for each file of which it moves what lies across pages."""
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
@@ -112,7 +114,7 @@ class _OpenFile:
         """A buffer of this thread."""
         found: Bytes | None = getattr(self._local, "bounce", None)
         if found is None:
-            found = self._local.bounce = page_aligned(_BOUNCE)
+            found = self._local.bounce = page_aligned(BOUNCE)
         return found
 
     def _leave_direct(self) -> None:
@@ -157,11 +159,11 @@ class _OpenFile:
                 whole = min(len(into), REQUEST) // PAGE * PAGE
                 return self._count(os.preadv(direct, [into[:whole].data], offset), offset), False
             lead = offset % PAGE
-            if len(into) > _BOUNCE // 16 and (_address(into) - lead) % PAGE == 0:
+            if len(into) > BOUNCE // 16 and (_address(into) - lead) % PAGE == 0:
                 # The pages line up: only the first one is read aside.
                 want = PAGE - lead
             else:
-                want = min(_BOUNCE - lead, len(into))
+                want = min(BOUNCE - lead, len(into))
             pages = -(-(lead + want) // PAGE) * PAGE
             got = os.preadv(direct, [self.bounce[:pages].data], offset - lead)
         except OSError as error:
@@ -222,6 +224,7 @@ class NewFile(_OpenFile):
         super().__init__(self.final or self.directory / "temporary file", descriptor, os.O_RDWR)
         try:
             os.ftruncate(descriptor, size)
+            reserve(descriptor, size)
         except OSError as error:
             self.close()
             raise self._no_room(error) from None
@@ -284,7 +287,7 @@ class NewFile(_OpenFile):
             return os.pwritev(self.descriptor, [data[:wanted].data], offset), True
         whole = min(len(data), REQUEST) // PAGE * PAGE
         if _address(data) % PAGE:
-            whole = min(whole, _BOUNCE)
+            whole = min(whole, BOUNCE)
             self.bounce[:whole] = data[:whole]
             data = self.bounce
         try:
@@ -315,7 +318,7 @@ class NewFile(_OpenFile):
             except OSError as error:
                 if error.errno not in (*_REFUSED, errno.EXDEV, errno.ENOSYS):
                     raise self._no_room(error) from None
-                piece = self.bounce[: min(_BOUNCE, self.size - done)]
+                piece = self.bounce[: min(BOUNCE, self.size - done)]
                 existing.read_at(done, piece)
                 self.write_at(done, piece)
                 done += len(piece)

@@ -226,10 +226,13 @@ class DiskRead:
         requests = 0
         for piece in _cut_to(group, _SIEVE):
             lo, hi = _span(piece)
-            room = page_aligned(hi - lo)
-            requests += source.file.read_at(source.base + lo, room, check)
+            # Whole pages: one request, and none of it by way of a bounce buffer.
+            lead = (source.base + lo) % PAGE
+            first = source.base + lo - lead
+            room = page_aligned(min(-(-(source.base + hi) // PAGE) * PAGE, max(source.file.size, source.base + hi)) - first)
+            requests += source.file.read_at(first, room, check)
             for copy in piece:
-                copy_strided(replace(copy, source_offset=copy.source_offset - lo), room, memory)
+                copy_strided(replace(copy, source_offset=copy.source_offset - lo + lead), room, memory)
         return requests
 
 

@@ -76,9 +76,12 @@ def _at(axes: Sequence[Sequence[tuple[int, int, int]]], lo: Sequence[int]) -> in
     return total
 
 
-def split(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list[StridedCopy]]:
+def split(
+    copies: Sequence[StridedCopy], parts: int, unit: int = 1, base: int = 0, by: str = "destination"
+) -> list[list[StridedCopy]]:
     """Copies in so many parts of about equal bytes, in their order: along their slowest loops, or, where they have none, along
-    the run in multiples of `unit` bytes. A part may be empty."""
+    the run, where the offset `by` the source or the destination, counted from `base`, is a multiple of `unit` bytes. A part may
+    be empty."""
     if parts <= 1:
         return [list(copies)]
     total = sum(copy.nbytes for copy in copies)
@@ -89,18 +92,19 @@ def split(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list
         while rest is not None:
             number = min(parts - 1, done * parts // total)
             room = -(-(number + 1) * total // parts) - done if number < parts - 1 else rest.nbytes
-            head, rest = _cut(rest, room, unit)
+            at = base + (rest.destination_offset if by == "destination" else rest.source_offset)
+            head, rest = _cut(rest, room, unit, at % unit)
             found[number].append(head)
             done += head.nbytes
     return found
 
 
-def _cut(copy: StridedCopy, nbytes: int, unit: int) -> tuple[StridedCopy, StridedCopy | None]:
-    """About the first so many bytes of a copy, and the rest."""
+def _cut(copy: StridedCopy, nbytes: int, unit: int, phase: int) -> tuple[StridedCopy, StridedCopy | None]:
+    """About the first so many bytes of a copy that begins `phase` bytes behind a multiple of `unit`, and the rest."""
     if copy.nbytes <= nbytes:
         return copy, None
     if not copy.loops:
-        run = max(1, round(nbytes / unit)) * unit
+        run = max(1, round((nbytes + phase) / unit)) * unit - phase
         if run >= copy.run:
             return copy, None
         rest = StridedCopy(copy.source_offset + run, copy.destination_offset + run, copy.run - run)

@@ -209,12 +209,15 @@ class Execution:
         return found
 
     def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
-        """The copies of a chunk as its requests. A channel that reads across gaps gets scattered ones together: in parts, it
-        would read what lies between them for every part anew."""
+        """The copies of a chunk as its requests, cut where a disk's pages begin. A channel that reads across gaps gets runs
+        shorter than a page together: in parts, it would read what lies between them for every part anew."""
         count = self.work.requests[hop]
-        if getattr(self.channels[hop], "reads_across_gaps", False) and any(copy.loops for copy in copies):
+        across_gaps = getattr(self.channels[hop], "reads_across_gaps", False)
+        if across_gaps and any(copy.loops and copy.run < UNIT for copy in copies):
             return [copies, *([] for _ in range(count - 1))]
-        return split(copies, count, UNIT)
+        if hop == len(self.channels) - 1 and self.destination.alignment > 1:
+            return split(copies, count, UNIT, self.destination.base)
+        return split(copies, count, UNIT, self.source.base if hop == 0 else 0, "source")
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         chunk = self._chunks.get(number)

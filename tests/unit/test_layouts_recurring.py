@@ -123,14 +123,16 @@ def test_parts_are_all_bytes_once(full: bool) -> None:
 
 
 @pytest.mark.parametrize("parts", [2, 3, 7, 16, 100])
-def test_parts_of_a_run_begin_at_whole_units(parts: int) -> None:
+@pytest.mark.parametrize(("base", "by", "phase"), [(0, "destination", 3), (100, "source", 111), (UNIT - 11, "source", 0)])
+def test_parts_of_a_run_begin_at_whole_units(base: int, by: str, phase: int, parts: int) -> None:
+    """Of the file, whose byte `base` is the first of the store, not of the run: a disk writes whole pages."""
     for nbytes in (1, UNIT - 1, UNIT, UNIT + 1, 3 * UNIT, (1 << 20) + 5, 10_000_019):
-        found = split([StridedCopy(11, 3, nbytes)], parts, UNIT)
+        found = split([StridedCopy(11, 3, nbytes)], parts, UNIT, base, by)
         assert len(found) == parts
         at = 0
         for copy in itertools.chain.from_iterable(found):
             assert (copy.source_offset, copy.destination_offset, copy.loops) == (11 + at, 3 + at, ())
-            assert at % UNIT == 0
+            assert at == 0 or (phase + at) % UNIT == 0
             at += copy.run
         assert at == nbytes
         sizes = [sum(copy.nbytes for copy in part) for part in found]
