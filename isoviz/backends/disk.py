@@ -56,6 +56,19 @@ def open_for_reading(path: Path) -> tuple[int, os.stat_result]:
     return descriptor, status
 
 
+def free_bytes(directory: Path) -> int:
+    """Bytes that this user may still write to the file system of a directory.
+
+    Raises:
+        FileError: no such directory.
+    """
+    try:
+        found = os.statvfs(directory)
+    except OSError as error:
+        raise FileError(f"{directory}: {_reason(error).replace('file', 'directory')}") from None
+    return found.f_bavail * found.f_frsize
+
+
 def _reason(error: OSError) -> str:
     known = {
         errno.ENOENT: "no such file",
@@ -198,7 +211,18 @@ class ReadFile(_OpenFile):
     def __init__(self, path: str | Path) -> None:
         descriptor, status = open_for_reading(Path(path))
         self.size = status.st_size
+        self._modified = status.st_mtime_ns
         super().__init__(Path(path), descriptor, os.O_RDONLY)
+
+    def check_unchanged(self) -> None:
+        """Whether the file is as it was when it was opened, by its size and the time of its last change.
+
+        Raises:
+            RunError: it is not: what was read may be half old, half new.
+        """
+        status = os.fstat(self.descriptor)
+        if (status.st_size, status.st_mtime_ns) != (self.size, self._modified):
+            raise RunError(f"{self.path}: was changed while it was read; nothing was kept")
 
 
 class NewFile(_OpenFile):
@@ -230,11 +254,7 @@ class NewFile(_OpenFile):
             raise self._no_room(error) from None
 
     def _check_space(self) -> None:
-        try:
-            found = os.statvfs(self.directory)
-        except OSError as error:
-            raise FileError(f"{self.directory}: {_reason(error).replace('file', 'directory')}") from None
-        free = found.f_bavail * found.f_frsize
+        free = free_bytes(self.directory)
         if free < self.size:
             raise RunError(
                 f"{self.final or self.directory}: needs {format_bytes(self.size)}, the disk has {format_bytes(free)} free"

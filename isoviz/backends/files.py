@@ -6,7 +6,7 @@ import itertools
 import math
 import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,15 +31,32 @@ _BATCH = 1 << 14  # runs whose offsets are worked out together
 
 
 @dataclass(frozen=True)
+class FileSource:
+    """An open file whose instance begins at byte `data_offset`; who opened it closes it."""
+
+    file: ReadFile
+    data_offset: int
+
+
+@dataclass(frozen=True)
 class FileTarget:
     """A file to write, and the record its `.npy` header shall name (nested structs and sub-arrays, as the source had them).
 
-    Unless `replace`, a file that has the name by the time the new one is complete stays.
+    Unless `replace`, a file that has the name by the time the new one is complete stays. `accept` is called before the file gets
+    its name, and may refuse it by raising.
     """
 
     path: Path
     record: Record
     replace: bool = True
+    accept: Callable[[FileStore], None] | None = None
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A nameless file that one transfer writes and the next one reads; who made it closes it."""
+
+    file: NewFile
 
 
 class FileStore:
@@ -48,9 +65,16 @@ class FileStore:
     durable = True
 
     def __init__(
-        self, file: ReadFile | NewFile, base: int, nbytes: int, notes: tuple[str, ...] = (), identity: object = None
+        self,
+        file: ReadFile | NewFile,
+        base: int,
+        nbytes: int,
+        notes: tuple[str, ...] = (),
+        identity: object = None,
+        accept: Callable[[FileStore], None] | None = None,
     ) -> None:
         self.file = file
+        self._accept = accept
         self.base = base
         self.nbytes = nbytes
         self._notes = notes
@@ -74,11 +98,28 @@ class FileStore:
             self.file.flush()
 
     def publish(self) -> None:
+        if self._accept is not None:
+            self._accept(self)
         if isinstance(self.file, NewFile):
             self.file.publish()
 
     def close(self) -> None:
         self.file.close()
+
+
+class LentFile(FileStore):
+    """An instance in a file that somebody else opened and will close, and that needs to outlast nothing: no flush, no name."""
+
+    durable = False
+
+    def flush(self) -> None:
+        """What is read next is read through the same file."""
+
+    def publish(self) -> None:
+        """It has no name."""
+
+    def close(self) -> None:
+        """It stays open."""
 
 
 class DiskMemory:
@@ -93,6 +134,10 @@ class DiskMemory:
         raise TransferError(f"{self.name}: this engine keeps no intermediate buffers on a disk")
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
+        if isinstance(given, FileSource):
+            return LentFile(given.file, given.data_offset, instance.linearization.nbytes)
+        if isinstance(given, Scratch):
+            return LentFile(given.file, 0, instance.linearization.nbytes)
         path = _path(given, instance, "source")
         if path is None:
             return self._generated(instance)
@@ -113,9 +158,11 @@ class DiskMemory:
         return FileStore(file, 0, nbytes, ("the source holds generated data",))
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
+        lin = instance.linearization
+        if isinstance(given, Scratch):
+            return LentFile(given.file, 0, lin.nbytes)
         target = given if isinstance(given, FileTarget) else None
         path = target.path if target else _path(given, instance, "destination")
-        lin = instance.linearization
         if path is None:
             return FileStore(NewFile(None, lin.nbytes, self.directory), 0, lin.nbytes)
         record = target.record if target else Record.of_fields(instance.fields)
@@ -128,7 +175,7 @@ class DiskMemory:
         except BaseException:
             file.close()
             raise
-        return FileStore(file, len(header), lin.nbytes, identity=_identity(path))
+        return FileStore(file, len(header), lin.nbytes, identity=_identity(path), accept=target.accept if target else None)
 
     def _copied(self, path: Path, instance: Instance) -> FileStore:
         """A new file that begins as a copy of the existing one, which stays as it is until the new one takes its place."""

@@ -14,6 +14,11 @@ an array of shape (2, n). Fields of different types make a struct of arrays: num
 that does not divide its dimension pads the last block with zeros; such a file is read back with --space. The gaps of aligned
 structs are left out, byte order stays as it is.
 
+Memory is bounded whatever the size of the file. Where rows become columns, moving everything twice by way of a temporary file can
+be sooner done than once in short requests; which it is follows from the disk's measured request rates, and the report says so.
+A terminal shows a progress line. What is stopped is not resumed: until it is complete OUT has no name (nothing has to be tidied
+up, not even after SIGKILL), so a run begins anew.
+
 examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
   isoviz convert in.raw out.npy --from "<F, x, y>" --to "<F, y, x>" --space "x=4096,y=4096" --fields "re=float32,im=float32"
@@ -36,8 +41,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--space", metavar="SIZES", help='the index space, such as "x=4096,y=4096"')
     parser.add_argument("--fields", metavar="TYPES", help='the fields, such as "re=float32,im=float32"')
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB (default: 256MiB)")
+    parser.add_argument(
+        "--passes",
+        type=int,
+        choices=(1, 2),
+        help="one pass, or two by way of a temporary file beside OUT (default: what is predicted to be done sooner)",
+    )
     parser.add_argument("--verify", action="store_true", help="compare every byte of IN and OUT before OUT gets its name")
     parser.add_argument("--overwrite", action="store_true", help="replace OUT if it exists (otherwise that is an error)")
+    parser.add_argument("--quiet", action="store_true", help="no progress line and no report; errors only")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
     parser.set_defaults(func=run)
 
@@ -47,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.backends.conversion import convert
     from isoviz.cli.output import print_json, watched
 
-    with watched() as watch:
+    with watched(args.quiet) as watch:
         done = convert(
             args.source,
             args.destination,
@@ -60,10 +72,11 @@ def run(args: argparse.Namespace) -> int:
             overwrite=args.overwrite,
             progress=watch.progress,
             cancel=watch.cancel,
+            passes=args.passes,
         )
     if args.json:
         print_json(done.to_json())
-    else:
+    elif not args.quiet:
         print(done)
     return 0
 

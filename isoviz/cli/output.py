@@ -6,13 +6,13 @@ import json
 import signal
 import sys
 import threading
-import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.progress import ProgressLine
 from isoviz.errors import Cancelled
 
 if TYPE_CHECKING:
@@ -29,43 +29,20 @@ def print_json(data: Any) -> None:
 class Watch:
     """A run as the command line sees it: its `cancel` token and its `progress` callback."""
 
-    def __init__(self) -> None:
+    def __init__(self, quiet: bool = False) -> None:
         self.cancel = threading.Event()
         self.signal = 0
         self.running = False
-        self._line = ""
-        self._last = 0.0
-        self._began = 0.0
-        self._tty = sys.stderr.isatty()
+        self._line = ProgressLine(quiet=quiet)
 
     def progress(self, progress: Progress) -> None:
-        """Show how far the run is, a few times a second, where somebody looks at it."""
+        """Show how far the run is, where somebody looks at it."""
         self.running = True
-        now = time.monotonic()
-        self._began = self._began or now
-        if not self._tty or now - self._last < 0.1:
-            return
-        self._last = now
-        from isoviz.units import format_bytes, format_rate
-
-        if progress.stage == "verify":
-            self._show("verifying …")
-        elif now > self._began:
-            share = progress.bytes_done / max(progress.bytes, 1)
-            rate = format_rate(progress.bytes_done / (now - self._began))
-            self._show(f"{share:4.0%} of {format_bytes(progress.bytes)}, chunk {progress.chunks_done}/{progress.chunks}, {rate}")
-
-    def _show(self, line: str) -> None:
-        sys.stderr.write("\r" + line.ljust(len(self._line)))
-        sys.stderr.flush()
-        self._line = line
+        self._line.show(progress)
 
     def clear(self) -> None:
         """Take the progress line away."""
-        if self._line:
-            sys.stderr.write("\r" + " " * len(self._line) + "\r")
-            sys.stderr.flush()
-            self._line = ""
+        self._line.clear()
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
         """Signal handler: the engine stops between two requests; anything else, or a second signal, stops at once."""
@@ -77,9 +54,9 @@ class Watch:
 
 
 @contextmanager
-def watched() -> Iterator[Watch]:
+def watched(quiet: bool = False) -> Iterator[Watch]:
     """A watch whose token SIGINT, SIGTERM and SIGHUP set; the run it cancels ends like an interrupted one."""
-    watch = Watch()
+    watch = Watch(quiet)
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
         for number in _SIGNALS:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts.recurring import RecurringCopies, split
 from isoviz.runtime.report import HopMeasurement
+from isoviz.runtime.spans import Spans
 from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ class Execution:
         self.error: BaseException | None = None
         self.submitted = self.ended = 0.0
         self.admitted: float | None = None
-        self.spans: list[RequestSpan] = []
+        self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
         self.is_small = [
             channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests
@@ -250,13 +251,14 @@ class Execution:
     @property
     def moving_seconds(self) -> float:
         """From the first request to the end of the last one."""
-        return max(span.end for span in self.spans) - min(span.start for span in self.spans) if self.spans else 0.0
+        return max(0.0, self.spans.last - self.spans.first)
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
-        """Seconds that the hops were at work, bytes and requests; waiting for what a hop left in caches belongs to the last."""
-        busy = [0.0] * len(self.channels)
-        for span in self.spans:
-            busy[span.hop] += span.end - span.start
+        """Seconds that the hops were at work, bytes and requests; waiting for what a hop left in caches belongs to the last.
+
+        A hop is at work while any of its requests is: several in flight count once.
+        """
+        busy = self.spans.busy()
         busy[-1] += flush_seconds
         return tuple(
             HopMeasurement(i, seconds, self.plan.bytes, requests)
@@ -267,12 +269,12 @@ class Execution:
 def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
     """What happened when to some transfers of an engine; what is not over ends now. `moving` leaves out what comes before the
     first request: opening files, getting pages, generating data."""
-    transfers, requests = [], []
+    transfers: list[TransferSpan] = []
+    requests: list[RequestSpan] = []
     for each in executions:
         times = each.submitted, each.admitted, each.ended or time.perf_counter()
         if moving and each.spans:
-            first = min(span.start for span in each.spans)
-            times = first, first, times[2]
+            times = each.spans.first, each.spans.first, times[2]
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
         label, payload = f"transfer {each.number}", each.plan.chunk_payload
         transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason))

@@ -1,0 +1,164 @@
+"""Carrying a conversion out: one transfer from file to file, or two by way of a temporary file without a name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoviz.backends import Engine
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.disk import BOUNCE, NewFile, free_bytes
+from isoviz.backends.files import FileSource, FileStore, FileTarget, LentFile, Scratch
+from isoviz.backends.verify import verify
+from isoviz.errors import Cancelled, FileError
+from isoviz.machines import ChannelKind
+from isoviz.planner import Options
+from isoviz.planner.passes import Passes, passes
+from isoviz.runtime.watching import Progress
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Transfer
+    from isoviz.runtime import CancelToken, Report
+    from isoviz.runtime.watching import ProgressCallback
+
+IN_FLIGHT = 8
+"""Requests that each of the disk's channels works on at a time, where the machine does not say more and memory allows."""
+_THREAD = 128 << 10
+"""Bytes of stack and the like that a thread touches."""
+
+
+def in_flight(limit: int) -> int:
+    """How many requests each way go well with a memory limit: their buffers for what lies across pages are at most a quarter."""
+    return max(1, min(IN_FLIGHT, limit // (8 * (BOUNCE + _THREAD))))
+
+
+def buffer_limit(limit: int) -> int:
+    """What of a memory limit is left for the buffers of a plan."""
+    return max(limit - 2 * in_flight(limit) * (BOUNCE + _THREAD), limit // 4)
+
+
+def disk_machine(directory: Path, limit: int) -> Machine:
+    """This computer, as measured earlier, else with assumed figures: a conversion does not wait for a measurement.
+
+    Raises:
+        FileError: no such directory.
+    """
+    from isoviz.machines import preset
+    from isoviz.machines.measurements import cached
+
+    if not directory.is_dir():
+        raise FileError(f"{directory}: no such directory")
+    machine = preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
+    at_least = in_flight(limit)
+    channels = tuple(
+        replace(channel, max_in_flight=max(channel.max_in_flight, at_least))
+        if channel.kind in (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
+        else channel
+        for channel in machine.channels
+    )
+    return replace(machine, channels=channels)
+
+
+def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None, directory: Path) -> tuple[Passes, list[str]]:
+    """One pass or two, and what to say of it: two need room for a temporary file as well."""
+    options = Options(memory_limit=buffer_limit(limit))
+    found = passes(transfer, machine, options, number)
+    need, free = transfer.destination.linearization.nbytes + found.temporary_bytes, free_bytes(directory)
+    if found.through is None or number == 2 or need <= free:
+        return found, []
+    once = passes(transfer, machine, options, 1)
+    note = (
+        f"one pass, although two would be faster: with a temporary file {format_bytes(need)} are needed in {directory},"
+        f" {format_bytes(free)} are free"
+    )
+    return once, [note]
+
+
+class Conversions:
+    """Carries out what was decided. `limit` bounds the memory, `checking` asks for a comparison before the file gets its name."""
+
+    def __init__(
+        self,
+        decision: Passes,
+        machine: Machine,
+        limit: int,
+        checking: bool,
+        progress: ProgressCallback | None,
+        cancel: CancelToken | None,
+    ) -> None:
+        self.decision, self.machine, self.limit, self.checking = decision, machine, limit, checking
+        self._tell, self._cancel = progress, cancel
+
+    def run(self, source: FileSource, target: FileTarget, transfer: Transfer) -> tuple[Report, ...]:
+        """Move everything; the reports of the passes.
+
+        Raises:
+            RunError: reading or writing failed, or the source was changed meanwhile. Cancelled. VerificationError.
+        """
+        more = len(self.decision.plans) > 1
+
+        def accept(written: FileStore) -> None:
+            if more and self.checking:
+                self._compare(transfer, source, written)
+            source.file.check_unchanged()
+
+        target = replace(target, accept=accept)
+        if not more:
+            return (self._pass(0, source, target, verify=self.checking),)
+        directory = target.path.parent
+        room = self.decision.temporary_bytes
+        with_both = room + transfer.destination.linearization.nbytes
+        if free_bytes(directory) < with_both:
+            raise _too_full(target.path, with_both, free_bytes(directory))
+        scratch = Scratch(NewFile(None, room, directory))
+        try:
+            return (
+                self._pass(0, source, scratch, verify=False),
+                self._pass(1, scratch, target, verify=False),
+            )
+        finally:
+            scratch.file.close()
+
+    def _pass(self, number: int, source: FileSource | Scratch, target: FileTarget | Scratch, verify: bool) -> Report:
+        plan = self.decision.plans[number]
+        devices = ThisComputer(verify_budget=self.limit)
+        # An engine of its own: one that stays would keep the buffers of the pass before.
+        with Engine(self.machine, devices) as engine:
+            report = engine.run(
+                plan, source, target, verify=verify, progress=self._progress(number) if self._tell else None, cancel=self._cancel
+            )
+        return replace(report, trace=None)
+
+    def _progress(self, number: int) -> ProgressCallback:
+        """How far all passes are, in bytes of the array: half of it after the first of two."""
+        tell, count = self._tell, len(self.decision.plans)
+        assert tell is not None
+
+        def told(now: Progress) -> None:
+            done = (now.bytes * number + now.bytes_done) // count
+            chunks = sum(plan.chunk_count for plan in self.decision.plans)
+            before = sum(plan.chunk_count for plan in self.decision.plans[:number])
+            tell(Progress(now.stage, before + now.chunks_done, chunks, done, now.bytes))
+
+        return told
+
+    def _compare(self, transfer: Transfer, source: FileSource, written: FileStore) -> None:
+        """The two ends of two passes: neither of them knows both."""
+        if self._tell is not None:
+            chunks = sum(plan.chunk_count for plan in self.decision.plans)
+            self._tell(Progress("verify", chunks, chunks, transfer.nbytes, transfer.nbytes))
+        here = LentFile(source.file, source.data_offset, transfer.source.linearization.nbytes)
+        verify(transfer, here, written, self.limit, self._check)
+
+    def _check(self) -> None:
+        if self._cancel is not None and self._cancel.is_set():
+            raise Cancelled("cancelled; no destination file was left")
+
+
+def _too_full(path: Path, need: int, free: int) -> Exception:
+    from isoviz.errors import RunError
+
+    return RunError(f"{path}: needs {format_bytes(need)} with its temporary file, the disk has {format_bytes(free)} free")

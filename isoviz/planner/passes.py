@@ -1,0 +1,257 @@
+"""One pass or two: whether a conversion from disk to disk goes faster by way of a temporary file.
+
+Within a memory of M bytes one pass turns rows into columns by tiles of about M bytes: N / M of them, and every tile is read and
+written in runs of about √M. Two passes move everything twice, but by way of a file of small tiles one of them reads and writes in
+sequence and the other one only reads, or only writes, in runs of a whole tile. Where runs are short the disk's request rate
+decides, and two passes win.
+
+Both are planned as any transfer is; what is compared is the time that the disk needs, from its throughput functions: reading
+and writing one disk take turns, and a request that begins or ends within one of its pages costs that page too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError, LimitError, TransferError, show
+from isoviz.layouts import Component, strided_copies
+from isoviz.machines import MemoryKind
+from isoviz.planner.blocks import restricted
+from isoviz.planner.options import Options
+from isoviz.planner.planners import plan
+from isoviz.planner.transfer import Instance, Transfer
+from isoviz.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from isoviz.layouts import Layout, Linearization, StridedCopy
+    from isoviz.machines import Channel, Machine
+    from isoviz.planner.plan import Plan
+
+WORTH_A_LOOK = 1.5
+"""Seconds of predicted transfer for which one temporary layout is tried: planning two passes of one takes up to 0.1 s."""
+LEAST_TRIED, MOST_TRIED = 2, 24
+"""Temporary layouts that are tried at least, unless the transfer is over sooner, and at most."""
+NEGLIGIBLE = 0.2
+"""Seconds of predicted transfer in which nothing is gained by planning more."""
+
+
+@dataclass(frozen=True)
+class Passes:
+    """How a transfer is carried out: its `plans` in turn, two of them by way of a file in the layout `through`.
+
+    `seconds` is predicted for all of it, `other_seconds` for the best of the other kind (one pass instead of two, two instead of
+    one; infinite where there is none). `temporary_bytes` is the size of the file between.
+    """
+
+    plans: tuple[Plan, ...]
+    seconds: float
+    through: Layout | None = None
+    other_seconds: float = math.inf
+
+    @property
+    def temporary_bytes(self) -> int:
+        """Bytes of the temporary file; 0 where there is none."""
+        return self.plans[0].transfer.destination.linearization.nbytes if self.through is not None else 0
+
+    @property
+    def reason(self) -> str:
+        """The decision for people, in one line; empty where there was nothing to decide."""
+        here, there = format_seconds(self.seconds), format_seconds(self.other_seconds)
+        if self.through is not None:
+            return (
+                f"two passes, through a temporary file of {format_bytes(self.temporary_bytes)} in the layout"
+                f" {self.through.pretty}: {here} predicted, one pass {there}"
+            )
+        return "" if math.isinf(self.other_seconds) else f"one pass: {here} predicted, two passes {there}"
+
+
+def passes(transfer: Transfer, machine: Machine, options: Options | None = None, number: int | None = None) -> Passes:
+    """How many passes a transfer takes that is soonest done, or `number` of them (1 or 2); deterministic.
+
+    Two are considered where both ends are whole arrays on one disk whose layouts have no blocks.
+
+    Raises:
+        InputError: another number. TransferError: two were asked for and cannot be. What `plan` raises for one pass.
+    """
+    options = options or Options()
+    if number not in (None, 1, 2):
+        raise InputError(f"passes: expected 1 or 2, got {show(number)}")
+    once = plan(transfer, machine, "auto", options)
+    single = Passes((once,), disk_seconds(once, machine))
+    if number == 1 or (number is None and single.seconds < NEGLIGIBLE):
+        return single
+    twice = _twice(transfer, machine, options, single.seconds) if _may_stop_over(transfer, machine) else None
+    if twice is None:
+        if number == 2:
+            raise TransferError(f"two passes: expected whole arrays on one disk and layouts without blocks, got {transfer}")
+        return single
+    if number == 2 or twice.seconds < single.seconds:
+        return Passes(twice.plans, twice.seconds, twice.through, single.seconds)
+    return Passes(single.plans, single.seconds, None, twice.seconds)
+
+
+def _twice(transfer: Transfer, machine: Machine, options: Options, seconds: float) -> Passes | None:
+    """The best two passes among those that are worth planning, where one pass takes so many seconds."""
+    best: Passes | None = None
+    for tried, through in enumerate(_between(transfer, machine, _chunk_bytes(machine, options))):
+        expected = min(seconds, seconds if best is None else best.seconds)
+        if tried >= min(MOST_TRIED, max(LEAST_TRIED, expected / WORTH_A_LOOK)):
+            break
+        found = _by_way_of(through, transfer, machine, options)
+        if found is not None and (best is None or found.seconds < best.seconds):
+            best = found
+    return best
+
+
+def _by_way_of(through: Layout, transfer: Transfer, machine: Machine, options: Options) -> Passes | None:
+    """Both passes; None where one of them has no room."""
+    middle = Instance(transfer.source.memory, transfer.space, transfer.fields, through)
+    try:
+        plans = (
+            plan(Transfer(transfer.source, middle, field_names=transfer.field_names), machine, "full", options),
+            plan(Transfer(middle, transfer.destination), machine, "full", options),
+        )
+    except LimitError:
+        return None
+    return Passes(plans, sum(disk_seconds(each, machine) for each in plans), through)
+
+
+def _may_stop_over(transfer: Transfer, machine: Machine) -> bool:
+    here, there = transfer.source, transfer.destination
+    return (
+        here.memory == there.memory
+        and machine.memory(here.memory).kind is MemoryKind.DSK
+        and transfer.converts
+        and not transfer.is_partial
+        and here.space == there.space
+        and not here.layout.is_blocked
+        and not there.layout.is_blocked
+    )
+
+
+# ---- layouts of the temporary file
+
+
+def _chunk_bytes(machine: Machine, options: Options) -> int:
+    """About the largest chunk of a pass: two buffers between three hops."""
+    slots = options.slots or machine.limits.slots
+    limit = options.memory_limit or machine.limits.memory_limit
+    slot = options.slot_limit or machine.limits.slot_limit
+    return slot if limit is None else min(slot, limit // (2 * slots))
+
+
+def _between(transfer: Transfer, machine: Machine, chunk: int) -> Iterator[Layout]:
+    """Layouts worth trying, the most promising first: tiles that are both short at the source's and at the destination's fast
+    end, inside in the order of the destination.
+
+    In the source's order of tiles the first pass is sequential at both ends where a row of tiles fits a chunk; in the
+    destination's order of tiles the second one is, where a column of them does. Wider tiles give that up for longer runs.
+    """
+    source, destination = transfer.source_order, transfer.destination_order
+    entry = transfer.fields.nbytes
+    unit = max((channel.alignment for channel in machine.channels), default=1)
+    rows, columns = _fitting(source, destination, chunk // entry), _fitting(destination, source, chunk // entry)
+    seen = set()
+    for wider, higher in sorted(
+        ((i, j) for i in range(5) for j in range(5)), key=lambda each: (sum(each), abs(each[0] - each[1]))
+    ):
+        height, width = _aligned(rows << wider, columns << higher, unit // math.gcd(unit, entry))
+        block = _block(source, width)
+        for dim, extent in _block(destination, height).items():
+            block[dim] = max(block[dim], extent)
+        if math.prod(block.values()) * entry > chunk:
+            continue
+        for among in (source, destination):
+            layout, outer = restricted(destination, among, block)
+            if outer and layout not in seen:
+                seen.add(layout)
+                yield layout
+
+
+def _fitting(first: Linearization, second: Linearization, entries: int) -> int:
+    """How many entries along the fast end of `second` go with all that is needed for `first` to move in sequence: rows of a
+    matrix that fit so many entries."""
+    fast = _block(second, 2)
+    cut = next((dim for dim, extent in fast.items() if extent > 1), None)
+    if cut is None:
+        return 1
+    faster = 1
+    for part in first.layout.components:  # whatever is faster than that dimension at the first end lies between
+        if isinstance(part, Component):
+            if part.dim == cut:
+                break
+            faster *= first.space[part.dim]
+    return max(1, entries // faster)
+
+
+def _block(order: Linearization, entries: int) -> dict[str, int]:
+    """The first so many entries in an order, as a block of the index space: the fast dimensions whole, one cut, the others 1."""
+    block = dict.fromkeys(order.space.dims, 1)
+    for part in order.layout.components:
+        if isinstance(part, Component) and entries > 1:
+            block[part.dim] = min(order.space[part.dim], entries)
+            entries //= order.space[part.dim]
+    return block
+
+
+def _aligned(height: int, width: int, unit: int) -> tuple[int, int]:
+    """The largest tile of at most this height and width whose entries are a multiple of `unit`, a power of two; that of before
+    where there is none."""
+    best = 0, height, width
+    shift = 1
+    while shift <= unit:
+        high, wide = height // shift * shift, width // (unit // shift) * (unit // shift)
+        best = max(best, (high * wide, high, wide))
+        shift *= 2
+    return best[1:]
+
+
+# ---- seconds
+
+
+def disk_seconds(plan: Plan, machine: Machine) -> float:
+    """Predicted seconds of a plan, with what the plan's own prediction leaves out: that reading and writing a disk take turns,
+    and that a request costs all of the pages it touches."""
+    busy: dict[str, float] = {}
+    middle = plan.chunks[plan.chunk_count // 2]
+    for i, hop in ((0, plan.hops[0]), (len(plan.hops) - 1, plan.hops[-1])):
+        disk = hop.source if i == 0 else hop.destination
+        if machine.memory(disk).kind is not MemoryKind.DSK or not middle.payload_bytes:
+            continue
+        source, destination = plan.views(i, middle)
+        copies = [copy for box, names in middle.parts for copy in strided_copies(source, destination, box, names)]
+        channel = machine.channel(hop.channel)
+        seconds = _reading(copies, channel) if i == 0 else _writing(copies, channel)
+        busy[disk] = busy.get(disk, 0.0) + seconds * plan.bytes / middle.payload_bytes
+    return max(plan.seconds, *busy.values()) if busy else plan.seconds
+
+
+def _reading(copies: Iterable[StridedCopy], channel: Channel) -> float:
+    """Seconds to read runs: of whole pages."""
+    total = 0.0
+    for copy in copies:
+        count = copy.nbytes // copy.run
+        whole = _starts_at_pages(copy, 1, channel.alignment)
+        touched = -(-copy.run // channel.alignment) * channel.alignment + (0 if whole else channel.alignment)
+        total += count * touched / channel.rate(touched)
+    return total
+
+
+def _writing(copies: Iterable[StridedCopy], channel: Channel) -> float:
+    """Seconds to write runs; a page that is not written whole is one more request at either end."""
+    total = 0.0
+    for copy in copies:
+        count = copy.nbytes // copy.run
+        page = channel.alignment
+        ends = (not _starts_at_pages(copy, 2, page)) + (copy.run % page != 0 or not _starts_at_pages(copy, 2, page))
+        total += count * (copy.run / channel.rate(copy.run) + (ends * page / channel.rate(page) if page > 1 else 0.0))
+    return total
+
+
+def _starts_at_pages(copy: StridedCopy, end: int, page: int) -> bool:
+    first = copy.source_offset if end == 1 else copy.destination_offset
+    return first % page == 0 and all(loop[end] % page == 0 for loop in copy.loops)
