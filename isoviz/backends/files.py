@@ -221,7 +221,7 @@ def _path(given: Any | None, instance: Instance, end: str) -> Path | None:
     return Path(os.fspath(given))
 
 
-def _runs(copy: StridedCopy, disk: int) -> Iterator[tuple[int, int]]:
+def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[int, int]]:
     """Source and destination offset of every run, in the order of the disk's end (1: source, 2: destination)."""
     loops = sorted(copy.loops, key=lambda loop: -loop[disk])
     inner: list[tuple[int, int, int]] = []
@@ -264,7 +264,7 @@ class DiskRead:
                 requests += self._sieved(group, source, memory, check)
                 continue
             for copy in group:
-                for at, to in _runs(copy, disk=1):
+                for at, to in runs_in_order(copy, disk=1):
                     requests += source.file.read_at(base + at, memory[to : to + copy.run], check)
         return requests
 
@@ -342,6 +342,6 @@ class DiskWrite:
         requests = 0
         memory, base = source.array, destination.base
         for copy in copies:
-            for at, to in _runs(copy, disk=2):
+            for at, to in runs_in_order(copy, disk=2):
                 requests += file.write_at(base + to, memory[at : at + copy.run], check)
         return requests

@@ -36,8 +36,8 @@ def in_flight(limit: int) -> int:
 
 
 def buffer_limit(limit: int) -> int:
-    """What of a memory limit is left for the buffers of a plan."""
-    return max(limit - 2 * in_flight(limit) * (BOUNCE + _THREAD), limit // 4)
+    """What of a memory limit is left for the buffers of a plan; of one below some 3 MiB three quarters, whatever threads need."""
+    return max(limit - 2 * in_flight(limit) * (BOUNCE + _THREAD), limit * 3 // 4)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:

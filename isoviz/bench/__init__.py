@@ -36,6 +36,11 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "isoviz.bench.convert",
             ("size", "memory_limit", "repeat", "directory"),
         ),
+        "disk": Suite(
+            "request rates, and files converted at the speed of the disk, beside the same requests plainly issued",
+            "isoviz.bench.disk",
+            ("size", "memory_limit", "repeat", "directory"),
+        ),
         "engine": Suite("what the engine costs, beside NumPy and a thread pool", "isoviz.bench.engine", ("repeat",)),
         "import": Suite("starting Python with isoviz, beside NumPy", "isoviz.bench.starting", ("repeat",)),
         "pipeline": Suite(

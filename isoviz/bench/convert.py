@@ -6,10 +6,8 @@ inside), `shutil.copyfile` with fsync, and a NumPy memory map assigned from a vi
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -17,6 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from isoviz.backends.conversion import convert
+from isoviz.bench.array_files import generated, timed
 from isoviz.bench.table import Table, interleaved
 from isoviz.units import format_bytes, format_rate, parse_bytes
 
@@ -56,7 +55,7 @@ def _rows(case: str, nbytes: int, seconds: dict[str, float]) -> list[dict[str, o
 def _fields(folder: Path, nbytes: int, limit: int | str, repeat: int) -> list[dict[str, object]]:
     """AOS → SOA."""
     dtype = np.dtype(list(_FIELDS.items()))
-    source = _generated(folder / "aos.npy", (nbytes // dtype.itemsize,), dtype)
+    source = generated(folder / "aos.npy", (nbytes // dtype.itemsize,), dtype)
 
     def by_numpy(there: Path) -> None:
         here = np.load(source, mmap_mode="r")
@@ -71,7 +70,7 @@ def _fields(folder: Path, nbytes: int, limit: int | str, repeat: int) -> list[di
 def _transposition(folder: Path, nbytes: int, limit: int | str, repeat: int) -> list[dict[str, object]]:
     """A square of float32, rows to columns."""
     side = int((nbytes // 4) ** 0.5)
-    source = _generated(folder / "square.npy", (side, side), np.dtype("float32"))
+    source = generated(folder / "square.npy", (side, side), np.dtype("float32"))
 
     def by_numpy(there: Path) -> None:
         result = np.lib.format.open_memmap(there, "w+", np.float32, (side, side))
@@ -80,17 +79,6 @@ def _transposition(folder: Path, nbytes: int, limit: int | str, repeat: int) -> 
 
     seconds = _measured(folder, source, "<F, x, y>", "<F, y, x>", by_numpy, limit, repeat)
     return _rows("transposition", side * side * 4, seconds)
-
-
-def _generated(path: Path, shape: tuple[int, ...], dtype: np.dtype[np.void] | np.dtype[np.float32]) -> Path:
-    """A file of this shape whose bytes compress badly, written in pieces."""
-    array = np.lib.format.open_memmap(path, "w+", dtype, shape)
-    words = array.reshape(-1).view(np.uint32)
-    for start in range(0, len(words), 1 << 22):
-        part = np.arange(start, min(start + (1 << 22), len(words)), dtype=np.uint32)
-        words[start : start + len(part)] = (part * np.uint32(2654435761)) & np.uint32(0xBFFFFFFF)
-    array.flush()
-    return path
 
 
 def _measured(
@@ -103,24 +91,4 @@ def _measured(
         "cp": lambda path: shutil.copyfile(source, path),
         "NumPy memmap": by_numpy,
     }
-    return interleaved({name: partial(_timed, action, source, target) for name, action in actions.items()}, repeat)
-
-
-def _timed(action: Callable[[Path], object], source: Path, target: Path) -> float:
-    """Seconds until the result is on the disk, the source not in the page cache."""
-    _forget(source)
-    start = time.perf_counter()
-    action(target)
-    with target.open("rb") as file:
-        os.fsync(file.fileno())
-    seconds = time.perf_counter() - start
-    target.unlink()
-    return seconds
-
-
-def _forget(path: Path) -> None:
-    """Drop a file from the page cache where the system has a way, so that every reader begins alike."""
-    if hasattr(os, "posix_fadvise"):
-        with path.open("rb") as file:
-            os.fsync(file.fileno())
-            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    return interleaved({name: partial(timed, action, source, target) for name, action in actions.items()}, repeat)

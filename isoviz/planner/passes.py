@@ -16,25 +16,25 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, TransferError, show
-from isoviz.layouts import Component, strided_copies
+from isoviz.layouts import strided_copies
 from isoviz.machines import MemoryKind
-from isoviz.planner.blocks import restricted
 from isoviz.planner.options import Options
 from isoviz.planner.planners import plan
+from isoviz.planner.stopovers import stopovers
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
-    from isoviz.layouts import Layout, Linearization, StridedCopy
+    from isoviz.layouts import Layout, StridedCopy
     from isoviz.machines import Channel, Machine
     from isoviz.planner.plan import Plan
 
-WORTH_A_LOOK = 1.5
-"""Seconds of predicted transfer for which one temporary layout is tried: planning two passes of one takes up to 0.1 s."""
-LEAST_TRIED, MOST_TRIED = 2, 24
-"""Temporary layouts that are tried at least, unless the transfer is over sooner, and at most."""
+WORTH_A_LOOK = 3.0
+"""Seconds of predicted transfer for which one temporary layout is planned: both passes of one take up to 0.15 s."""
+LEAST_TRIED, MOST_TRIED = 1, 6
+"""Temporary layouts that are planned, the best of them by estimate."""
 NEGLIGIBLE = 0.2
 """Seconds of predicted transfer in which nothing is gained by planning more."""
 
@@ -87,7 +87,10 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
     twice = _twice(transfer, machine, options, single.seconds) if _may_stop_over(transfer, machine) else None
     if twice is None:
         if number == 2:
-            raise TransferError(f"two passes: expected whole arrays on one disk and layouts without blocks, got {transfer}")
+            raise TransferError(
+                f"two passes: expected a conversion on one disk of a whole array larger than the buffers, layouts without blocks,"
+                f" got {transfer}"
+            )
         return single
     if number == 2 or twice.seconds < single.seconds:
         return Passes(twice.plans, twice.seconds, twice.through, single.seconds)
@@ -97,7 +100,7 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
 def _twice(transfer: Transfer, machine: Machine, options: Options, seconds: float) -> Passes | None:
     """The best two passes among those that are worth planning, where one pass takes so many seconds."""
     best: Passes | None = None
-    for tried, through in enumerate(_between(transfer, machine, _chunk_bytes(machine, options))):
+    for tried, through in enumerate(stopovers(transfer, machine, options)):
         expected = min(seconds, seconds if best is None else best.seconds)
         if tried >= min(MOST_TRIED, max(LEAST_TRIED, expected / WORTH_A_LOOK)):
             break
@@ -131,83 +134,6 @@ def _may_stop_over(transfer: Transfer, machine: Machine) -> bool:
         and not here.layout.is_blocked
         and not there.layout.is_blocked
     )
-
-
-# ---- layouts of the temporary file
-
-
-def _chunk_bytes(machine: Machine, options: Options) -> int:
-    """About the largest chunk of a pass: two buffers between three hops."""
-    slots = options.slots or machine.limits.slots
-    limit = options.memory_limit or machine.limits.memory_limit
-    slot = options.slot_limit or machine.limits.slot_limit
-    return slot if limit is None else min(slot, limit // (2 * slots))
-
-
-def _between(transfer: Transfer, machine: Machine, chunk: int) -> Iterator[Layout]:
-    """Layouts worth trying, the most promising first: tiles that are both short at the source's and at the destination's fast
-    end, inside in the order of the destination.
-
-    In the source's order of tiles the first pass is sequential at both ends where a row of tiles fits a chunk; in the
-    destination's order of tiles the second one is, where a column of them does. Wider tiles give that up for longer runs.
-    """
-    source, destination = transfer.source_order, transfer.destination_order
-    entry = transfer.fields.nbytes
-    unit = max((channel.alignment for channel in machine.channels), default=1)
-    rows, columns = _fitting(source, destination, chunk // entry), _fitting(destination, source, chunk // entry)
-    seen = set()
-    for wider, higher in sorted(
-        ((i, j) for i in range(5) for j in range(5)), key=lambda each: (sum(each), abs(each[0] - each[1]))
-    ):
-        height, width = _aligned(rows << wider, columns << higher, unit // math.gcd(unit, entry))
-        block = _block(source, width)
-        for dim, extent in _block(destination, height).items():
-            block[dim] = max(block[dim], extent)
-        if math.prod(block.values()) * entry > chunk:
-            continue
-        for among in (source, destination):
-            layout, outer = restricted(destination, among, block)
-            if outer and layout not in seen:
-                seen.add(layout)
-                yield layout
-
-
-def _fitting(first: Linearization, second: Linearization, entries: int) -> int:
-    """How many entries along the fast end of `second` go with all that is needed for `first` to move in sequence: rows of a
-    matrix that fit so many entries."""
-    fast = _block(second, 2)
-    cut = next((dim for dim, extent in fast.items() if extent > 1), None)
-    if cut is None:
-        return 1
-    faster = 1
-    for part in first.layout.components:  # whatever is faster than that dimension at the first end lies between
-        if isinstance(part, Component):
-            if part.dim == cut:
-                break
-            faster *= first.space[part.dim]
-    return max(1, entries // faster)
-
-
-def _block(order: Linearization, entries: int) -> dict[str, int]:
-    """The first so many entries in an order, as a block of the index space: the fast dimensions whole, one cut, the others 1."""
-    block = dict.fromkeys(order.space.dims, 1)
-    for part in order.layout.components:
-        if isinstance(part, Component) and entries > 1:
-            block[part.dim] = min(order.space[part.dim], entries)
-            entries //= order.space[part.dim]
-    return block
-
-
-def _aligned(height: int, width: int, unit: int) -> tuple[int, int]:
-    """The largest tile of at most this height and width whose entries are a multiple of `unit`, a power of two; that of before
-    where there is none."""
-    best = 0, height, width
-    shift = 1
-    while shift <= unit:
-        high, wide = height // shift * shift, width // (unit // shift) * (unit // shift)
-        best = max(best, (high * wide, high, wide))
-        shift *= 2
-    return best[1:]
 
 
 # ---- seconds

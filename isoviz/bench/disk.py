@@ -1,0 +1,238 @@
+"""The disk: what its requests reach, and array files converted at its speed.
+
+Three questions, answered in one run. How many bytes a second do requests of a length reach, so many in flight? How far is a
+conversion between structs and arrays from plainly copying the file the same way (unbuffered, 1 MiB requests, as many in flight)?
+And a transposition, whose runs are short, from issuing the very requests of its plan without doing anything to the bytes? Beside
+`cp` and NumPy memory maps, the source out of the page cache, fsync inside.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.conversion import convert
+from isoviz.backends.files import runs_in_order
+from isoviz.backends.passing import disk_machine
+from isoviz.bench.array_files import generated, timed
+from isoviz.bench.plain_requests import PAGE, Step, created, in_pieces, moved, opened
+from isoviz.bench.table import Table, interleaved
+from isoviz.layouts import strided_copies
+from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
+
+if TYPE_CHECKING:
+    from isoviz.backends.converted import Conversion
+    from isoviz.planner import Plan
+
+REQUEST = 1 << 20
+LENGTHS = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
+DEPTHS = (1, 4, 16)
+_PAIR = np.dtype([("re", "f4"), ("im", "f4")])
+
+
+def measure(
+    size: int | str = "512MiB", memory_limit: int | str = "64MiB", repeat: int = 3, directory: str | Path | None = None
+) -> Table:
+    """Request rates of the disk, and conversions of a file of `size` within `memory_limit`; medians of `repeat` rounds in turn,
+    `cp` and NumPy once."""
+    nbytes, limit = parse_bytes(size), parse_bytes(memory_limit)
+    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as name:
+        folder = Path(name)
+        depth = max(channel.max_in_flight for channel in disk_machine(folder, limit).channels)
+        rows = [*_structs(folder, nbytes, limit, repeat, depth)]
+        more, notes = _transposition(folder, nbytes, limit, repeat, depth)
+        rows += more
+        rows += _rates(folder, min(nbytes, 512 << 20))
+    return Table(
+        "disk",
+        f"files of {format_bytes(nbytes)} within {format_bytes(limit)}, {depth} requests in flight each way: medians of {repeat},"
+        " fsync inside",
+        {
+            "case": ("case", str),
+            "by": ("by", str),
+            "seconds": ("time", lambda seconds: "" if seconds is None else format_seconds(seconds)),
+            "throughput": ("rate", format_rate),
+            "to_plain": ("÷ plain", lambda ratio: "" if ratio is None else f"{ratio:.2f}"),
+        },
+        rows,
+        (
+            "plain: the same unbuffered requests, as many in flight, nothing done to what they bring",
+            "`cp` and NumPy go through the page cache and use as much of the memory as there is free; isoviz does not",
+            *notes,
+        ),
+    )
+
+
+def _rows(case: str, nbytes: int, seconds: dict[str, float]) -> list[dict[str, Any]]:
+    plain = seconds["plain"]
+    return [
+        {"case": case, "by": name, "seconds": found, "throughput": nbytes / found, "to_plain": plain / found}
+        for name, found in seconds.items()
+    ]
+
+
+def _structs(folder: Path, nbytes: int, limit: int, repeat: int, depth: int) -> Iterator[dict[str, Any]]:
+    """AOS → SOA and back."""
+    structs = generated(folder / "structs.npy", (nbytes // 8,), _PAIR)
+    arrays = folder / "arrays.npy"
+    for case, source, here, there, by_numpy in (
+        ("AOS → SOA", structs, "<F, x>", "<x, F>", _fields_apart),
+        ("SOA → AOS", arrays, "<x, F>", "<F, x>", _fields_together),
+    ):
+        if source is arrays:
+            convert(structs, arrays, "<F, x>", "<x, F>", memory_limit=limit)
+            structs.unlink()
+        target = folder / "out.npy"
+        size = source.stat().st_size
+        copy: list[Step] = [(piece, piece) for piece in ([each] for each in in_pieces(0, size, REQUEST, size))]
+        seconds = interleaved(
+            {
+                "isoviz": partial(timed, partial(_converted, source, here, there, limit), source, target),
+                "plain": partial(_plain, [(source, size, copy)], folder, depth),
+            },
+            repeat,
+        )
+        seconds |= _peers(source, target, by_numpy)
+        yield from _rows(case, nbytes, seconds)
+    arrays.unlink()
+
+
+def _transposition(folder: Path, nbytes: int, limit: int, repeat: int, depth: int) -> tuple[list[dict[str, Any]], list[str]]:
+    """A square of float32, rows to columns; and what was decided about passes."""
+    side = math.isqrt(nbytes // 4)
+    nbytes = side * side * 4
+    source = generated(folder / "square.npy", (side, side), np.dtype("f4"))
+    target = folder / "out.npy"
+    found: list[Conversion] = []
+
+    def isoviz(path: Path) -> None:
+        found[:] = [_converted(source, "<F, x, y>", "<F, y, x>", limit, path)]
+
+    def plain() -> float:
+        ends = [source.stat().st_size, *(_size(report.plan) for report in found[0].reports)]
+        passes = [(source, ends[i], list(_steps(report.plan, ends[i], ends[i + 1]))) for i, report in enumerate(found[0].reports)]
+        return _plain(passes, folder, depth)
+
+    seconds = interleaved({"isoviz": partial(timed, isoviz, source, target), "plain": plain}, repeat)
+    seconds |= _peers(source, target, _transposed)
+    rows = _rows("transposition", nbytes, seconds)
+    decision = found[0].decision
+    assert decision is not None
+    rows[0] |= {"decision": found[0].to_json()["decision"]}
+    source.unlink()
+    return rows, [f"transposition: {decision.reason or 'one pass: too small to look at two'}"]
+
+
+def _converted(source: Path, here: str, there: str, limit: int, target: Path) -> Conversion:
+    return convert(source, target, here, there, memory_limit=limit)
+
+
+def _size(plan: Plan) -> int:
+    """Bytes of the file that a plan writes, its header left out."""
+    return -(-plan.transfer.destination.linearization.nbytes // PAGE) * PAGE
+
+
+def _steps(plan: Plan, readable: int, writable: int) -> Iterator[Step]:
+    """The requests of a plan on its disk, chunk by chunk: what touches the pages of every run."""
+    last = len(plan.hops) - 1
+    for chunk in plan.chunks:
+        sides = []
+        for hop, end, limit in ((0, 1, readable), (last, 2, writable)):
+            source, destination = plan.views(hop, chunk)
+            copies = [copy for box, names in chunk.parts for copy in strided_copies(source, destination, box, names)]
+            runs = [(pair[end - 1], copy.run) for copy in copies for pair in runs_in_order(copy, disk=end)]
+            sides.append([request for at, run in runs for request in in_pieces(at, run, REQUEST, limit)])
+        yield sides[0], sides[1]
+
+
+def _plain(passes: list[tuple[Path, int, list[Step]]], folder: Path, depth: int) -> float:
+    """Seconds that the requests of all passes take, from the source to a temporary file and on."""
+    total = 0.0
+    for source, size, steps in passes:
+        reads = opened(source)
+        writes = created(folder / "plain", max(size, _end(steps)))
+        try:
+            total += moved(reads, writes, steps, depth)
+        finally:
+            os.close(reads)
+            os.close(writes)
+            (folder / "plain").unlink()
+    return total
+
+
+def _end(steps: list[Step]) -> int:
+    return max((at + length for _, writes in steps for at, length in writes), default=0)
+
+
+def _peers(source: Path, target: Path, by_numpy: Callable[[Path, Path], None]) -> dict[str, float]:
+    """`cp` and a NumPy memory map assigned from a view of another one."""
+    import shutil
+
+    return {
+        "cp": timed(partial(shutil.copyfile, source), source, target),
+        "NumPy memmap": timed(partial(by_numpy, source), source, target),
+    }
+
+
+def _fields_apart(source: Path, target: Path) -> None:
+    here = np.load(source, mmap_mode="r")
+    there = np.lib.format.open_memmap(target, "w+", np.float32, (2, len(here)))
+    for i, name in enumerate(_PAIR.names or ()):
+        there[i] = here[name]
+    there.flush()
+
+
+def _fields_together(source: Path, target: Path) -> None:
+    here = np.load(source, mmap_mode="r")
+    there = np.lib.format.open_memmap(target, "w+", _PAIR, (here.shape[1],))
+    for i, name in enumerate(_PAIR.names or ()):
+        there[name] = here[i]
+    there.flush()
+
+
+def _transposed(source: Path, target: Path) -> None:
+    here = np.load(source, mmap_mode="r")
+    there = np.lib.format.open_memmap(target, "w+", here.dtype, here.shape[::-1])
+    there[:] = here.T
+    there.flush()
+
+
+def _rates(folder: Path, size: int) -> Iterator[dict[str, Any]]:
+    """Bytes per second of requests anywhere in a file, over their length and how many are in flight."""
+    path = folder / "rates"
+    descriptor = created(path, size)
+    try:
+        whole = [((), [piece]) for piece in in_pieces(0, size, REQUEST, size)]
+        moved(descriptor, descriptor, whole, 4)  # so that there is something to read
+        order = random.Random(0)  # noqa: S311  # places in a file, the same ones every time
+        for length in LENGTHS:
+            if length > size:
+                break
+            for depth in DEPTHS:
+                for what in ("read", "write"):
+                    count = min(max(64, (24 << 20) // length), (192 << 20) // length)
+                    some = [(order.randrange(size // length) * length, length) for _ in range(count)]
+                    begin = time.perf_counter()
+                    moved(descriptor, descriptor, [(some, ()) if what == "read" else ((), some)], depth)
+                    seconds = time.perf_counter() - begin
+                    yield {
+                        "case": f"requests of {format_bytes(length)}, {depth} in flight",
+                        "by": what,
+                        "request_bytes": length,
+                        "in_flight": depth,
+                        "seconds": None,
+                        "throughput": count * length / seconds,
+                        "to_plain": None,
+                    }
+    finally:
+        os.close(descriptor)
+        path.unlink()

@@ -1,0 +1,105 @@
+"""One pass or two: what the disk's throughput functions say."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from isoviz import FieldSpace, IndexSpace, Transfer
+from isoviz.errors import InputError, TransferError
+from isoviz.machines import Constant, LatencyBandwidth, Machine, preset
+from isoviz.planner import Options, plan
+from isoviz.planner.passes import disk_seconds, passes
+from isoviz.planner.stopovers import stopovers
+
+MIB = 1 << 20
+FIELDS = FieldSpace(value="f4")
+OPTIONS = Options(memory_limit=64 * MIB)
+
+
+def machine(read: object = None, write: object = None, alignment: int = 4096) -> Machine:
+    local = preset("local", measure="assumed")
+    functions = {"DiskRead": read or LatencyBandwidth(80e-6, 1.5e9), "DiskWrite": write or LatencyBandwidth(80e-6, 1.2e9)}
+    channels = [
+        replace(channel, throughput=functions[channel.kind], alignment=alignment) if channel.kind in functions else channel
+        for channel in local.channels
+    ]
+    memories = [replace(memory, capacity=None) for memory in local.memories]
+    return replace(local, channels=tuple(channels), memories=tuple(memories))
+
+
+def turn(rows: int, columns: int, there: str = "<F, y, x>") -> Transfer:
+    return Transfer.whole(IndexSpace(x=columns, y=rows), FIELDS, "node0.dsk", "<F, x, y>", "node0.dsk", there)
+
+
+def test_short_runs_are_worth_a_second_pass() -> None:
+    found = passes(turn(16000, 16000), machine(), OPTIONS)
+    assert len(found.plans) == 2
+    assert found.seconds < found.other_seconds
+    assert found.plans[0].transfer.destination == found.plans[1].transfer.source
+    assert found.plans[0].transfer.destination.layout == found.through
+    assert found.temporary_bytes >= 16000 * 16000 * 4
+    assert all(each.buffer_bytes <= 64 * MIB for each in found.plans)
+    assert found.reason.startswith("two passes, through a temporary file of ")
+
+
+def test_a_disk_that_does_not_mind_short_runs_is_passed_once() -> None:
+    fast = machine(Constant(1.5e9), Constant(1.2e9), alignment=1)
+    found = passes(turn(16000, 16000), fast, OPTIONS)
+    assert (len(found.plans), found.through, found.temporary_bytes) == (1, None, 0)
+    assert found.other_seconds > found.seconds
+    assert found.reason.startswith("one pass: ")
+
+
+def test_what_needs_no_second_look() -> None:
+    there = machine()
+    for transfer in (
+        turn(100, 100),  # over before planning is
+        turn(16000, 16000, "<F, x, y>"),  # converts nothing
+        turn(16000, 16000, "<F, y_in=8, x, y_out>"),  # blocked
+        Transfer.whole(IndexSpace(x=16000, y=16000), FIELDS, "node0.dsk", "<F, x, y>", "node0.sys", "<F, y, x>"),
+    ):
+        found = passes(transfer, there, OPTIONS)
+        assert len(found.plans) == 1 and math.isinf(found.other_seconds) and found.reason == ""
+
+
+def test_a_number_that_is_asked_for() -> None:
+    there = machine()
+    assert len(passes(turn(16000, 16000), there, OPTIONS, 1).plans) == 1
+    fast = machine(Constant(1.5e9), Constant(1.2e9), alignment=1)
+    assert len(passes(turn(16000, 16000), fast, OPTIONS, 2).plans) == 2
+    with pytest.raises(TransferError, match="two passes"):
+        passes(turn(16000, 16000, "<F, x, y>"), there, OPTIONS, 2)
+    with pytest.raises(InputError, match="expected 1 or 2"):
+        passes(turn(16000, 16000), there, OPTIONS, 0)
+
+
+def test_the_same_again_is_decided_alike() -> None:
+    first, second = (passes(turn(9000, 7000), machine(), OPTIONS) for _ in range(2))
+    assert first == second
+
+
+@pytest.mark.parametrize("entry", ["f4", "f8", "u1", "S12", "c16"])
+def test_tiles_of_the_temporary_file_are_whole_pages(entry: str) -> None:
+    space, fields = IndexSpace(x=20011, y=9973), FieldSpace(value=entry)
+    transfer = Transfer.whole(space, fields, "node0.dsk", "<F, x, y>", "node0.dsk", "<F, y, x>")
+    for layout in stopovers(transfer, machine(), OPTIONS)[:6]:
+        extents = [part.extent for part in layout.components if getattr(part, "extent", None)]
+        assert math.prod(extents) * fields.nbytes % 4096 == 0, layout
+
+
+def test_a_disk_takes_turns_and_moves_whole_pages() -> None:
+    """Reading and writing one disk add up; runs that begin within pages cost these too."""
+    straight = Transfer.whole(IndexSpace(x=1 << 26), FIELDS, "node0.dsk", "<F, x>", "node0.dsk", "<F, x>")
+    there = machine(Constant(1e9), Constant(1e9))
+    found = plan(straight, there, "full", OPTIONS)
+    assert disk_seconds(found, there) == pytest.approx(2 * straight.nbytes / 1e9, rel=0.01)
+    uneven, even = turn(16001, 16001), turn(16384, 16384)
+    latent = machine()
+    costs = []
+    for transfer in (uneven, even):
+        once = plan(transfer, latent, "full", OPTIONS)
+        costs.append(disk_seconds(once, latent) / transfer.nbytes)
+    assert costs[0] > costs[1] * 0.99
