@@ -18,6 +18,9 @@ settings.register_profile("reduced", derandomize=True, max_examples=50, **_COMMO
 settings.register_profile("full", max_examples=2000, **_COMMON)
 settings.load_profile("full" if FULL else "reduced")
 
+# Runs of tests, and of what they start, are none of the user's.
+os.environ["ISOVIZ_LEDGER"] = "off"
+
 _REPORTED = pytest.StashKey[dict[str, list[object]]]()
 
 

@@ -8,17 +8,37 @@ from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.runtime import Devices
+    from isoviz.planner import Plan
+    from isoviz.runtime import Devices, Report
+    from isoviz.runtime.ledger import Ledger
 
 
 class Engine(_Engine):
     """An engine with the devices of this computer: `Engine(machine).run(plan)`. See `isoviz.runtime.Engine`, which says what the
-    other options mean."""
+    other options mean.
 
-    def __init__(self, machine: Machine, devices: Devices | None = None, **options: Any) -> None:
+    What `run` carries out with these devices goes into the user's prediction ledger, or into `ledger`
+    (`isoviz.runtime.ledger`). With other devices nothing does, unless a ledger is given: they say nothing about this computer.
+    """
+
+    def __init__(
+        self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any
+    ) -> None:
         from isoviz.backends.devices import ThisComputer
 
         super().__init__(machine, ThisComputer() if devices is None else devices, **options)
+        self._ledger = ledger
+        self._is_here = type(self.devices) is ThisComputer
+
+    def run(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Report:
+        from isoviz.runtime.calibration import recorded
+        from isoviz.runtime.ledger import recording
+
+        report = super().run(plan, source, destination, **options)
+        book = self._ledger or (recording() if self._is_here else None)
+        if book is None or not options.get("pipelined", True):  # stored and forwarded, it is not what was predicted
+            return report
+        return recorded(report, self.machine, book)
 
 
 __all__ = ["EmulatedMachine", "Engine", "convert", "run_file"]

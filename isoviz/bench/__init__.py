@@ -51,6 +51,11 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         "planner": Suite(
             "planning, beside Isometry's figures, a graph search and one PuLP solve", "isoviz.bench.planner", ("repeat",)
         ),
+        "predictions": Suite(
+            "random transfers: errors of predictions, and the chosen plans beside their rivals",
+            "isoviz.bench.predictions",
+            ("size", "repeat", "directory", "seed", "thorough"),
+        ),
         "priority": Suite(
             "an urgent transfer among many, beside first come first served", "isoviz.bench.priority", ("size", "repeat")
         ),

@@ -13,7 +13,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "bench",
         help="measure isoviz beside its peers",
         description="Measure isoviz beside its peers, all in one run; compare ratios, not times.",
-        epilog="\n".join(f"{name:8} {suite.description}" for name, suite in SUITES.items()),
+        epilog="\n".join(f"{name:11} {suite.description}" for name, suite in SUITES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("suite", choices=SUITES, help="what to measure")
@@ -21,6 +21,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB")
     parser.add_argument("--directory", metavar="DIR", help="where files are written (default: the temporary directory)")
     parser.add_argument("--repeat", metavar="N", type=int, help="rounds; medians are reported")
+    parser.add_argument("--seed", metavar="N", type=int, help="draws other random transfers (predictions)")
+    parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (predictions)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(func=run)
 
@@ -28,17 +31,26 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from isoviz.bench import SUITES
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import print_json, watched, write_file
     from isoviz.errors import InputError
+    from isoviz.runtime.ledger import unrecorded
 
     suite = SUITES[args.suite]
-    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat")}
+    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat", "seed", "thorough")}
     options = {name: value for name, value in given.items() if value is not None}
     if unknown := [name for name in options if name not in suite.options]:
         raise InputError(f"bench {args.suite}: takes no --{unknown[0].replace('_', '-')}")
     if options.get("repeat", 1) < 1:
         raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
-    table = suite.measure(**options)
+    if args.output is not None and args.suite != "predictions":
+        raise InputError(f"bench {args.suite}: takes no --output")
+    with watched(), unrecorded():  # whatever ends it, folders are removed; the ledger is for what users run
+        table = suite.measure(**options)
+    if args.output is not None:
+        from isoviz.bench.predictions_table import PredictionTable
+
+        assert isinstance(table, PredictionTable)
+        write_file(args.output, table.to_html().encode())
     if args.json:
         print_json(table.to_json())
     else:

@@ -45,22 +45,27 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.planner import explain_plan, load_transfer
     from isoviz.planner.explanation_file import explanation_to_json
     from isoviz.planner.explanation_text import explanation_text
+    from isoviz.runtime.calibration import predicted
 
     if args.candidates is not None and args.candidates < 0:
         raise InputError(f"plan: --candidates {args.candidates}; expected 0 or more")
     file = load_transfer(args.file)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
+    expected = predicted(plan, machine)
+    interval = {} if expected is None else expected.to_json()
     if not (args.explain or args.candidates is not None):
         if args.json:
-            print_json(plan.to_json())
+            print_json({**plan.to_json(), **interval})
         else:
             print(plan)
+            if expected is not None:
+                print(f"  {expected}")
         return 0
     most = CANDIDATES if args.candidates is None else args.candidates
     explanation = explain_plan(plan, machine, file.options, turns=RIVALS)
     if args.json:
-        print_json({**plan.to_json(), "explanation": explanation_to_json(explanation, most)})
+        print_json({**plan.to_json(), **interval, "explanation": explanation_to_json(explanation, most)})
     else:
         print(explanation_text(explanation, most=most))
     return 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from isoviz._version import __version__
 from isoviz.figures.curves import channels_of
 from isoviz.figures.html_parts import facts, folded, heading, paragraph, pre, styles, verified_badge
@@ -81,6 +83,11 @@ def page(
         sections.append(_section(folded("The run as text", pre(report))))
     if trace is not None:
         sections.append(_section(folded(f"The {trace.where} run as text", pre(trace))))
+    return html_document(title, sections)
+
+
+def html_document(title: str, sections: Iterable[str]) -> str:
+    """A complete HTML page of sections, styled, without scripts or anything to load."""
     root = styles("#isoviz").replace("#isoviz{--iv", ":root{--iv")
     return (
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">'

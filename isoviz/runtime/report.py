@@ -10,6 +10,7 @@ from isoviz.units import format_bytes, format_rate, format_seconds
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
+    from isoviz.planner.prediction import Prediction
     from isoviz.runtime.trace import Trace
 
 
@@ -35,7 +36,8 @@ class Report:
     `seconds` is what the transfer took: from the first request until the last byte was where it belongs, for files until the disk
     has it (fsync). Planning, allocation, page faults of buffers, generated data, the copy that a partly written file begins as,
     and verification are not in it. `flush_seconds` is the part that waiting for the disk took. `verified` is True after a
-    bit-for-bit comparison, None where it was not asked for. `trace` says what happened when.
+    bit-for-bit comparison, None where it was not asked for. `trace` says what happened when. `prediction` is the plan's with
+    its interval, where one is known.
     """
 
     plan: Plan
@@ -45,6 +47,7 @@ class Report:
     verified: bool | None
     notes: tuple[str, ...] = ()
     trace: Trace | None = field(default=None, compare=False, repr=False)
+    prediction: Prediction | None = None
 
     @property
     def bytes(self) -> int:
@@ -66,6 +69,8 @@ class Report:
         found["verified"] = self.verified
         found["measured"] = {"seconds": self.seconds, "throughput": self.throughput, "flush_seconds": self.flush_seconds}
         found["notes"] = [*self.plan.notes, *self.notes]
+        if self.prediction is not None:
+            found |= self.prediction.to_json()
         return found
 
     def __str__(self) -> str:
@@ -86,6 +91,8 @@ class Report:
             lines.append("  " + "  ".join(cells))
         if self.flush_seconds > 0.01 * self.seconds:
             lines.append(f"  of which waiting for the disk to have everything (fsync): {format_seconds(self.flush_seconds)}")
+        if self.prediction is not None:
+            lines.append(f"  {self.prediction}")
         lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
         return "\n".join(lines)
 

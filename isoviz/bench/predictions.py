@@ -1,0 +1,227 @@
+"""How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
+
+For every transfer the prediction is set beside the median of a few runs, and the interval beside every single one. For a sample
+of them the chosen plan competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its
+own. The first run of every transfer goes into the user's prediction ledger, by which later intervals are calibrated; here
+intervals are calibrated by what was in the ledger before, and by the transfers that went before.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.backends import Engine
+from isoviz.backends.devices import ThisComputer
+from isoviz.bench.predictions_table import PredictionTable, tabled
+from isoviz.bench.random_transfers import LARGEST, SMALLEST, random_transfers
+from isoviz.bench.regret import LEAST_RUNS, Regret, regret_of
+from isoviz.bench.timed_runs import TimedRuns
+from isoviz.errors import Cancelled, InputError, VerificationError
+from isoviz.machines import preset
+from isoviz.planner import plan
+from isoviz.planner.prediction import spread_prediction
+from isoviz.runtime.calibration import predicted
+from isoviz.runtime.ledger import ledger, unrecorded
+from isoviz.runtime.ledger_entry import LedgerEntry, entry_of
+from isoviz.runtime.prediction_errors import Outcome
+from isoviz.units import format_bytes, parse_bytes
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan, Transfer
+    from isoviz.planner.prediction import Prediction
+    from isoviz.runtime import Devices, Report
+    from isoviz.runtime.ledger import Ledger
+
+ORIGIN = "bench predictions"
+
+
+class Effort(NamedTuple):
+    """How much is measured: transfers for the errors and of them for regret, seconds for each of the two (infinite: as long as
+    it takes), and after how many times its predicted time, and how many seconds, a run is given up."""
+
+    transfers: int
+    regrets: int
+    error_seconds: float
+    regret_seconds: float
+    patience: float = 50.0
+    slack: float = 5.0
+
+
+USUAL = Effort(40, 12, 80.0, 70.0)
+THOROUGH = Effort(200, 60, math.inf, math.inf)
+RUNS_OF_A_REGRET = 90
+"""Runs as long as the chosen one that a regret costs, about: most candidates are slower, but soon run no more."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One transfer: its plan, the prediction with the interval that spreads give and with that of earlier runs (None: too few),
+    and seconds of its runs."""
+
+    transfer: Transfer
+    plan: Plan
+    spread: Prediction | None
+    history: Prediction | None
+    times: tuple[float, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The median of its runs."""
+        return statistics.median(self.times)
+
+    @property
+    def prediction(self) -> Prediction | None:
+        """The one that a user sees."""
+        return self.history or self.spread
+
+    def outcome(self, seconds: float, prediction: Prediction | None) -> Outcome:
+        """A prediction beside one figure."""
+        interval = None if prediction is None else (prediction.low, prediction.high)
+        path = " → ".join(hop.kind for hop in self.plan.hops)
+        return Outcome(path, transfer_words(self.transfer), self.plan.bytes, self.plan.seconds, seconds, interval)
+
+
+@dataclass
+class Found:
+    """What has been measured so far."""
+
+    measured: list[Measured] = field(default_factory=list)
+    regrets: list[Regret] = field(default_factory=list)
+    too_long: int = 0
+    """Transfers that were drawn and left out: they would have taken longer than there was time."""
+    given_up: list[str] = field(default_factory=list)
+    """What took so much longer than predicted that it was given up."""
+    seconds: float = 0.0
+
+    @property
+    def outcomes(self) -> list[Outcome]:
+        """Predictions beside the medians."""
+        return [each.outcome(each.seconds, each.prediction) for each in self.measured]
+
+
+def transfer_words(transfer: Transfer) -> str:
+    """A transfer in short: `12 MiB node0.sys <F, x> → node0.dsk <x, F> (x=1024; fields of 4, 8 B)`."""
+    sizes = f"{transfer.space}; fields of {', '.join(map(str, transfer.fields.sizes))} B"
+    return f"{format_bytes(transfer.nbytes)} {transfer.source} → {transfer.destination} ({sizes})"
+
+
+def measure(
+    size: int | str | None = None,
+    repeat: int = 3,
+    directory: str | Path | None = None,
+    seed: int = 0,
+    thorough: bool = False,
+    *,
+    machine: Machine | None = None,
+    devices: Devices | None = None,
+    planner: str | None = None,
+    effort: Effort | None = None,
+) -> PredictionTable:
+    """Errors of predictions and regret of choices for random transfers of 64 KiB to `size` bytes (1 GiB unless given).
+
+    `repeat` is the number of runs whose median is compared with the prediction; files are written to a folder of their own in
+    `directory` (None: the working directory, whose disk `local` describes) and removed in every case. `seed` draws other
+    transfers. It takes about three minutes, `thorough` an hour or two. `machine`, `devices`, `planner` and `effort` are for
+    measuring something else than this computer; then nothing goes into the ledger.
+
+    Raises:
+        InputError: a `size` below 64 KiB. RunError, VerificationError: a run failed.
+    """
+    largest = LARGEST if size is None else parse_bytes(size)
+    if largest < SMALLEST:
+        raise InputError(f"bench predictions: --size {format_bytes(largest)}; expected at least {format_bytes(SMALLEST)}")
+    if directory is None and os.access(Path.cwd(), os.W_OK):
+        directory = Path.cwd()
+    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as folder:
+        here = preset("local", directory=folder) if machine is None else machine
+        mine = ThisComputer(folder) if devices is None else devices
+        book = ledger() if devices is None else None
+        memories = [memory for memory in here.memories if mine.memory(memory) is not None]
+        largest = min(largest, *(memory.capacity // 8 for memory in memories if memory.capacity is not None), LARGEST)
+        began = time.monotonic()
+        engine = Engine(here, mine)
+        with engine, unrecorded():
+            bench = _Bench(engine, folder, repeat, planner, effort or (THOROUGH if thorough else USUAL), book)
+            bench.errors(random_transfers(here, [memory.name for memory in memories], seed, SMALLEST, largest))
+            bench.regrets(random.Random(seed))  # noqa: S311  # no secret
+        bench.found.seconds = time.monotonic() - began
+    return tabled(bench.found, here, seed, (SMALLEST, largest), repeat)
+
+
+class _Bench:
+    """Transfers on one engine."""
+
+    def __init__(
+        self, engine: Engine, folder: str, repeat: int, planner: str | None, effort: Effort, book: Ledger | None
+    ) -> None:
+        self.engine, self.machine = engine, engine.machine
+        self.folder, self.repeat, self.planner, self.effort, self.book = folder, repeat, planner, effort, book
+        self.entries: list[LedgerEntry] = [] if book is None else list(book.recent())
+        self.found = Found()
+
+    def errors(self, draws: Iterator[Transfer]) -> None:
+        """Run transfers as they are drawn while there is time."""
+        end = time.monotonic() + self.effort.error_seconds
+        while len(self.found.measured) < self.effort.transfers and (left := end - time.monotonic()) > 0:
+            transfer = next(draws)
+            made = plan(transfer, self.machine, self.planner)
+            if (self.repeat + 4) * made.seconds > left:
+                self.found.too_long += 1
+            else:
+                self.found.measured.append(self._measured(transfer, made))
+
+    def _measured(self, transfer: Transfer, made: Plan) -> Measured:
+        spread = spread_prediction(made, self.machine)
+        found = predicted(made, self.machine, self.entries)
+        history = found if found is not None and found.basis == "history" else None
+        limit = self.effort.patience * made.seconds + self.effort.slack
+        times: list[float] = []
+        with self._runs(transfer) as runs:
+            report = runs.run(made, limit, verify=True)
+            if report is not None:
+                self._keep(replace(report, prediction=found))
+                for _ in range(self.repeat):
+                    seconds = runs.seconds(made, limit)
+                    times += [] if seconds is None else [seconds]
+        if not times:
+            self.found.given_up.append(transfer_words(transfer))
+            times.append(limit)  # or more
+        return Measured(transfer, made, spread, history, tuple(times))
+
+    def _keep(self, report: Report) -> None:
+        entry = entry_of(report, self.machine, ORIGIN)
+        self.entries.append(entry)
+        if self.book is not None:
+            self.book.append(entry)
+
+    def _runs(self, transfer: Transfer) -> TimedRuns:
+        return TimedRuns(self.engine, self.engine.devices, transfer, self.folder)
+
+    def regrets(self, rng: random.Random) -> None:
+        """Let the chosen plans of some of the transfers compete, evenly over what has been drawn, while there is time."""
+        end = time.monotonic() + self.effort.regret_seconds
+        waiting = list(self.found.measured)
+        while waiting and len(self.found.regrets) < self.effort.regrets and (left := end - time.monotonic()) > 0:
+            each = waiting.pop(0)
+            share = left / max(1, self.effort.regrets - len(self.found.regrets))
+            if RUNS_OF_A_REGRET * each.seconds > 2 * share:
+                continue
+            label = transfer_words(each.transfer)
+            with self._runs(each.transfer) as runs:
+                try:
+                    repeat = max(LEAST_RUNS, self.repeat)
+                    self.found.regrets.append(regret_of(each.plan, self.machine, runs, each.seconds, rng, repeat, label))
+                except VerificationError:
+                    raise
+                except Cancelled:
+                    self.found.given_up.append(label)

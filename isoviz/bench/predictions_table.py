@@ -1,0 +1,229 @@
+"""What `isoviz bench predictions` found, as tables, as JSON and as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isoviz.bench.regret import GOAL, plan_words, share_within
+from isoviz.bench.table import Row, Table
+from isoviz.runtime.prediction_errors import (
+    MEDIAN_GOAL,
+    TAIL_GOAL,
+    ErrorSummary,
+    Outcome,
+    by_path,
+    quantile,
+    summarized,
+)
+from isoviz.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.bench.predictions import Found, Measured
+    from isoviz.bench.regret import Regret
+    from isoviz.machines import Machine
+
+NOTED = 3
+"""So many of the largest errors are named."""
+LONGEST_LABEL = 72
+"""Characters of a transfer's name in a table for people."""
+TRANSFERS_WITHIN = 0.9
+"""The share of transfers whose regret is to be within the goal."""
+
+
+@dataclass(frozen=True)
+class PredictionTable(Table):
+    """Errors by path; the transfers themselves and regret besides."""
+
+    outcomes: Sequence[Outcome] = ()
+    regret: Table | None = None
+    transfers: Sequence[Row] = ()
+    summary: Row | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        found = super().to_json()
+        found["summary"] = dict(self.summary or {})
+        found["regret"] = [] if self.regret is None else [dict(row) for row in self.regret.rows]
+        found["transfers"] = [dict(row) for row in self.transfers]
+        return found
+
+    def __str__(self) -> str:
+        first = super().__str__()
+        if self.regret is None:
+            return first
+        lines = str(self.regret).splitlines()
+        return "\n".join([first, "", lines[0], *lines[2:]])  # the machine has been named
+
+    def to_html(self) -> str:
+        """A page: predicted against measured as a scatter, errors as a histogram, tables of both."""
+        from isoviz.figures.html_parts import heading, items, paragraph, table
+        from isoviz.figures.prediction_page import prediction_page
+
+        more = []
+        if self.regret is not None:
+            headings = [text for text, _ in self.regret.columns.values()]
+            cells = [[write(row[key]) for key, (_, write) in self.regret.columns.items()] for row in self.regret.rows]
+            shown = table(self.regret.title, headings, cells, numbers=range(1, len(headings) - 1))
+            more.append(heading("Regret", 2) + shown + items(self.regret.notes))
+        known = ", ".join(f"{value}{' cores' if key == 'cores' else ''}" for key, value in self.machine.items())
+        more.append(heading("Measured on", 2) + paragraph(known) + items(self.notes))
+        return prediction_page(self.title[0].upper() + self.title[1:], self.outcomes, more)
+
+
+def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], repeat: int) -> PredictionTable:
+    """The tables of what was found."""
+    outcomes = found.outcomes
+    summaries = [*by_path(outcomes), summarized(outcomes)] if outcomes else []
+    singles = {each.path: each for each in _single_runs(found.measured)}
+    rows = [{**each.to_json(), **_coverage(singles.get(each.path))} for each in summaries]
+    return PredictionTable(
+        "predictions",
+        f"predicted against measured: {len(outcomes)} random transfers of {format_bytes(sizes[0])} to {format_bytes(sizes[1])}"
+        f" on {machine.name}, medians of {repeat}",
+        {
+            "path": ("path", str),
+            "count": ("transfers", str),
+            "median_error": ("median error", _percent),
+            "p95_error": ("95 % below", _percent),
+            "median_ratio": ("measured ÷ predicted", lambda ratio: f"{ratio:.3g}"),
+            "worst_factor": ("worst factor", lambda factor: f"{factor:.3g}"),
+            "coverage": ("runs in their interval", lambda share: "-" if share is None else _percent(share)),
+        },
+        rows,
+        _notes(found, seed),
+        outcomes=outcomes,
+        regret=_regrets(found.regrets),
+        transfers=[_transfer(each) for each in found.measured],
+        summary=_summary(found, summaries),
+    )
+
+
+def _single_runs(measured: Sequence[Measured]) -> list[ErrorSummary]:
+    singles = [each.outcome(seconds, each.prediction) for each in measured for seconds in each.times]
+    return [*by_path(singles), summarized(singles)] if singles else []
+
+
+def _coverage(singles: ErrorSummary | None) -> dict[str, Any]:
+    """An interval is a promise about a run, not about a median."""
+    if singles is None:
+        return {}
+    return {"with_interval": singles.with_interval, "held": singles.held, "coverage": singles.coverage}
+
+
+def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
+    regrets = found.regrets
+    every = summaries[-1] if summaries else None
+    return {
+        "goals": {
+            "median_error": MEDIAN_GOAL,
+            "p95_error": TAIL_GOAL,
+            "regret": GOAL,
+            "transfers_within": TRANSFERS_WITHIN,
+        },
+        "median_error": every.median if every else None,
+        "p95_error": every.tail if every else None,
+        "coverage": {basis: {"runs": runs, "held": held} for basis, (held, runs) in _bases(found.measured).items()},
+        "regrets": len(regrets),
+        "share_within_goal": share_within(regrets) if regrets else None,
+        "share_within_goal_and_noise": share_within(regrets, with_noise=True) if regrets else None,
+        "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
+        "left_out": found.too_long,
+        "given_up": len(found.given_up),
+        "seconds": found.seconds,
+    }
+
+
+def _bases(measured: Sequence[Measured]) -> dict[str, tuple[int, int]]:
+    """By what intervals go by: how many runs were in them, and of how many."""
+    result = {}
+    for basis in ("spread", "history"):
+        known = [(each, made) for each in measured if (made := getattr(each, basis)) is not None]
+        result[basis] = (
+            sum(made.holds(seconds) for each, made in known for seconds in each.times),
+            sum(len(each.times) for each, _ in known),
+        )
+    return result
+
+
+def _notes(found: Found, seed: int) -> list[str]:
+    notes = [
+        f"error: |predicted − measured| ÷ measured; aimed at: median {_percent(MEDIAN_GOAL)}, 95 % below {_percent(TAIL_GOAL)}",
+    ]
+    words = {"spread": "the spread of the measured channels", "history": "earlier runs over the same channels"}
+    for basis, (held, runs) in _bases(found.measured).items():
+        if runs:
+            notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({_percent(held / runs)})")
+    for each in sorted(found.outcomes, key=lambda outcome: outcome.error, reverse=True)[:NOTED]:
+        times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
+        notes.append(f"among the largest errors: {each.label}: {times}")
+    if found.too_long:
+        notes.append(f"{found.too_long} transfers were left out: there was no time for them")
+    notes += [f"given up, having taken much longer than predicted: {label}" for label in found.given_up]
+    notes.append(f"seed {seed}; every plan was verified in a run that is not counted; {format_seconds(found.seconds)} in all")
+    return notes
+
+
+def _regrets(regrets: Sequence[Regret]) -> Table | None:
+    if not regrets:
+        return None
+    ordered = sorted(regrets, key=lambda each: each.value, reverse=True)
+    values = sorted(each.value for each in regrets)
+    noises = sorted(each.noise for each in regrets)
+    within, with_noise = share_within(regrets), share_within(regrets, with_noise=True)
+    said = (
+        f"regret of at most {_percent(GOAL)}: {_percent(within)} of the transfers; with its noise allowed for:"
+        f" {_percent(with_noise)} (aimed at: {_percent(TRANSFERS_WITHIN)})"
+    )
+    return Table(
+        "regret",
+        f"what the chosen plan takes longer than the best of its rivals: {len(regrets)} transfers",
+        {
+            "transfer": ("transfer", _shortened),
+            "candidates": ("plans", str),
+            "predicted_seconds": ("predicted", format_seconds),
+            "chosen_seconds": ("chosen", format_seconds),
+            "best_seconds": ("best", format_seconds),
+            "regret": ("regret", _percent),
+            "noise": ("± noise", _percent),
+            "best_words": ("best plan", str),
+        },
+        [
+            {**each.to_json(), "best_words": "the chosen" if each.best is each.chosen else plan_words(each.best)}
+            for each in ordered
+        ],
+        (
+            said,
+            f"median regret {_percent(quantile(values, 0.5))}; median noise {_percent(quantile(noises, 0.5))}",
+            "noise: by how much two medians of the chosen plan differ",
+            "rivals: the five best predicted and five drawn from all others, run in turn; figures from fresh runs of two",
+        ),
+    )
+
+
+def _transfer(each: Measured) -> dict[str, Any]:
+    outcome = each.outcome(each.seconds, each.prediction)
+    return {
+        "transfer": outcome.label,
+        "bytes": outcome.nbytes,
+        "path": outcome.path,
+        "plan": plan_words(each.plan),
+        "predicted_seconds": outcome.predicted,
+        "interval": None if outcome.interval is None else list(outcome.interval),
+        "interval_from": None if each.prediction is None else each.prediction.basis,
+        "measured_seconds": outcome.measured,
+        "runs": list(each.times),
+        "error": outcome.error,
+    }
+
+
+def _best(each: Regret) -> str:
+    return "the chosen" if each.best is each.chosen else plan_words(each.best)
+
+
+def _shortened(label: str) -> str:
+    return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if 0 < abs(share) < 0.0995 else f"{100 * share:.0f} %"

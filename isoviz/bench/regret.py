@@ -1,0 +1,254 @@
+"""Regret: what the chosen plan takes longer than the best of its rivals, on this computer.
+
+The rivals of a plan are those predicted to be fastest and as many others, drawn at random from everything the planner could have
+chosen: other paths, other hops that convert, other planners, chunks of other sizes. All are run in turn, so that what else the
+computer does hits all alike. A minimum of medians flatters whoever was lucky: what counts are fresh runs of the chosen one and of
+the best of the others.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled, InputError, RunError, VerificationError
+from isoviz.planner import Options, plan, rechunked
+from isoviz.planner.full import search
+from isoviz.planner.making import make_plan
+from isoviz.planner.optimum import any_choice, clock_of
+from isoviz.planner.problem import Problem
+from isoviz.planner.routes import Route
+from isoviz.planner.settling import settled
+
+if TYPE_CHECKING:
+    from isoviz.bench.timed_runs import TimedRuns
+    from isoviz.machines import Channel, Machine
+    from isoviz.planner import Plan
+
+GOAL = 0.05
+"""Regret that does not count."""
+BEST, OTHERS = 5, 5
+"""Candidates that are predicted to be fastest, and those drawn from all others."""
+LEAST_RUNS = 7
+"""Of fewer runs a median says little."""
+FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8, 16)
+"""By so much larger are the chunks of variants of a plan."""
+MOST_HOPS, MOST_FOUND, MOST_ROUTES = 4, 500, 12
+"""Hops of routes that are drawn from all there are, how many paths are looked at, and how many routes are drawn."""
+LOST = 1.25
+"""A candidate whose fastest run of three takes so many times the median of the best one is run no more."""
+PATIENCE = 3.0
+"""A run is given up after so many times what the chosen plan takes, and `SLACK` seconds."""
+SLACK = 0.05
+
+
+@dataclass(frozen=True)
+class Regret:
+    """What came of one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
+
+    `noise` is by how much two medians of the chosen plan differed, as a share; `candidates` how many plans were run.
+    """
+
+    label: str
+    nbytes: int
+    candidates: int
+    chosen: Plan
+    rival: Plan | None
+    chosen_seconds: float
+    rival_seconds: float
+    noise: float
+
+    @property
+    def value(self) -> float:
+        """What the chosen plan takes longer, as a share of the best: 0 where nothing was faster."""
+        return max(0.0, self.chosen_seconds / self.rival_seconds - 1)
+
+    @property
+    def best(self) -> Plan:
+        """The plan that was fastest."""
+        return self.chosen if self.rival is None or self.chosen_seconds <= self.rival_seconds else self.rival
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; regret and noise are shares."""
+        return {
+            "transfer": self.label,
+            "bytes": self.nbytes,
+            "candidates": self.candidates,
+            "chosen": plan_words(self.chosen),
+            "best": plan_words(self.best),
+            "predicted_seconds": self.chosen.seconds,
+            "chosen_seconds": self.chosen_seconds,
+            "best_seconds": min(self.chosen_seconds, self.rival_seconds),
+            "best_predicted_seconds": self.best.seconds,
+            "regret": self.value,
+            "noise": self.noise,
+        }
+
+
+def plan_words(made: Plan) -> str:
+    """A plan in short: its channels, `*` where it converts, and its chunk."""
+    from isoviz.units import format_bytes
+
+    hops = " → ".join(f"{hop.kind}{'*' if hop.converts else ''}" for hop in made.hops)
+    return f"{hops}, chunks of {format_bytes(made.chunk_bytes)}"
+
+
+# ---- candidates
+
+
+def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = BEST, others: int = OTHERS) -> list[Plan]:
+    """The chosen plan first, then those with the best predictions, then others drawn at random; no two alike.
+
+    Where there are too few, the same in chunks of other sizes, drawn at random, make up for them.
+    """
+    problem = Problem(chosen.transfer, machine, Options())
+    found = {_key(chosen): chosen}
+    for made in _everything(problem, rng):
+        found.setdefault(_key(made), made)
+    rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
+    rest = rivals[best - 1 :]
+    taken = [chosen, *rivals[: best - 1], *rng.sample(rest, min(others, len(rest)))]
+    missing = best + others - len(taken)
+    if missing > 0:
+        variants = {_key(made): made for base in (chosen, *rivals) for made in _in_other_chunks(base, machine, problem)}
+        new = [made for key, made in variants.items() if key not in found]
+        taken += rng.sample(new, min(missing, len(new)))
+    return taken
+
+
+def _key(made: Plan) -> tuple[object, ...]:
+    """What makes a plan run as it does."""
+    hops = tuple((hop.channel, hop.source_layout, hop.destination_layout) for hop in made.hops)
+    return hops, str(made.order), made.outer, made.per_chunk, made.slots
+
+
+def _everything(problem: Problem, rng: random.Random) -> Iterator[Plan]:
+    """Everything that could have been chosen: every route's best, and what other planners make."""
+    for candidate in search(problem, everything=True).candidates:
+        if candidate.choice is not None and math.isfinite(candidate.choice.seconds):
+            yield make_plan(problem, settled(problem, candidate.choice, candidate.clock), candidate.clock, "full")
+    for planner in ("simple", "spsl", "spdl", "direct"):
+        with suppress(InputError):  # it has no path, or no room
+            yield plan(problem.transfer, problem.machine, planner)
+    yield from _beaten(problem, rng)
+
+
+def _beaten(problem: Problem, rng: random.Random) -> Iterator[Plan]:
+    """Plans for routes drawn from all there are, those too that the search leaves out because others beat them whatever moves:
+    they do so in the machine's description, which may be wrong."""
+    routes = list(_routes(problem))
+    for route in rng.sample(routes, min(MOST_ROUTES, len(routes))):
+        clock = clock_of(problem, route)
+        choice = any_choice(problem, route, clock)
+        if choice is not None and math.isfinite(choice.seconds):
+            yield make_plan(problem, settled(problem, choice, clock), clock, "full")
+
+
+def _routes(problem: Problem) -> Iterator[Route]:
+    """Paths of channels that go through no memory twice, but for its self-loop, each with every hop that could convert."""
+    machine, there = problem.machine, problem.transfer.destination.memory
+    begun: list[tuple[Channel, ...]] = [(channel,) for channel in machine.outgoing(problem.transfer.source.memory)]
+    found = 0
+    while begun and found < MOST_FOUND:
+        path = begun.pop(0)
+        if path[-1].destination == there:
+            found += 1
+            for converting in range(len(path)) if problem.ends.converts else (None,):
+                yield Route(path, converting)
+        if len(path) < MOST_HOPS:
+            begun += [(*path, channel) for channel in machine.outgoing(path[-1].destination) if _is_new(path, channel)]
+
+
+def _is_new(path: tuple[Channel, ...], channel: Channel) -> bool:
+    """Whether a channel leads on to where a path has not been."""
+    if channel.is_self_loop:
+        return channel not in path
+    return channel.destination not in {path[0].source, *(each.destination for each in path)}
+
+
+def _in_other_chunks(base: Plan, machine: Machine, problem: Problem) -> Iterator[Plan]:
+    inside = [hop.destination for hop in base.hops[:-1]]
+    limit = problem.limit(inside) if inside else base.bytes
+    for factor in FACTORS:
+        count = round(base.per_chunk * factor)
+        if 1 <= count <= base.chunks.blocks:
+            with suppress(InputError):
+                made = rechunked(base, count, machine)
+                if all(buffer.nbytes <= limit for buffer in made.buffers):
+                    yield made
+        elif factor < 1 and inside and base.planner == "full":  # smaller than a block: blocks of another size
+            bound = max(int(base.chunk_bytes * factor), base.transfer.fields.nbytes)
+            with suppress(InputError):
+                yield plan(base.transfer, machine, "full", Options(slot_limit=bound))
+
+
+# ---- runs
+
+
+def regret_of(
+    chosen: Plan, machine: Machine, runs: TimedRuns, usual: float, rng: random.Random, repeat: int = LEAST_RUNS, label: str = ""
+) -> Regret:
+    """Run the candidates of a transfer; `usual` is what the chosen plan takes, in seconds.
+
+    Raises:
+        VerificationError: a candidate moved the wrong bytes. RunError: the chosen plan failed. Cancelled: it suddenly took
+            much longer than usual, and was given up.
+    """
+    limit = PATIENCE * usual + SLACK
+    every = candidates(chosen, machine, rng)
+    able = [made for made in every if made is chosen or _is_able(made, runs, limit)]
+    times = _in_turn(able, runs, limit, repeat, rng)
+    medians = {k: statistics.median(found) for k, found in times.items() if len(found) >= repeat}
+    rivals = [k for k in medians if k != 0]
+    label = label or str(chosen.transfer)
+    if 0 not in medians:
+        raise Cancelled(f"{label}: the chosen plan takes more than {PATIENCE:g} times what it took before")
+    rival = min(rivals, key=medians.__getitem__, default=None)
+    fresh = _in_turn([chosen] if rival is None else [chosen, able[rival]], runs, math.inf, repeat, rng, keep=True)
+    again = statistics.median(fresh[0])
+    noise = max(again, medians[0]) / min(again, medians[0]) - 1
+    against = again if rival is None else statistics.median(fresh[1])
+    return Regret(label, chosen.bytes, len(able), chosen, None if rival is None else able[rival], again, against, noise)
+
+
+def _is_able(made: Plan, runs: TimedRuns, limit: float) -> bool:
+    """Whether a candidate gets there in time and brings the right bytes: its run that is verified and not counted."""
+    try:
+        return runs.run(made, limit, verify=True) is not None
+    except (VerificationError, Cancelled):
+        raise
+    except (RunError, InputError):  # it cannot be run here: no rival
+        return False
+
+
+def _in_turn(
+    plans: Sequence[Plan], runs: TimedRuns, limit: float, repeat: int, rng: random.Random, *, keep: bool = False
+) -> dict[int, list[float]]:
+    """Seconds of so many runs of each plan, in rounds of another order each; by number of the plan.
+
+    Those that are clearly slower than the best, or are given up, get no further runs, unless `keep`.
+    """
+    times: dict[int, list[float]] = {k: [] for k in range(len(plans))}
+    going = list(times)
+    for round_number in range(1, repeat + 1):
+        for k in rng.sample(going, len(going)):
+            found = runs.seconds(plans[k], limit)
+            if found is None:
+                going.remove(k)
+            else:
+                times[k].append(found)
+        if round_number >= 3 and not keep:
+            best = min((statistics.median(times[k]) for k in going), default=math.inf)
+            going = [k for k in going if k == 0 or min(times[k]) <= LOST * best]
+    return times
+
+
+def share_within(regrets: Iterable[Regret], *, with_noise: bool = False) -> float:
+    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise."""
+    found = [each.value <= GOAL + (each.noise if with_noise else 0.0) for each in regrets]
+    return sum(found) / len(found) if found else math.nan

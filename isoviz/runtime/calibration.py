@@ -1,0 +1,76 @@
+"""Intervals of predictions, going by how earlier runs went.
+
+The spread of a measured channel says how much its repetitions differed within a second, on a quiet machine, one channel at a
+time. Runs differ by more. So where the ledger holds enough runs over the same channels of the same machine (as it was measured:
+its digest), the interval goes by them: it is the one that would have held nine of ten of them, the nearest in size being asked.
+This is split conformal prediction: with runs that are exchangeable it holds the next one in nine of ten cases, whatever the shape
+of the errors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isoviz.planner.prediction import Prediction, spread_prediction
+from isoviz.runtime.ledger import Ledger, ledger
+from isoviz.runtime.ledger_entry import LedgerEntry, entry_of
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime.report import Report
+
+COVERAGE = 0.9
+"""The share of runs that an interval is to hold."""
+ENOUGH = 20
+"""Runs from which on the interval goes by them: 19 are needed for nine of ten to mean something."""
+NEAREST = 60
+"""So many runs, those nearest in size, are asked at most."""
+
+
+def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | None = None) -> Prediction | None:
+    """The prediction of a plan with its interval: by earlier runs where there are enough, else by the spread of its channels.
+
+    `entries` are earlier runs (None: those of the user's ledger). None where neither says anything.
+
+    Raises:
+        MachineError: the machine has not the channels of the plan.
+    """
+    if not 0 < plan.seconds < math.inf:
+        return None
+    if entries is None:
+        book = ledger()
+        entries = () if book is None else book.recent()
+    kinds, digest = tuple(hop.kind for hop in plan.hops), plan.machine_digest
+    alike = [each for each in entries if each.digest == digest and not each.emulated and each.kinds == kinds]
+    if len(alike) < ENOUGH or any(machine.memory(name).emulated for name in plan.memories):
+        return spread_prediction(plan, machine)
+    size = math.log(plan.bytes)
+    nearest = sorted(alike, key=lambda each: abs(math.log(each.nbytes) - size))[:NEAREST]
+    low, high = held_by([each.measured / each.predicted for each in nearest])
+    return Prediction(plan.seconds, plan.seconds * low, plan.seconds * high, "history", len(nearest))
+
+
+def held_by(ratios: Sequence[float]) -> tuple[float, float]:
+    """The interval of ratios that holds the next one with a chance of at least `COVERAGE`, half of the rest on either side."""
+    ordered = sorted(ratios)
+    outside = math.floor((len(ordered) + 1) * (1 - COVERAGE) / 2 + 1e-9)
+    last = len(ordered) - 1
+    below = min(max(outside - 1, 0), last)
+    return ordered[below], ordered[last - below]
+
+
+def recorded(report: Report, machine: Machine, book: Ledger) -> Report:
+    """The report with the interval of its prediction, after its run was added to a ledger.
+
+    Whatever goes wrong here, the run itself went well: then the report comes back as it was.
+    """
+    try:
+        found = replace(report, prediction=predicted(report.plan, machine, book.recent()))
+        book.append(entry_of(found, machine))
+    except Exception:  # noqa: BLE001  # a record is no reason to lose a run
+        return report
+    return found

@@ -1,0 +1,109 @@
+"""How well predictions held: errors of a number of runs, as a distribution.
+
+The error of a prediction is |predicted − measured| / measured. That never exceeds 100 % for predictions that are too good, so
+the ratio measured / predicted stands beside it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+MEDIAN_GOAL, TAIL_GOAL = 0.10, 0.30
+"""What predictions aim at: half of all errors below the one, 95 of 100 below the other."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A prediction and what came of it, in seconds. `path` says over which kinds of channels, `label` which transfer it was;
+    `interval` went with the prediction (None: there was none)."""
+
+    path: str
+    label: str
+    nbytes: int
+    predicted: float
+    measured: float
+    interval: tuple[float, float] | None = None
+
+    @property
+    def error(self) -> float:
+        """|predicted − measured| as a share of measured."""
+        return abs(self.predicted - self.measured) / self.measured
+
+    @property
+    def ratio(self) -> float:
+        """Measured as a multiple of predicted: above 1 it took longer."""
+        return self.measured / self.predicted
+
+    @property
+    def held(self) -> bool | None:
+        """Whether the measured time lies in the interval; None where there was none."""
+        return None if self.interval is None else self.interval[0] <= self.measured <= self.interval[1]
+
+
+@dataclass(frozen=True)
+class ErrorSummary:
+    """The errors of `count` predictions: the median and the 95th percentile, the median of measured / predicted, the largest
+    factor between the two, and how many of the `with_interval` intervals `held`."""
+
+    path: str
+    count: int
+    median: float
+    tail: float
+    ratio: float
+    worst: float
+    with_interval: int
+    held: int
+
+    @property
+    def coverage(self) -> float | None:
+        """The share of the intervals that held; None where there were none."""
+        return self.held / self.with_interval if self.with_interval else None
+
+    @property
+    def meets_goals(self) -> bool:
+        """Whether median and tail are what predictions aim at."""
+        return self.median <= MEDIAN_GOAL and self.tail <= TAIL_GOAL
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; errors are shares."""
+        return {
+            "path": self.path,
+            "count": self.count,
+            "median_error": self.median,
+            "p95_error": self.tail,
+            "median_ratio": self.ratio,
+            "worst_factor": self.worst,
+            "with_interval": self.with_interval,
+            "held": self.held,
+            "coverage": self.coverage,
+        }
+
+
+def summarized(outcomes: Sequence[Outcome], path: str = "all") -> ErrorSummary:
+    """The summary of some outcomes, at least one."""
+    errors = sorted(each.error for each in outcomes)
+    ratios = sorted(each.ratio for each in outcomes)
+    held = [each.held for each in outcomes if each.held is not None]
+    worst = max(max(ratio, 1 / ratio) for ratio in ratios)
+    return ErrorSummary(
+        path, len(outcomes), quantile(errors, 0.5), quantile(errors, 0.95), quantile(ratios, 0.5), worst, len(held), sum(held)
+    )
+
+
+def by_path(outcomes: Iterable[Outcome]) -> list[ErrorSummary]:
+    """A summary for every path, those that were taken most often first."""
+    groups: dict[str, list[Outcome]] = {}
+    for each in outcomes:
+        groups.setdefault(each.path, []).append(each)
+    return sorted((summarized(group, path) for path, group in groups.items()), key=lambda found: (-found.count, found.path))
+
+
+def quantile(values: Sequence[float], share: float) -> float:
+    """The value below which a share of sorted values lies, between neighbours in proportion."""
+    place = share * (len(values) - 1)
+    low = math.floor(place)
+    high = min(low + 1, len(values) - 1)
+    return values[low] + (place - low) * (values[high] - values[low])
