@@ -55,7 +55,11 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class Resource:
-    """Something several channels share, such as a bus or a link: `capacity` resource bytes per second in all.
+    """Something several channels share: `capacity` resource bytes per second in all, as a bus or a link has.
+
+    One that is `held` is occupied by a channel for as long as it works, however little that moves: a disk, whose small requests
+    take it as long as large ones. Then the weight of a channel is the part of the resource that it holds while it works, and
+    `capacity` how many parts there are at a time: 1 of channels with weight 1, and they take turns.
 
     Raises:
         MachineError: a field of the wrong type or out of range.
@@ -64,12 +68,18 @@ class Resource:
     name: str
     capacity: float
     provenance: str = "assumed"
+    held: bool = False
 
     def __post_init__(self) -> None:
         name = checks.text("resource", "name", self.name)
         owner = f"resource {name!r}"
         object.__setattr__(self, "capacity", checks.number(owner, "capacity", self.capacity, open_low=True))
         checks.text(owner, "provenance", self.provenance, empty=True)
+        checks.flag(owner, "held", self.held)
+
+    def cost(self, weight: float, rate: float) -> float:
+        """Seconds of the whole resource that a byte costs on a channel of that weight which moves `rate` bytes per second."""
+        return weight / (rate * self.capacity) if self.held else weight / self.capacity
 
 
 @dataclass(frozen=True)
@@ -82,7 +92,8 @@ class Channel:
     - `setup`: seconds paid once per transfer that uses the channel.
     - `alignment`: requests start at multiples of so many bytes and are so many long, a power of two (disks that bypass the
       page cache: one block); 1 asks nothing.
-    - `resources`: pairs (resource, weight), weight ≥ 0 being the resource bytes that each payload byte costs.
+    - `resources`: pairs (resource, weight), weight ≥ 0 being the resource bytes that each payload byte costs (of a resource that
+      is held: the part of it that the channel holds).
     - `max_in_flight`: how many requests the channel works on at a time.
     - `provenance`: where its figures come from: "from the paper", "assumed", "measured <date> on <computer>".
 

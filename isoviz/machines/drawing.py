@@ -297,14 +297,14 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
     alike: dict[object, list[Resource]] = {}
     for resource in machine.resources:
         key = family(resource.name) if len(machine.resources) > _MOST_RESOURCES else resource.name
-        alike.setdefault((key, resource.capacity, resource.provenance, users[resource.name]), []).append(resource)
+        alike.setdefault((key, resource.capacity, resource.held, resource.provenance, users[resource.name]), []).append(resource)
     for members in alike.values():
         first = members[0]
         several = len(members) > 1
         rows.append(
             (
                 f"  {_short(f'{len(members)} × {family(first.name)}' if several else first.name, 50)}",
-                format_rate(first.capacity),
+                f"held by {first.capacity:g}" if first.held else format_rate(first.capacity),
                 _count(users[first.name], "channel", "channels") + (" each" if several else ""),
                 notes.mark(first.provenance),
             )

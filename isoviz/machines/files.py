@@ -13,6 +13,7 @@ from isoviz.machines import throughput
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
+from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.reading import Node, parse
 from isoviz.units import format_bytes
@@ -30,7 +31,7 @@ T = TypeVar("T")
 
 def to_json(machine: Machine) -> dict[str, Any]:
     """See `Machine.to_json`. Fields that hold their default are left out of memories and channels."""
-    return {
+    result: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "name": machine.name,
@@ -44,10 +45,14 @@ def to_json(machine: Machine) -> dict[str, Any]:
         "memories": [_memory_to_json(memory) for memory in machine.memories],
         "resources": [
             {"name": resource.name, "capacity": resource.capacity, "provenance": resource.provenance}
+            | ({"held": True} if resource.held else {})
             for resource in machine.resources
         ],
         "channels": [_channel_to_json(channel) for channel in machine.channels],
     }
+    if machine.measurement is not None:
+        result["measurement"] = machine.measurement.to_json()
+    return result
 
 
 def _memory_to_json(memory: Memory) -> dict[str, Any]:
@@ -86,7 +91,8 @@ def from_json(data: Mapping[str, Any]) -> Machine:
     """See `Machine.from_json`."""
     root = Node(data)
     root.choice("format", (FORMAT,))
-    parts = root.members(("format", "version", "name", "memories"), ("provenance", "limits", "resources", "channels"))
+    optional = ("provenance", "limits", "resources", "channels", "measurement")
+    parts = root.members(("format", "version", "name", "memories"), optional)
     version = parts["version"].value
     if isinstance(version, bool) or version != VERSION:
         parts["version"].fail(f"expected {VERSION}; this isoviz reads no other version of the format")
@@ -96,7 +102,8 @@ def from_json(data: Mapping[str, Any]) -> Machine:
     limits = _read_limits(parts["limits"]) if "limits" in parts else Limits()
     name = parts["name"].value
     provenance = parts["provenance"].value if "provenance" in parts else ""
-    return root.build(lambda: Machine(name, memories, channels, resources, limits, provenance))
+    measurement = Measurement.from_json(parts["measurement"]) if "measurement" in parts else None
+    return root.build(lambda: Machine(name, memories, channels, resources, limits, provenance, measurement))
 
 
 def _each(parts: Mapping[str, Node], key: str, read: Callable[[Node], T]) -> tuple[T, ...]:
@@ -118,7 +125,7 @@ def _read_memory(node: Node) -> Memory:
 
 
 def _read_resource(node: Node) -> Resource:
-    parts = node.members(("name", "capacity"), ("provenance",))
+    parts = node.members(("name", "capacity"), ("provenance", "held"))
     values = {key: part.value for key, part in parts.items()}
     return node.build(lambda: Resource(**values))
 
@@ -139,9 +146,12 @@ def _read_channel(node: Node) -> Channel:
 def load(path: str | Path) -> Machine:
     """See `Machine.load`."""
     try:
-        return from_json(parse(read_text(path)))
+        machine = from_json(parse(read_text(path)))
     except MachineError as error:
         raise MachineError(f"{path}: {error}") from None
+    if machine.measurement is not None:
+        warn_elsewhere(machine.measurement, f"machine {machine.name!r} in {path}")
+    return machine
 
 
 def read_text(path: str | Path) -> str:

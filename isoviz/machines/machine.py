@@ -14,6 +14,7 @@ from isoviz.errors import MachineError
 from isoviz.machines import checks
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.limits import Limits
+from isoviz.machines.measurement import Measurement
 from isoviz.machines.memory import Memory
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ class Machine:
     """Memories + channels + shared resources, checked against each other.
 
     Memories and channels are known by name, keep the order they are given in, and may be passed as any iterable. `limits` are
-    the defaults for intermediate buffers, `provenance` says where the machine's figures come from.
+    the defaults for intermediate buffers, `provenance` says where the machine's figures come from, `measurement` what is known of
+    the computer that was measured, if one was (`isoviz.probe`).
 
     Raises:
         MachineError: no memory, a name used twice, a channel whose ends are unknown, do not suit its kind (Isometry, table 2) or
@@ -40,6 +42,7 @@ class Machine:
     resources: tuple[Resource, ...] = ()
     limits: Limits = field(default_factory=Limits)
     provenance: str = ""
+    measurement: Measurement | None = None
 
     def __post_init__(self) -> None:
         name = checks.text("machine", "name", self.name)
@@ -49,6 +52,8 @@ class Machine:
         if not isinstance(self.limits, Limits):
             raise checks.FieldError(owner, "limits", f"expected Limits, got {checks.show(self.limits)}")
         checks.text(owner, "provenance", self.provenance, empty=True)
+        if self.measurement is not None and not isinstance(self.measurement, Measurement):
+            raise checks.FieldError(owner, "measurement", f"expected a Measurement, got {checks.show(self.measurement)}")
         if not self.memories:
             raise checks.FieldError(owner, "memories", "expected at least one memory, got none")
         memories = {memory.name: memory for memory in self.memories}

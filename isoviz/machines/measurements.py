@@ -1,26 +1,34 @@
-"""Quick measurements of this computer, kept in the user's cache directory so that the next plan has them at once."""
+"""Measurements of this computer, kept in the user's cache directory so that the next plan has them at once: quick ones, and what
+`isoviz.probe` found."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
-import platform
-import socket
 import sys
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import FileError, MachineError
 from isoviz.machines import checks, files
+from isoviz.machines.memory import MemoryKind
 from isoviz.machines.reading import Node, parse
+from isoviz.machines.this_computer import host_name, processor
 from isoviz.machines.throughput import Sampled, from_json
 
+if TYPE_CHECKING:
+    from isoviz.machines.channel import Channel
+    from isoviz.machines.machine import Machine
+
 FORMAT = "isoviz local measurement"
+PROBE_FORMAT = "isoviz kept probe"
 VERSION = 1
+DISK = "node0.dsk"
 
 
 @dataclass(frozen=True)
@@ -127,6 +135,64 @@ def keep(measurement: LocalMeasurement, directory: Path) -> bool:
     return True
 
 
+def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
+    """Keeps a probe for `kept_probe`: what it found about the host memory and one disk, on whose file system the directory is;
+    False where the cache directory cannot be written to."""
+    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": _with_disk(machine, disk).to_json()}
+    place = _place(directory, "probe")
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+        files.write_text(place, files.format_json(content) + "\n")
+    except (FileError, OSError):
+        return False
+    return True
+
+
+def kept_probe(directory: Path) -> Machine | None:
+    """The probe kept for this computer and the device of a directory, its disk as `node0.dsk`; None where there is none, or it is
+    damaged."""
+    try:
+        root = Node(parse(files.read_text(_place(directory, "probe"))))
+        parts = root.members(("format", "version", "key", "machine"))
+        if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
+            return None
+        return files.from_json(parts["machine"].value)
+    except (FileError, MachineError):
+        return None
+
+
+def forget_probe(directory: Path) -> None:
+    """Keeps no probe for the device of a directory any more."""
+    with contextlib.suppress(OSError):
+        _place(directory, "probe").unlink(missing_ok=True)
+
+
+def _with_disk(machine: Machine, disk: str) -> Machine:
+    """A machine with one of its disks, by the name that a machine with one disk gives it."""
+    others = [memory.name for memory in machine.memories if memory.kind is MemoryKind.DSK and memory.name != disk]
+    memories = [memory for memory in machine.memories if memory.name not in others]
+    channels = [channel for channel in machine.channels if not {channel.source, channel.destination} & set(others)]
+    used = {name for channel in channels for name, _ in channel.resources}
+    resources = [resource for resource in machine.resources if resource.name in used]
+    if disk != DISK:
+        memories = [replace(memory, name=DISK) if memory.name == disk else memory for memory in memories]
+        channels = [_renamed(channel, disk) for channel in channels]
+    measurement = machine.measurement
+    if measurement is not None and others:
+        # Names in pairs and checks are those of all disks together.
+        measurement = replace(measurement, directories=(), pairs=(), checks=())
+    return replace(
+        machine, memories=tuple(memories), channels=tuple(channels), resources=tuple(resources), measurement=measurement
+    )
+
+
+def _renamed(channel: Channel, disk: str) -> Channel:
+    if disk not in (channel.source, channel.destination):
+        return channel
+    source, destination = (DISK if end == disk else end for end in (channel.source, channel.destination))
+    return replace(channel, name="", source=source, destination=destination)
+
+
 def cache_directory() -> Path:
     """Where isoviz keeps what it can make again: `$XDG_CACHE_HOME/isoviz`, or the system's usual place."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
@@ -139,28 +205,11 @@ def cache_directory() -> Path:
     return (home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache") / "isoviz"
 
 
-def host_name() -> str:
-    """The name of this computer, as one printable line."""
-    name = "".join(c for c in socket.gethostname() if c.isprintable()).strip()
-    return name[:80] or "this computer"
-
-
-def _place(directory: Path) -> Path:
+def _place(directory: Path, what: str = "local") -> Path:
     digest = hashlib.sha256(json.dumps(_key(directory), sort_keys=True).encode()).hexdigest()
-    return cache_directory() / f"local-{digest[:16]}.json"
+    return cache_directory() / f"{what}-{digest[:16]}.json"
 
 
 def _key(directory: Path) -> dict[str, Any]:
     """What a measurement depends on: another computer, processor or device needs its own."""
-    return {"host": host_name(), "processor": _processor(), "cpus": os.cpu_count(), "device": directory.stat().st_dev}
-
-
-def _processor() -> str:
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
-            for line in file:
-                if line.startswith(("model name", "CPU part", "cpu model")):
-                    return line.partition(":")[2].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    return {"host": host_name(), "processor": processor(), "cpus": os.cpu_count(), "device": directory.stat().st_dev}

@@ -61,8 +61,9 @@ class Sampled:
 
     `samples` are pairs (run bytes, bytes per second), runs strictly growing from at least 1 byte, rates positive and never
     falling; at a sample the function has exactly the sample's rate. Below the first sample a run costs what a run of that size
-    costs (slope 1). `spread` is the relative spread (largest − smallest) / median of each sample's repetitions, `date` when they
-    were taken, `measured` the samples before they were made monotone, where that changed any.
+    costs (slope 1). `spread` is the relative spread (largest − smallest) / median of each sample's repetitions, `ranges` the
+    lowest and the highest rate among them in bytes per second, `date` when they were taken, `measured` the samples before they
+    were made monotone, where that changed any.
 
     Raises:
         MachineError: no samples, runs not growing, rates falling, or a value that is no finite positive number.
@@ -72,6 +73,7 @@ class Sampled:
     spread: tuple[float, ...] | None = None
     date: str | None = None
     measured: Samples | None = None
+    ranges: Samples | None = None
     _runs: list[float] = field(init=False, repr=False, compare=False)
     _rates: list[float] = field(init=False, repr=False, compare=False)
     _slopes: list[float] = field(init=False, repr=False, compare=False)
@@ -99,6 +101,8 @@ class Sampled:
             checks.text(_OWNER, "date", self.date)
         if self.measured is not None:
             object.__setattr__(self, "measured", _checked_pairs(self.measured, "measured"))
+        if self.ranges is not None:
+            object.__setattr__(self, "ranges", _checked_ranges(self.ranges, len(samples)))
         runs = [run for run, _ in samples]
         rates = [rate for _, rate in samples]
         object.__setattr__(self, "samples", samples)
@@ -187,6 +191,8 @@ class Sampled:
             result["date"] = self.date
         if self.measured is not None:
             result["measured"] = [list(pair) for pair in self.measured]
+        if self.ranges is not None:
+            result["ranges"] = [list(pair) for pair in self.ranges]
         return result
 
 
@@ -328,9 +334,9 @@ def from_json(data: Mapping[str, Any] | Node) -> ThroughputFunction:
         parts = node.members(("type", "latency", "bandwidth"))
         latency, bandwidth = parts["latency"].value, parts["bandwidth"].value
         return node.build(lambda: LatencyBandwidth(latency, bandwidth))
-    parts = node.members(("type", "samples"), ("spread", "date", "measured"))
+    parts = node.members(("type", "samples"), ("spread", "date", "measured", "ranges"))
     values: dict[str, Any] = {name: part.value for name, part in parts.items() if name != "type"}
-    for name in ("samples", "spread", "measured"):
+    for name in ("samples", "spread", "measured", "ranges"):
         if name in parts:
             parts[name].items()  # a list, or a complaint
     return node.build(lambda: Sampled(**values))
@@ -361,6 +367,23 @@ def _checked_pairs(samples: Any, name: str) -> Samples:
         result.append((run, rate))
     if not result:
         raise _error(name, "expected at least one pair (run bytes, bytes per second), got none")
+    return tuple(result)
+
+
+def _checked_ranges(ranges: Any, count: int) -> Samples:
+    """Pairs (lowest rate, highest rate), one per sample."""
+    if isinstance(ranges, str | bytes | Mapping) or not isinstance(ranges, Iterable):
+        raise _error("ranges", f"expected pairs (lowest, highest rate), got {checks.show(ranges)}")
+    result = []
+    for k, pair in enumerate(ranges):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise _error(f"ranges[{k}]", f"expected a pair (lowest, highest rate), got {checks.show(pair)}")
+        low, high = (checks.number(_OWNER, f"ranges[{k}]", rate, low=RATE_FLOOR, high=RATE_LIMIT) for rate in pair)
+        if high < low:
+            raise _error(f"ranges[{k}]", f"expected the lower rate first, got {low:g} and {high:g}")
+        result.append((low, high))
+    if len(result) != count:
+        raise _error("ranges", f"expected one pair per sample ({count}), got {len(result)}")
     return tuple(result)
 
 

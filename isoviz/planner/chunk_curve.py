@@ -125,6 +125,7 @@ def _rechunked(plan: Plan, per_chunk: int, clock: Clock, most: Runs) -> Plan:
         per_chunk=per_chunk,
         objective=clock.seconds(chunk, runs),
         throughput=clock.throughput(chunk, rates),
+        shares=clock.shares(rates),
     )
 
 

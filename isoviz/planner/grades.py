@@ -58,7 +58,8 @@ class Grades:
 
     def __init__(self, machine: Machine) -> None:
         numbers: dict[Grade, int] = {}
-        capacity = {resource.name: resource.capacity for resource in machine.resources}
+        # A channel alone holds a resource without being slower for it.
+        capacity = {resource.name: math.inf if resource.held else resource.capacity for resource in machine.resources}
         self._of: dict[str, int] = {}
         by_parts: dict[tuple[int, float, tuple[tuple[str, float], ...]], int] = {}
         for channel in machine.channels:

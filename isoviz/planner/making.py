@@ -44,7 +44,7 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         objective=choice.seconds,
         throughput=clock.throughput(choice.chunk, rates),
         setup=clock.setup,
-        shares=clock.shares,
+        shares=clock.shares(rates),
         notes=tuple(notes),
     )
 

@@ -37,7 +37,9 @@ def path_program(problem: Problem, choice: Choice) -> PathProgram:
     weights: dict[str, float] = {}
     for channel in route.channels:
         for name, weight in channel.resources:
-            weights[name] = weights.get(name, 0.0) + weight
+            # What a held resource costs depends on the rates: with every hop at its peak it is a bound.
+            held = problem.machine.resource(name).held
+            weights[name] = weights.get(name, 0.0) + (weight / channel.peak if held else weight)
     resources = tuple(
         ResourceRow(name, weight, problem.machine.resource(name).capacity) for name, weight in weights.items() if weight > 0
     )

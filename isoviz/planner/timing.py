@@ -3,8 +3,8 @@
 With N chunks of c bytes and hop times tₕ = c / tpₕ(min(runₕ, c)) it is T = set-up + Σ tₕ + (N − 1) × period. The period is
 max tₕ; with one slot between two hops these two cannot work at the same time, so their times add inside the max; without
 `overlap` all hops of a chunk follow each other. Shared resources bound the steady state, throughput × Σ weights ≤ capacity, and
-a hop on its own. N is payload / c: the last chunk counts for what is in it, which keeps T smooth enough to be searched. What then
-runs ends a little earlier (`isoviz.planner.makespan`).
+a hop on its own; those that are held, throughput × Σ weightₕ / tpₕ ≤ capacity. N is payload / c: the last chunk counts for what
+is in it, which keeps T smooth enough to be searched. What then runs ends a little earlier (`isoviz.planner.makespan`).
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Clock:
         self.nbytes = nbytes
         self.functions = pace.functions
         self.setup = pace.setup
-        self.capacity = {resource.name: resource.capacity for resource in machine.resources} if pace.uses_resources else {}
-        self.every = 0 if pace.is_concave and not self.capacity else SMALL if pace.is_concave else FEW
+        self.resources = {resource.name: resource for resource in machine.resources} if pace.uses_resources else {}
+        self.every = 0 if pace.is_concave and not self.resources else SMALL if pace.is_concave else FEW
         """So many sizes are all tried: none where T is known to be convex in the logarithms of chunk and runs, few where shared
         resources might leave it with several minima, many where a throughput function might."""
         self.overlap = machine.limits.overlap
@@ -71,23 +71,26 @@ class Clock:
         """Whether the hops bound the steady state one by one: no one-slot buffers join them."""
         self._plain = self.separable and not pace.uses_resources
 
-    @cached_property
-    def shares(self) -> tuple[tuple[float, ...], ...]:
-        """For every shared resource that the channels use, its seconds that a byte costs on each hop."""
-        if not self.capacity:
+    def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
+        """For every shared resource that the channels use, its seconds that a byte costs on each hop, at these rates of the
+        hops."""
+        if not self.resources:
             return ()
         weights = [dict(channel.resources) for channel in self.channels]
         names = sorted({name for each in weights for name, weight in each.items() if weight})
-        return tuple(tuple(each.get(name, 0.0) / self.capacity[name] for each in weights) for name in names)
+        return tuple(
+            tuple(
+                self.resources[name].cost(each.get(name, 0.0), rate or math.inf)
+                for each, rate in zip(weights, rates, strict=True)
+            )
+            for name in names
+        )
 
     @cached_property
     def resource_bound(self) -> float:
-        """The throughput that shared resources allow, bytes per second."""
-        weights: dict[str, float] = {}
-        for channel in self.channels:
-            for name, weight in channel.resources:
-                weights[name] = weights.get(name, 0.0) + weight
-        return min((self.capacity[name] / weight for name, weight in weights.items() if weight > 0), default=math.inf)
+        """The throughput that shared resources allow, bytes per second, with every hop at its peak."""
+        most = max((sum(share) for share in self.shares([channel.peak for channel in self.channels])), default=0.0)
+        return 1 / most if most else math.inf
 
     def seconds(self, chunk: float, runs: Runs) -> float:
         """T for chunks of so many bytes."""
@@ -118,10 +121,10 @@ class Clock:
             return Timing(math.inf, math.inf, tuple(chunk / rate if rate else math.inf for rate in rates), chunk)
         hops = [chunk / rate for rate in rates]
         shares: dict[str, float] = {}
-        if self.capacity:
+        if self.resources:
             for i, channel in enumerate(self.channels):
                 for name, weight in channel.resources:
-                    share = weight * chunk / self.capacity[name]
+                    share = chunk * self.resources[name].cost(weight, rates[i])
                     shares[name] = shares.get(name, 0.0) + share
                     hops[i] = max(hops[i], share)
         seconds, period = self._combined(chunk, hops, shares)

@@ -15,7 +15,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, TransferError
-from isoviz.planner.sharing import fair_rates
+from isoviz.planner.sharing import Uses, fair_rates
 from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
 from isoviz.runtime.scheduler import Scheduler
@@ -73,10 +73,10 @@ class _Server:
 class _Flow:
     """A request of a channel that shares resources: what is left of it, and how fast it is."""
 
-    __slots__ = ("left", "most", "rate", "server", "since", "version")
+    __slots__ = ("left", "most", "rate", "server", "since", "uses", "version")
 
-    def __init__(self, server: _Server, left: float, most: float, now: float) -> None:
-        self.server, self.left, self.most = server, left, most
+    def __init__(self, server: _Server, left: float, most: float, now: float, uses: Uses) -> None:
+        self.server, self.left, self.most, self.uses = server, left, most, uses
         self.rate, self.since, self.version = 0.0, now, 0
 
 
@@ -107,6 +107,7 @@ class Simulator:
         self._fault = fault
         self._servers: dict[str, _Server] = {}
         self._resources = {resource.name: resource.capacity for resource in machine.resources}
+        self._held = {resource.name for resource in machine.resources if resource.held}
         self._uses = {channel.name: channel.resources for channel in machine.channels if channel.resources}
         self._flows: dict[_Server, _Flow] = {}
         self._jobs: list[_Job] = []
@@ -317,7 +318,9 @@ class Simulator:
                 else min(job.chunk_bytes, job.nbytes - issue.chunk * job.chunk_bytes)
             )
             nbytes /= job.work.requests[issue.hop] if job.work.requests else 1
-            self._flows[server] = _Flow(server, nbytes, nbytes / seconds if seconds > 0 else float("inf"), self.now)
+            most = nbytes / seconds if seconds > 0 else float("inf")
+            uses = tuple((name, weight / most if name in self._held else weight) for name, weight in self._uses[server.name])
+            self._flows[server] = _Flow(server, nbytes, most, self.now, uses)
             self._share()
         else:
             self._sequence += 1
@@ -326,7 +329,7 @@ class Simulator:
     def _share(self) -> None:
         """Divide the shared resources anew among the requests at work, and say when each will be done now."""
         flows = list(self._flows.values())
-        rates = fair_rates([flow.most for flow in flows], [self._uses[flow.server.name] for flow in flows], self._resources)
+        rates = fair_rates([flow.most for flow in flows], [flow.uses for flow in flows], self._resources)
         for flow, rate in zip(flows, rates, strict=True):
             if rate == flow.rate:
                 continue

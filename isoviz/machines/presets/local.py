@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 from isoviz.errors import MachineError
@@ -28,9 +29,10 @@ BLOCK = 4096
 def local(directory: str | Path | None = None, measure: str = "cached") -> Machine:
     """This computer: `node0.sys`, `node0.dsk` (the file system of `directory`), Memcpy within the memory, DiskRead, DiskWrite.
 
-    `measure` is `"cached"` (an earlier measurement from the user's cache directory, else a new one, which is kept), `"fresh"` (a
-    new one, about a second, which is kept) or `"assumed"` (round figures; nothing is measured). `directory` is the working
-    directory where None. A directory that cannot be written to gets an assumed disk, labelled so.
+    `measure` is `"cached"` (what `isoviz.probe` found, if it was asked for this file system; else an earlier quick measurement
+    from the user's cache directory, else a new one, which is kept), `"fresh"` (a new quick one, about a second, which is kept) or
+    `"assumed"` (round figures; nothing is measured). `directory` is the working directory where None. A directory that cannot be
+    written to gets an assumed disk, labelled so. The provenance says which of these it was.
 
     Raises:
         MachineError: no such directory, or another word for `measure`.
@@ -41,13 +43,16 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
     place = _checked_directory(directory)
     found = None
     if measure == "cached":
+        probed = measurements.kept_probe(place)
+        if probed is not None:
+            return replace(probed, name="local", provenance=f"{probed.provenance}, by a probe")
         found = measurements.cached(place)
     if found is None and measure != "assumed":
         found = measurements.measure(place)
         measurements.keep(found, place)
     memories = (
-        Memory("node0.sys", MemoryKind.SYS, capacity=_host_memory()),
-        Memory("node0.dsk", MemoryKind.DSK, capacity=_disk_space(place)),
+        Memory("node0.sys", MemoryKind.SYS, capacity=host_memory()),
+        Memory("node0.dsk", MemoryKind.DSK, capacity=disk_space(place)),
     )
     memcpy: ThroughputFunction = ASSUMED_MEMCPY
     read: ThroughputFunction = ASSUMED_DISK_READ
@@ -88,7 +93,7 @@ def _checked_directory(directory: object) -> Path:
     return place
 
 
-def _host_memory() -> int | None:
+def host_memory() -> int | None:
     """Bytes of memory this process may use: what the computer has, or less where its control group says so (containers)."""
     found = []
     with contextlib.suppress(ValueError, OSError):
@@ -102,7 +107,7 @@ def _host_memory() -> int | None:
     return min(usable) if usable else None
 
 
-def _disk_space(place: Path) -> int | None:
+def disk_space(place: Path) -> int | None:
     """Bytes of the file system, used ones included: a machine describes hardware, and free space is another every minute."""
     try:
         return shutil.disk_usage(place).total or None

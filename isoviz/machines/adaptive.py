@@ -1,0 +1,157 @@
+"""Sampling a throughput function where it bends, and the monotone curve that planning uses.
+
+A throughput function is drawn between its samples as straight lines in log-log (`isoviz.machines.throughput`). So a sample is
+worth taking where the function is not straight there: half-way between two samples the line makes a prediction, and where what is
+measured differs from it, both halves are looked into again, the worst first. Straight parts get few samples, bends many.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from statistics import median
+from typing import TYPE_CHECKING
+
+from isoviz.machines.throughput import Sampled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+TOLERANCE = 0.08
+"""Relative difference between a measurement and the line through its neighbours from which on the curve bends there."""
+
+EVEN = 1.5
+"""Rates that fall by no more than this factor as runs grow are evened out."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rates measured with runs of `run` bytes, bytes per second; one tuple of repetitions for every way of moving (`shapes`)."""
+
+    run: int
+    shapes: tuple[tuple[float, ...], ...]
+
+    @property
+    def middle(self) -> float:
+        """The rate to plan with: the median over the ways of moving of the median over their repetitions, geometric between
+        two."""
+        logs = [math.log(median(rates)) for rates in self.shapes]
+        return math.exp(median(logs))
+
+    @property
+    def lowest(self) -> float:
+        """The lowest rate of all."""
+        return min(min(rates) for rates in self.shapes)
+
+    @property
+    def highest(self) -> float:
+        """The highest rate of all."""
+        return max(max(rates) for rates in self.shapes)
+
+    @property
+    def noise(self) -> float:
+        """How far a middle may be off by chance: half the relative spread of the repetitions, the median over the ways."""
+        return median((max(rates) - min(rates)) / median(rates) for rates in self.shapes) / 2
+
+
+def sample_adaptively(
+    measure: Callable[[int], Sample],
+    first: Sequence[int],
+    most: int,
+    between: Callable[[int, int], int | None],
+    tolerance: float = TOLERANCE,
+    enough: Callable[[], bool] = lambda: False,
+) -> tuple[Sample, ...]:
+    """Samples by growing run: at all of `first`, then up to `most` in all where the curve bends by more than `tolerance` and
+    more than chance explains.
+
+    `between` names the run to measure between two others, None where there is nothing to measure. `enough` ends it early: once it
+    says so, only what is left of `first` is measured.
+    """
+    found = {run: measure(run) for run in sorted(set(first))}
+    planned = _planned(found)
+    # How much each interval is worth looking into. At first: how much the slope changes at its ends.
+    worth = _bends(planned)
+    while worth and len(found) < most and not enough():
+        (a, b), doubt = max(worth.items(), key=lambda item: (item[1], -item[0][0]))
+        if doubt <= tolerance:
+            break
+        del worth[a, b]
+        middle = between(a, b)
+        if middle is None or not a < middle < b:
+            continue
+        expected = _line(planned, a, b, middle)
+        sample = found[middle] = measure(middle)
+        planned = _planned(found)
+        error = abs(math.log(planned[middle] / expected))
+        # An error in the middle says: the curve bends in one half or the other, by about as much.
+        worth[a, middle] = worth[middle, b] = error if error > max(sample.noise / 2, tolerance / 2) else 0.0
+    return tuple(found[run] for run in sorted(found))
+
+
+def _planned(found: Mapping[int, Sample]) -> dict[int, float]:
+    """What planning would use, by run: where that is flat, it does not matter what the channel does."""
+    ordered = [found[run] for run in sorted(found)]
+    return {sample.run: rate for sample, rate in zip(ordered, never_falling(ordered), strict=True)}
+
+
+def _line(rates: Mapping[int, float], a: int, b: int, run: int) -> float:
+    """What the straight line between two samples says, in log-log."""
+    share = math.log(run / a) / math.log(b / a)
+    return math.exp((1 - share) * math.log(rates[a]) + share * math.log(rates[b]))
+
+
+def _bends(rates: Mapping[int, float]) -> dict[tuple[int, int], float]:
+    """How far the line of every interval may be off, from how the slope changes at its ends."""
+    pairs = list(pairwise(sorted(rates)))
+    slopes = [math.log(rates[b] / rates[a]) / math.log(b / a) for a, b in pairs]
+    found = {}
+    for i, (a, b) in enumerate(pairs):
+        beside = [slopes[k] for k in (i - 1, i + 1) if 0 <= k < len(slopes)]
+        found[a, b] = max((abs(slope - slopes[i]) for slope in beside), default=math.inf) * math.log(b / a) / 4
+    return found
+
+
+def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
+    """Rates to plan with that nowhere fall as runs grow.
+
+    A small fall, or one that chance explains, is evened out: the geometric mean of what fell (isotonic regression, pool adjacent
+    violators), so that predictions are right on average. Where the rates fall by more, longer runs are really slower than shorter
+    ones, and the lower rate is all that can be promised up to there.
+    """
+    blocks: list[tuple[list[float], float]] = []  # logs of the rates, the largest noise among them
+    for sample in samples:
+        logs, noise = [math.log(sample.middle)], sample.noise
+        while blocks and _level(*blocks[-1]) > _level(logs, noise):
+            before, more = blocks.pop()
+            logs, noise = before + logs, max(noise, more)
+        blocks.append((logs, noise))
+    return tuple(math.exp(_level(logs, noise)) for logs, noise in blocks for _ in logs)
+
+
+def _level(logs: Sequence[float], noise: float) -> float:
+    """The one rate of several that fell, in logarithms."""
+    if max(logs) - min(logs) <= max(2 * noise, math.log(EVEN)):
+        return math.fsum(logs) / len(logs)
+    return min(logs)
+
+
+def sampled(samples: Sequence[Sample], date: str | None = None) -> Sampled:
+    """The throughput function of a measurement: what planning uses, with what was measured and its spread beside it."""
+    hull = [_rounded(rate) for rate in never_falling(samples)]
+    measured = tuple((float(sample.run), _rounded(sample.middle)) for sample in samples)
+    planned = tuple((float(sample.run), rate) for sample, rate in zip(samples, hull, strict=True))
+    return Sampled(
+        planned,
+        spread=tuple(_rounded((sample.highest - sample.lowest) / sample.middle) for sample in samples),
+        date=date,
+        measured=None if measured == planned else measured,
+        ranges=tuple((_rounded(sample.lowest), _rounded(sample.highest)) for sample in samples),
+    )
+
+
+def _rounded(value: float) -> float:
+    """Four digits: more than a measurement can tell, few enough to read."""
+    return float(f"{value:.4g}")

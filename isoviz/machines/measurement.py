@@ -1,0 +1,185 @@
+"""Where and when a machine was measured, and how well what was measured holds: kept with the machine.
+
+Whoever loads a machine that was measured on another computer is warned: its plans are right there, not here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from isoviz.machines import checks
+from isoviz.machines.reading import Node
+from isoviz.machines.this_computer import ComputerFacts, this_computer
+from isoviz.units import format_rate, format_seconds
+
+_OWNER = "measurement"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two channels measured at the same time: bytes per second of each `alone` and `together`.
+
+    `first` and `second` name the channels; the same name twice is a channel beside another one like it.
+    """
+
+    first: str
+    second: str
+    alone: tuple[float, float]
+    together: tuple[float, float]
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """What each channel keeps of its speed beside the other one: 1 is all of it."""
+        return self.together[0] / self.alone[0], self.together[1] / self.alone[1]
+
+    @property
+    def gain(self) -> float:
+        """How much work both do together, counted in what one alone does: 1 where they take turns, 2 where they do not notice
+        each other."""
+        return sum(self.shares)
+
+    def __str__(self) -> str:
+        a, b = self.alone
+        c, d = self.together
+        return (
+            f"{self.first} {format_rate(a)} alone, {format_rate(c)} beside {self.second};"
+            f" that {format_rate(b)} alone, {format_rate(d)} beside it"
+        )
+
+
+@dataclass(frozen=True)
+class Check:
+    """A transfer that was run to see whether predictions hold: what it was, seconds predicted, seconds measured (the median)."""
+
+    transfer: str
+    predicted: float
+    measured: float
+
+    @property
+    def ratio(self) -> float:
+        """Measured / predicted: above 1 the transfer took longer than predicted."""
+        return self.measured / self.predicted
+
+    def __str__(self) -> str:
+        predicted, measured = format_seconds(self.predicted), format_seconds(self.measured)
+        return f"{self.transfer}: {measured} where {predicted} were predicted, {self.ratio:.2f}×"
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """A measurement of a computer: `computer` which one, `date` when it began (ISO 8601, UTC), `seconds` how long it took,
+    `versions` of what did it, as pairs (name, version), `directories` the disks measured, as pairs (memory, path); the `pairs`
+    of channels measured at once, and the `checks` of predictions at its end."""
+
+    computer: ComputerFacts
+    date: str
+    seconds: float
+    versions: tuple[tuple[str, str], ...]
+    directories: tuple[tuple[str, str], ...] = ()
+    pairs: tuple[Pair, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal measurement."""
+        return {
+            "computer": self.computer.to_json(),
+            "date": self.date,
+            "seconds": self.seconds,
+            "versions": dict(self.versions),
+            "directories": dict(self.directories),
+            "pairs": [
+                {"first": p.first, "second": p.second, "alone": list(p.alone), "together": list(p.together)} for p in self.pairs
+            ],
+            "checks": [{"transfer": c.transfer, "predicted": c.predicted, "measured": c.measured} for c in self.checks],
+        }
+
+    @classmethod
+    def from_json(cls, node: Node) -> Measurement:
+        """The measurement that `to_json` described.
+
+        Raises:
+            MachineError: not such an object; the message names the place.
+        """
+        parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks"))
+        pairs = tuple(_read_pair(part) for part in parts["pairs"].items()) if "pairs" in parts else ()
+        found = tuple(_read_check(part) for part in parts["checks"].items()) if "checks" in parts else ()
+        computer = ComputerFacts.from_json(parts["computer"])
+        return node.build(
+            lambda: cls(
+                computer,
+                checks.text(_OWNER, "date", parts["date"].value),
+                checks.number(_OWNER, "seconds", parts["seconds"].value),
+                _texts("versions", parts["versions"].value),
+                _texts("directories", parts["directories"].value) if "directories" in parts else (),
+                pairs,
+                found,
+            )
+        )
+
+    def __str__(self) -> str:
+        lines = [
+            (
+                f"measured {self.date} on {self.computer.host} ({self.computer.cpus} × {self.computer.processor or 'processor'}),"
+                f" {format_seconds(self.seconds)}, with {', '.join(' '.join(version) for version in self.versions)}"
+            )
+        ]
+        lines += [f"  {memory}: {path}" for memory, path in self.directories]
+        lines += [f"  {pair}" for pair in self.pairs]
+        lines += [f"  {check}" for check in self.checks]
+        return "\n".join(lines)
+
+    def elsewhere(self, here: ComputerFacts) -> str:
+        """What is different about the computer `here`, in words; empty where it is the one that was measured."""
+        there = self.computer
+        if there.host != here.host:
+            return f"measured on {there.host}, and this is {here.host}"
+        if (there.processor, there.cpus) != (here.processor, here.cpus):
+            return (
+                f"measured on {there.host} with {there.cpus} × {there.processor or 'an unknown processor'},"
+                f" which now has {here.cpus} × {here.processor or 'an unknown processor'}"
+            )
+        return ""
+
+
+def warn_elsewhere(measurement: Measurement, what: str) -> None:
+    """Warn (UserWarning) that a machine was measured on another computer; `what` says which machine."""
+    difference = measurement.elsewhere(this_computer())
+    if difference:
+        message = f"{what}: {difference}; its predictions hold there (isoviz.probe() measures this computer)"
+        warnings.warn(message, UserWarning, stacklevel=4)
+
+
+def _texts(field: str, value: object) -> tuple[tuple[str, str], ...]:
+    if not isinstance(value, dict):
+        raise checks.FieldError(_OWNER, field, f"expected an object, got {checks.show(value)}")
+    return tuple((checks.text(_OWNER, field, name), checks.text(_OWNER, field, text, empty=True)) for name, text in value.items())
+
+
+def _read_pair(node: Node) -> Pair:
+    parts = node.members(("first", "second", "alone", "together"))
+    names = [checks.text(_OWNER, key, parts[key].value) for key in ("first", "second")]
+    return Pair(names[0], names[1], _two(parts["alone"]), _two(parts["together"]))
+
+
+def _two(node: Node) -> tuple[float, float]:
+    items = node.items()
+    if len(items) != 2:
+        node.fail(f"expected two rates in bytes per second, got {len(items)}")
+    first, second = (
+        item.build(lambda item=item: checks.number(_OWNER, "rate", item.value, open_low=True))  # type: ignore[misc]
+        for item in items
+    )
+    return first, second
+
+
+def _read_check(node: Node) -> Check:
+    parts = node.members(("transfer", "predicted", "measured"))
+    return node.build(
+        lambda: Check(
+            checks.text(_OWNER, "transfer", parts["transfer"].value),
+            checks.number(_OWNER, "predicted", parts["predicted"].value, open_low=True),
+            checks.number(_OWNER, "measured", parts["measured"].value, open_low=True),
+        )
+    )

@@ -1,0 +1,81 @@
+"""From channels measured two at a time to the resources they share.
+
+**What was measured.** Of every pair: the rates a, b of both channels alone, and a′, b′ while both are at work. With the shares
+x = a′/a and y = b′/b that each keeps, x + y is 1 where the two take turns and 2 where they do not notice each other.
+
+**A device** (the channels to and from one disk) is held by a channel while it works, with large requests and with small ones:
+what a copy of a file on a disk moves is κ / (1/a + 1/b) with the same κ, little above 1, for chunks of 128 KiB and of 8 MiB, a
+and b being what reading and writing do with such chunks. So it is a resource that is held, with weight 1 for both and capacity
+κ = x + y; a path that reads and writes at once has TP × (1/a + 1/b) ≤ κ, whatever its chunks.
+
+**The memory** (memory bus and processors: at this distance they cannot be told apart) is paid for by the byte. With capacity C
+and weights wᵢ, let uᵢ = wᵢ aᵢ / C be the part of it that channel i takes when it is alone (at most 1, or it could not be that
+fast). Two channels that slow each other down use it up, so u₁ x + u₂ y = 1: one equation for each pair. Two copies at once, of
+one channel that keeps x and y of its speed, give u = 1 / (x + y); then every other channel beside that copy gives its own u =
+(1 − u x) / y. A copy reads and writes every byte, so its weight is 2 and the capacity is in bytes per second through the
+memory.
+
+Pairs that keep almost all of their speed share nothing that is worth writing down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isoviz.machines.channel import Channel, Resource
+
+if TYPE_CHECKING:
+    from isoviz.machines.measurement import Pair
+
+FREE = 1.85
+"""Two channels that together do at least so much of what they do apart share nothing: each loses less than measuring can tell."""
+_LEAST = 0.02
+"""A channel that takes less of a resource than this is not said to use it."""
+
+
+Found = tuple[Resource, dict[str, float]]
+"""A resource, and by channel what a byte costs of it."""
+
+
+def device_resource(name: str, pair: Pair, provenance: str) -> Found | None:
+    """The device behind two channels: the resource, and by channel what it holds of it. None where they share nothing."""
+    # They work at one rate, so the faster one is idle now and then even where they share nothing.
+    slower, faster = sorted(pair.alone)
+    if pair.gain >= FREE / 2 * (1 + slower / faster):
+        return None
+    capacity = max(pair.gain, 1.0)  # less than taking turns: that is no sharing, but what chance does to a measurement
+    return Resource(name, _rounded(capacity), provenance, held=True), {pair.first: 1.0, pair.second: 1.0}
+
+
+def memory_resource(name: str, copies: Pair, others: Sequence[Pair], peaks: Mapping[str, float], provenance: str) -> Found | None:
+    """What a copy within a memory shares with another copy and with the channels to and from it; None where nothing.
+
+    `copies` is the pair of two copies on one channel, `others` pairs of that channel (first) with others (second).
+    """
+    own = 1 / min(max(copies.gain, 1.0), 2.0)
+    parts = {copies.first: own}
+    for pair in others:
+        x, y = pair.shares
+        part = (1 - own * min(x, 1.0)) / min(y, 1.0) if pair.gain < FREE else 0.0
+        parts[pair.second] = min(max(part, 0.0), 1.0)
+    if copies.gain >= FREE and not any(part >= _LEAST for channel, part in parts.items() if channel != copies.first):
+        return None
+    copy = peaks[copies.first]
+    capacity = 2 * copy / own
+    uses = {channel: part * capacity / peaks[channel] for channel, part in parts.items() if part >= _LEAST}
+    return Resource(name, _rounded(capacity), provenance), {channel: _rounded(weight) for channel, weight in uses.items()}
+
+
+def with_resources(channels: Iterable[Channel], found: Iterable[tuple[Resource, Mapping[str, float]]]) -> tuple[Channel, ...]:
+    """The channels with what they use of each resource."""
+    uses: dict[str, list[tuple[str, float]]] = {}
+    for resource, weights in found:
+        for name, weight in weights.items():
+            uses.setdefault(name, []).append((resource.name, weight))
+    return tuple(replace(channel, resources=tuple(uses.get(channel.name, ()))) for channel in channels)
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.4g}")
