@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isoviz import machines as machines
     from isoviz.backends import Engine as Engine
     from isoviz.backends import convert as convert
+    from isoviz.backends.probing import probe as probe
     from isoviz.layouts import Box as Box
     from isoviz.layouts import FieldSpace as FieldSpace
     from isoviz.layouts import IndexSpace as IndexSpace
@@ -56,6 +57,7 @@ _HOMES: dict[str, str | None] = {
     "machines": None,
     "plan": "isoviz.planner",
     "presets": "isoviz.machines",
+    "probe": "isoviz.backends.probing",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
 }
@@ -93,6 +95,7 @@ __all__ = [
     "machines",
     "plan",
     "presets",
+    "probe",
     "simulate",
     "sweep",
 ]

@@ -18,6 +18,7 @@ from isoviz.figures.curves import OperatingPoint, channels_of, operating_points
 from isoviz.figures.html_page import page
 from isoviz.figures.interactive import linearization_figure, throughput_figure
 from isoviz.figures.linearization import captions, linearization_svg
+from isoviz.figures.measured_throughput import measured_throughput_svg
 from isoviz.figures.numpy_text import NumpyEquivalent, numpy_equivalent
 from isoviz.figures.order_view import OrderView, default_axes, order_view
 from isoviz.figures.path import path_svg
@@ -67,6 +68,7 @@ __all__ = [
     "linearization_html",
     "linearization_svg",
     "machine_html",
+    "measured_throughput_svg",
     "numpy_equivalent",
     "operating_points",
     "order_view",

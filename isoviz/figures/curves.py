@@ -66,6 +66,11 @@ class Bounds:
     low_rate: float
     high_rate: float
 
+    def around(self, runs: Sequence[float], rates: Sequence[float]) -> Bounds:
+        """These runs at least, and just these rates in whole decades."""
+        low, high = math.floor(math.log10(min(rates)) + 1e-9), math.ceil(math.log10(max(rates)) - 1e-9)
+        return Bounds(min(self.low_run, *runs), max(self.high_run, *runs), 10.0**low, 10.0 ** max(high, low + 1))
+
 
 def curves(channels: Iterable[Channel]) -> tuple[Curve, ...]:
     """One curve for each kind and function among the channels, fastest first."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isoviz.figures.curves import curves
-from isoviz.figures.html_parts import folded, heading, representation, table
+from isoviz.figures.html_parts import folded, heading, pre, representation, table
+from isoviz.figures.measured_throughput import measured_throughput_svg
 from isoviz.figures.path import path_svg
 from isoviz.figures.theme import ThemeName
 from isoviz.figures.throughput import throughput_svg
@@ -24,8 +25,31 @@ def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
         path_svg(machine, theme=theme),
         _folded_when_long("Memories", memory_table(machine), len(machine.memories)),
         _folded_when_long("Channels", channel_table(machine), len(machine.channels)),
-        folded("Throughput functions", throughput_svg(machine.channels, theme=theme) + rate_table(machine.channels)),
+        folded("Throughput functions", _throughput(machine, theme) + rate_table(machine.channels)),
+        *_measurement(machine),
     )
+
+
+def _throughput(machine: Machine, theme: ThemeName) -> str:
+    """The functions as they were measured, if they were."""
+    if machine.measurement is not None:
+        return measured_throughput_svg(machine, theme=theme)
+    return throughput_svg(machine.channels, theme=theme)
+
+
+def _measurement(machine: Machine) -> list[str]:
+    """Where the figures come from, and how well predictions held."""
+    found = machine.measurement
+    if found is None:
+        return []
+    rows: list[Sequence[object]] = [
+        (check.transfer, format_seconds(check.predicted), format_seconds(check.measured), f"{check.ratio:.2f}×")
+        for check in found.checks
+    ]
+    header = ("transfer", "predicted", "measured", "measured / predicted")
+    return [
+        folded("Measurement", pre(found) + table("Predictions checked when it was measured", header, rows, numbers=(1, 2, 3)))
+    ]
 
 
 def memory_table(machine: Machine) -> str:

@@ -39,14 +39,14 @@ def throughput_svg(
     height = max(height, 44.0 + 34 * len(entries) + (22 if len(found) > len(entries) else 0))
     frame = (MARGIN + _LEFT, MARGIN + 6, width - 2 * MARGIN - _LEFT - _LEGEND, height - MARGIN * 2 - _BOTTOM)
     box = bounds(found, points)
-    _grid(drawing, box, frame)
+    grid(drawing, box, frame)
     seen: dict[str, int] = {}
     dashes: list[str | None] = []
     for curve in found:
         dashes.append(_DASHES[seen.get(curve.kind, 0) % len(_DASHES)])
         seen[curve.kind] = seen.get(curve.kind, 0) + 1
     for curve, dash in zip(found, dashes, strict=True):
-        places = [_place(run, rate, box, frame) for run, rate in _clipped(curve, box)]
+        places = [place(run, rate, box, frame) for run, rate in clipped(curve, box)]
         data = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         tip = f"{curve.label}: up to {format_rate(curve.peak)} ({curve.names})"
         drawing.path(data, stroke=KIND_TOKENS[curve.kind], width=2.2, stroke_dasharray=dash, stroke_linejoin="round", tip=tip)
@@ -56,33 +56,37 @@ def throughput_svg(
 
 
 Frame = tuple[float, float, float, float]
+"""x, y, width and height of what the axes enclose."""
 
 
-def _place(run: float, rate: float, box: Bounds, frame: Frame) -> tuple[float, float]:
+def place(run: float, rate: float, box: Bounds, frame: Frame) -> tuple[float, float]:
+    """Where a point lies in the frame, both axes logarithmic; rates outside lie on its edge."""
     x, y, wide, high = frame
     across = math.log(run / box.low_run) / math.log(box.high_run / box.low_run)
     up = math.log(max(rate, box.low_rate) / box.low_rate) / math.log(box.high_rate / box.low_rate)
     return x + wide * across, y + high * (1 - min(1.0, up))
 
 
-def _clipped(curve: Curve, box: Bounds) -> list[tuple[float, float]]:
+def clipped(curve: Curve, box: Bounds) -> list[tuple[float, float]]:
+    """The points of a curve that lie within the runs shown."""
     return [(run, rate) for run, rate in curve.points if box.low_run <= run <= box.high_run]
 
 
-def _grid(drawing: Drawing, box: Bounds, frame: Frame) -> None:
+def grid(drawing: Drawing, box: Bounds, frame: Frame) -> None:
+    """The frame with its lines and their labels."""
     x, y, wide, high = frame
     drawing.rect(x, y, wide, high, fill="panel", stroke="faint")
     doublings = round(math.log2(box.high_run / box.low_run))
     step = max(2, math.ceil(doublings / 7 / 2) * 2)
     for power in range(0, doublings + 1, step):
         run = box.low_run * 2.0**power
-        px, _ = _place(run, box.low_rate, box, frame)
+        px, _ = place(run, box.low_rate, box, frame)
         drawing.line(px, y, px, y + high, stroke="faint")
         drawing.text(px, y + high + 17, format_bytes(run), size=11, fill="muted", anchor="middle")
     decades = round(math.log10(box.high_rate / box.low_rate))
     for power in range(0, decades + 1, max(1, math.ceil(decades / 6))):
         rate = box.low_rate * 10.0**power
-        _, py = _place(box.low_run, rate, box, frame)
+        _, py = place(box.low_run, rate, box, frame)
         drawing.line(x, py, x + wide, py, stroke="faint")
         drawing.text(x - 8, py + 4, format_rate(rate), size=11, fill="muted", anchor="end")
     drawing.text(x + wide / 2, y + high + 38, "length of contiguous runs", size=12, fill="muted", anchor="middle")
@@ -94,7 +98,7 @@ def _marks(drawing: Drawing, points: Sequence[OperatingPoint], box: Bounds, fram
     placed: list[tuple[float, float, OperatingPoint]] = []
     for point in points:
         run = min(max(point.run_bytes, box.low_run), box.high_run)
-        px, py = _place(run, point.rate, box, frame)
+        px, py = place(run, point.rate, box, frame)
         x, y = px, py
         for dx, dy in _SHIFTS:
             x, y = px + dx, py + dy

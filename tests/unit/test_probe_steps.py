@@ -1,0 +1,211 @@
+"""The steps of a probe on a machine that is known, in virtual time: it finds what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from isoviz.backends.probe_steps import TWIN, Effort, Steps, fewest_that_pay, halfway, shapes
+from isoviz.backends.workbench import MIB, Job, job_plan, rates_together
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
+from isoviz.machines.this_computer import ComputerFacts
+from isoviz.planner import Transfer
+from isoviz.planner import plan as make_plan
+from isoviz.runtime import Simulator
+
+FACTS = ComputerFacts("here", "a processor", 2, "a system")
+EFFORT = Effort(repeats=1, samples=11, seconds=0.05, limit=1e9)
+READ, WRITE, COPY = "node0.dsk->node0.sys", "node0.sys->node0.dsk", "node0.sys->node0.sys"
+
+
+def truth(
+    device: float | None = 1.25, memory: float | None = 12e9, setup: float = 1e-3, read: float = 1.5e9, cliff: bool = False
+) -> Machine:
+    """A computer whose disk does `device` channels at once and whose memory carries `memory` bytes per second."""
+    uses = ((("node0.memory", 2.0),) if memory else ()), ((("node0.dsk.device", 1.0),) if device else ())
+    copy = Sampled(((1.0, 1e8), (64.0, 4e9), (2.0**24, 5e9))) if cliff else LatencyBandwidth(1e-9, 5e9)
+    resources = []
+    if memory:
+        resources.append(Resource("node0.memory", memory))
+    if device:
+        resources.append(Resource("node0.dsk.device", device, held=True))
+    return Machine(
+        "truth",
+        (Memory("node0.sys", MemoryKind.SYS), Memory("node0.dsk", MemoryKind.DSK)),
+        (
+            Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", copy, resources=uses[0]),
+            Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", LatencyBandwidth(1e-4, read), setup, resources=uses[1]),
+            Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", LatencyBandwidth(2e-4, 1e9), setup, resources=uses[1]),
+        ),
+        tuple(resources),
+    )
+
+
+class VirtualBench:
+    """A bench on which the simulator runs the jobs; `machine_with` gives the true machine for how many requests are in flight."""
+
+    def __init__(self, machine_with: Callable[[Machine], Machine]) -> None:
+        self.machine_with = machine_with
+        self.jobs: list[Job] = []
+
+    def seconds(self, machine: Machine, job: Job) -> float:
+        self.jobs.append(job)
+        true = self.machine_with(machine)
+        return self._end(true, job_plan(true, job))
+
+    def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
+        true = self.machine_with(machine)
+        return self._end(true, make_plan(transfer, true))
+
+    def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
+        true = self.machine_with(machine)
+        if any(channel.name == TWIN for channel in machine.channels):
+            true = replace(true, channels=(*true.channels, replace(true.channel(COPY), name=TWIN)))
+        simulator = Simulator(true)
+        for job in jobs:
+            simulator.submit(job_plan(true, job))
+        return rates_together(simulator.run())
+
+    @staticmethod
+    def _end(true: Machine, plan) -> float:
+        simulator = Simulator(true)
+        simulator.submit(plan)
+        return max(span.end for span in simulator.run().requests)
+
+
+def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT) -> tuple[Machine, Steps, VirtualBench]:
+    given = machine_with
+    bench = VirtualBench((lambda _: given) if isinstance(given, Machine) else given)
+    told: list[tuple[int, int, str]] = []
+    steps = Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", lambda *t: told.append(t))
+    machine = steps.measure()
+    assert all(0 <= done <= count for done, count, _ in told)
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told), "progress never goes back"
+    return machine, steps, bench
+
+
+@pytest.fixture(scope="module")
+def found() -> tuple[Machine, Steps, VirtualBench]:
+    return probed(truth())
+
+
+@pytest.mark.parametrize(("channel", "runs"), [(COPY, (1, 7, 100, 5000, 2**20, 2**24)), (READ, (2**16, 2**18, 2**20, 3 << 20))])
+def test_finds_the_throughput_function(found, channel: str, runs: Sequence[int]) -> None:
+    machine, _, _ = found
+    for run in runs:
+        assert machine.channel(channel).rate(run) == pytest.approx(truth().channel(channel).rate(run), rel=0.08), run
+
+
+def test_finds_the_set_up(found) -> None:
+    machine, _, _ = found
+    assert machine.channel(READ).setup == pytest.approx(1e-3, rel=0.25)
+    assert machine.channel(COPY).setup < 1e-4
+
+
+@pytest.mark.parametrize("capacity", [1.0, 1.25, 1.4])
+def test_finds_what_a_disk_does_at_once(capacity: float) -> None:
+    machine, _, _ = probed(truth(device=capacity))
+    device = machine.resource("node0.dsk.device")
+    assert device.held
+    assert device.capacity == pytest.approx(capacity, rel=0.06)
+    assert dict(machine.channel(READ).resources)["node0.dsk.device"] == 1.0
+
+
+def test_finds_how_much_the_memory_carries(found) -> None:
+    """Two copies of 5 GB/s on a memory of 12 GB/s: each byte is read and written."""
+    machine, steps, _ = found
+    assert machine.resource("node0.memory").capacity == pytest.approx(12e9, rel=0.05)
+    assert dict(machine.channel(COPY).resources)["node0.memory"] == pytest.approx(2.0, rel=0.01)
+    copies = steps.pairs[0]
+    assert (copies.first, copies.second) == (COPY, COPY)
+    assert copies.gain == pytest.approx(1.2, rel=0.05)
+
+
+def test_what_shares_nothing_gets_no_resource() -> None:
+    machine, steps, _ = probed(truth(device=None, memory=None))
+    assert machine.resources == ()
+    assert all(channel.resources == () for channel in machine.channels)
+    assert all(pair.gain > 1.85 for pair in steps.pairs[:3])
+
+
+def test_predictions_hold(found) -> None:
+    _, steps, _ = found
+    assert len(steps.checks) == 4
+    for check in steps.checks:
+        assert check.ratio == pytest.approx(1, rel=0.1), check
+
+
+def test_more_samples_where_the_curve_bends() -> None:
+    _, steps, _ = probed(truth(cliff=True))
+    runs = [sample.run for sample in steps.samples[COPY]]
+    bend = [run for run in runs if 8 <= run <= 512]
+    straight = [run for run in runs if 4096 <= run <= 2**24]
+    assert len(bend) > len(straight), runs
+    assert len(runs) <= EFFORT.samples
+
+
+def test_as_many_requests_in_flight_as_pay() -> None:
+    def with_flight(machine: Machine) -> Machine:
+        return truth(read=1.5e9 * min(machine.channel(READ).max_in_flight, 4))
+
+    machine, _, _ = probed(with_flight)
+    assert machine.channel(READ).max_in_flight == 4
+    assert machine.channel(WRITE).max_in_flight == 1
+    assert machine.channel(READ).rate(2**24) == pytest.approx(6e9, rel=0.1)
+
+
+def test_once_time_is_over_only_the_first_samples_are_taken() -> None:
+    _, steps, _ = probed(truth(), replace(EFFORT, limit=-1.0))
+    assert {len(samples) for samples in steps.samples.values()} == {7, 5}
+
+
+def test_no_job_is_larger_than_the_room(found) -> None:
+    _, _, bench = found
+    assert max(job.nbytes for job in bench.jobs) <= 128 * MIB
+
+
+def test_buffered_disks_have_no_blocks() -> None:
+    bench = VirtualBench(lambda _: truth())
+    steps = Steps(
+        bench, FACTS, {"node0.dsk": Path()}, ["node0.dsk"], 128 * MIB, replace(EFFORT, limit=-1.0), "2026-01-01", lambda *_: None
+    )
+    read = steps.measure().channel(READ)
+    assert read.alignment == 1
+    assert read.provenance == "measured 2026-01-01 on here, buffered: this file system takes no unbuffered access"
+
+
+def test_ways_of_moving() -> None:
+    copy, read = truth().channels[:2]
+    assert shapes(copy, 4) == ("gather", "scatter", "transpose")
+    assert shapes(copy, 16 * MIB) == ("stream",)
+    assert shapes(read, 4096) == ("gather", "transpose")
+    assert shapes(read, MIB) == ("piped",)
+    assert shapes(read, 16 * MIB) == ("piped", "stream")
+
+
+def test_fewest_that_pay() -> None:
+    assert fewest_that_pay({1: 0.0, 2: 0.1, 4: 0.12}) == 1, "a tenth faster does not pay"
+    assert fewest_that_pay({1: 0.0, 2: 0.3, 4: 0.9, 8: 0.93}) == 4
+
+
+def test_halfway() -> None:
+    assert halfway(1, 16) == 4
+    assert halfway(4096, 8192) is None
+
+
+def test_a_job_has_the_bytes_and_the_runs_it_says() -> None:
+    machine = truth()
+    for shape, run in (("gather", 4), ("scatter", 4096), ("transpose", 16), ("stream", MIB)):
+        plan = job_plan(machine, Job(COPY, shape, run, 4 * MIB))
+        assert plan.bytes == 4 * MIB
+        assert [hop.channel for hop in plan.hops] == [COPY]
+        assert plan.hops[0].request_bytes == run
+    piped = job_plan(machine, Job(READ, "piped", MIB, 8 * MIB))
+    assert [hop.kind for hop in piped.hops] == ["DiskRead", "Memcpy"]
+    assert (piped.chunk_count, piped.chunk_payload) == (8, MIB)
+    copied = job_plan(machine, Job(READ, "copied", 4 * MIB, 32 * MIB))
+    assert [hop.kind for hop in copied.hops] == ["DiskRead", "DiskWrite"]
+    assert copied.chunk_count == 8
