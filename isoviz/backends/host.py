@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import threading
 from collections import OrderedDict
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends import kernels
 from isoviz.backends.kernel import copy_strided
 from isoviz.errors import RunError, TransferError
 from isoviz.units import format_bytes
@@ -22,6 +24,10 @@ if TYPE_CHECKING:
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 PAGE = mmap.PAGESIZE
+HUGE = 2 << 20
+"""Bytes of a large page."""
+WORTH_KERNELS = 4 << 20
+"""Bytes from which loading the compiled kernels, about a second, is worth it."""
 
 
 def page_aligned(nbytes: int) -> Bytes:
@@ -35,6 +41,10 @@ def page_aligned(nbytes: int) -> Bytes:
         memory = mmap.mmap(-1, max(nbytes, 1))
     except (OSError, OverflowError, ValueError, MemoryError):
         raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
+    if nbytes >= 2 * HUGE and hasattr(mmap, "MADV_HUGEPAGE"):
+        # Strided copies visit very many pages: with large ones the processor remembers where they all are.
+        with contextlib.suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE)
     return np.frombuffer(memory, np.uint8, nbytes)
 
 
@@ -195,6 +205,16 @@ class Memcpy:
     """The channel between two host memories."""
 
     at_once = True
+
+    def prepare(self, nbytes: int) -> None:
+        """Make the kernels ready for so many bytes, before time is measured; a few are not worth loading them."""
+        if nbytes >= WORTH_KERNELS:
+            kernels.prepare()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a report should say of how the bytes were moved."""
+        return () if kernels.is_ready() or not kernels.was_wanted() else (f"layouts converted by {kernels.state()}",)
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, HostStore)

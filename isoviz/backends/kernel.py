@@ -1,4 +1,4 @@
-"""One strided copy between two host arrays, with what NumPy has.
+"""One strided copy between two host arrays: with compiled kernels where they are at hand, else with what NumPy has.
 
 NumPy copies a transposition row by row: every line of the cache is fetched once for each of its elements, and strides of a
 power of two fall into the same few sets of the cache. Walking it in tiles keeps the lines until they are used up. Measured on
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends import kernels
+from isoviz.errors import LayoutError
 from isoviz.layouts import apply
 from isoviz.layouts.kernel import strided_view
 
@@ -33,11 +35,14 @@ _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
 
 def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
-    """Move the bytes of one strided copy between two one-dimensional contiguous arrays that do not overlap.
+    """Move the bytes of one strided copy between two one-dimensional contiguous arrays.
 
     Raises:
-        LayoutError: the copy reaches outside one of the arrays.
+        LayoutError: the copy reaches outside one of the arrays, or what it writes may overlap what it reads.
     """
+    _check(copy, source, destination)
+    if kernels.copy(copy, source, destination):
+        return
     swap = _transposed(copy)
     if swap is None or copy.run > _WIDEST:
         apply((copy,), source, destination)
@@ -51,6 +56,24 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
     for outer in itertools.product(*(range(extent) for extent in here.shape[:-2])):
         for tile in _tiles(there[outer], here[outer]):
             there[outer][tile] = here[outer][tile]
+
+
+def _check(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
+    here = there = copy.run
+    for extent, from_here, to_there in copy.loops:
+        here += (extent - 1) * from_here
+        there += (extent - 1) * to_there
+    lo, hi = copy.source_offset, copy.source_offset + here
+    low, high = copy.destination_offset, copy.destination_offset + there
+    if lo < 0 or low < 0 or hi > source.size or high > destination.size:
+        raise LayoutError(
+            f"copy {copy}: reaches outside the source ({source.size} bytes) or the destination ({destination.size} bytes)"
+        )
+    if not np.may_share_memory(source, destination):
+        return
+    first = source.ctypes.data - destination.ctypes.data
+    if first + lo < high and low < first + hi:
+        raise LayoutError(f"copy {copy}: its destination overlaps its source")
 
 
 def _transposed(copy: StridedCopy) -> tuple[int, int] | None:

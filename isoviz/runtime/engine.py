@@ -217,7 +217,9 @@ class Engine:
             execution.check()
             execution.destination.publish()
             execution.event.end()
-            notes = (*execution.source.notes, *execution.destination.notes, *unmeasured(plan, self.machine))
+            ends = execution.source.notes, execution.destination.notes
+            used = dict.fromkeys(note for channel in execution.channels for note in getattr(channel, "notes", ()))
+            notes = (*ends[0], *ends[1], *used, *unmeasured(plan, self.machine))
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
@@ -334,6 +336,9 @@ class Engine:
         """Open the stores of a transfer; what it fails with."""
         try:
             execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
+            for channel in execution.channels:
+                if (prepare := getattr(channel, "prepare", None)) is not None:
+                    prepare(execution.plan.bytes)
             with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
                 execution.open()
         except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other

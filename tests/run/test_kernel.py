@@ -1,16 +1,36 @@
-"""The copy kernel moves the same bytes as the reference."""
+"""The copy kernels move the same bytes as the reference, and touch no others; with NumPy alone too."""
 
 from __future__ import annotations
 
+import os
 import random
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from run_cases import random_bytes, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, Layout
-from isoviz.backends import kernel
-from isoviz.layouts import Box, View, apply, strided_copies
+from isoviz.backends import kernel, kernels
+from isoviz.backends.kernels import recipe
+from isoviz.errors import LayoutError
+from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
+
+Report = Callable[[str, object], None]
+
+
+@pytest.fixture(params=["compiled", "numpy"])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """With compiled kernels, and without."""
+    if request.param == "numpy":
+        monkeypatch.setattr(kernels, "_compiled", None)
+    else:
+        assert kernels.prepare(wait=True), kernels.state()
+        monkeypatch.setattr(kernels, "LEAST", 0)
+    return str(request.param)
 
 
 def compare_with_reference(space: IndexSpace, fields: FieldSpace, here: Layout, there: Layout, rng: random.Random) -> None:
@@ -24,6 +44,7 @@ def compare_with_reference(space: IndexSpace, fields: FieldSpace, here: Layout, 
     assert (expected == found).all(), (space, fields, here, there)
 
 
+@pytest.mark.usefixtures("either")
 def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Small enough that small cases take every road.
     monkeypatch.setattr(kernel, "_WORTH_TILING", 4)
@@ -32,12 +53,16 @@ def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "_NARROW", 3)
     monkeypatch.setattr(kernel, "_COLLIDING", 4)
     monkeypatch.setattr(kernel, "_SHORT", 3)
+    monkeypatch.setattr(recipe, "PAST_CACHES", 64)
+    recipe.recipe_of.cache_clear()
     rng = random.Random(5)
     for _ in range(2000 if full else 200):
         space, fields = random_spaces(rng)
         compare_with_reference(space, fields, random_layout(rng, space), random_layout(rng, space), rng)
+    recipe.recipe_of.cache_clear()
 
 
+@pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("size", [256, 300, 17])
 @pytest.mark.parametrize("dtype", ["u1", "f4", "c16", "V12", "V24"])
 def test_transpositions(size: int, dtype: str) -> None:
@@ -45,9 +70,71 @@ def test_transpositions(size: int, dtype: str) -> None:
     compare_with_reference(space, fields, Layout("<F, x, y>"), Layout("<F, y, x>"), random.Random(1))
 
 
-@pytest.mark.parametrize("count", [2, 5, 20])
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("count", [2, 3, 4, 5, 20])
 def test_structs_and_arrays(count: int) -> None:
     space, fields = IndexSpace(x=20_000), FieldSpace.of({f"f{i}": "f4" for i in range(count)})
     rng = random.Random(1)
     compare_with_reference(space, fields, Layout("<F, x>"), Layout("<x, F>"), rng)
     compare_with_reference(space, fields, Layout("<x, F>"), Layout("<F, x>"), rng)
+
+
+CASES = Path(__file__).with_name("kernel_cases.py")
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_random_geometries_between_guard_pages(report: Report, full: bool, batch: int) -> None:
+    """Element sizes, loops, strides, gaps and offsets at random: equal to what the copy means, every other byte of the
+    destination as it was, and nothing outside of source and destination read or written."""
+    count = 26_000 if full else 1500
+    done = subprocess.run(
+        [sys.executable, CASES, str(batch), str(count)], capture_output=True, text=True, timeout=900, check=False
+    )
+    assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
+    report("copy kernels: random geometries between guard pages", int(done.stdout))
+
+
+@pytest.mark.usefixtures("either")
+def test_large_copies_are_right() -> None:
+    """As large as what is written past the caches, in tiles with ragged ends."""
+    for space, here, there in (
+        (IndexSpace(x=1025, y=1030), "<F, x, y>", "<F, y, x>"),
+        (IndexSpace(x=70, y=90, z=110), "<F, x, y, z>", "<F, z, y, x>"),
+        (IndexSpace(x=300_001), "<F, x>", "<x_in=8, F, x_out>"),
+    ):
+        fields = FieldSpace.of({"a": "f4", "b": "f8", "c": "f4"} if len(space) == 1 else {"v": "f4"})
+        compare_with_reference(space, fields, Layout(here), Layout(there), random.Random(2))
+
+
+@pytest.mark.usefixtures("either")
+def test_what_is_refused() -> None:
+    array = np.zeros(1 << 16, np.uint8)
+    inside = StridedCopy(0, 0, 4, ((80, 4, 320), (80, 320, 4)))
+    with pytest.raises(LayoutError, match="overlaps"):
+        kernel.copy_strided(inside, array, array)
+    with pytest.raises(LayoutError, match="overlaps"):
+        kernel.copy_strided(inside, array[100:], array[:-100])
+    kernel.copy_strided(inside, array[: 1 << 15], array[1 << 15 :])
+    for copy in (
+        StridedCopy(0, 0, 4, ((200, 4, 400), (100, 800, 4))),
+        StridedCopy(-1, 0, 4, ((2, 8, 8),)),
+        StridedCopy(0, array.size - 3, 4),
+    ):
+        with pytest.raises(LayoutError, match="reaches outside"):
+            kernel.copy_strided(copy, np.zeros(1 << 14, np.uint8), array[: 1 << 15])
+
+
+def test_kernels_say_why_they_are_not_there() -> None:
+    """Without Numba, or switched off, copies are made with NumPy, and that is said."""
+    code = "from isoviz.backends import kernels; print(kernels.prepare(wait=True)); print(kernels.state())"
+    hidden = "import sys; sys.modules['numba'] = sys.modules['llvmlite'] = None; " + code
+    for program, environment, said in (
+        (code, {kernels.SWITCH: "numpy"}, "ISOVIZ_KERNELS=numpy"),
+        (hidden, {}, "Numba cannot be loaded"),
+    ):
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ, **environment}
+        )
+        first, second = done.stdout.splitlines()
+        assert first == "False"
+        assert said in second

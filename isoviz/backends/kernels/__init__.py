@@ -1,0 +1,144 @@
+"""Copy kernels for layout conversions in host memory: compiled for this processor by Numba, without a compiler.
+
+`prepare` makes them ready, outside of anything that is measured. They are compiled once and kept; while they are not (and where
+Numba cannot be had) copies are made with NumPy, which is as right and slower: `state` says which.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    from isoviz.layouts import StridedCopy
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+SWITCH = "ISOVIZ_KERNELS"
+"""Environment variable: `numpy` switches compiled kernels off."""
+LEAST = 4096
+"""Bytes below which NumPy is as fast."""
+_PAGE = 4096
+
+_lock = threading.Lock()
+_compiled: ModuleType | None = None
+_reason = "they have not been needed yet"
+_asked = False
+_width = 0
+_compiling: subprocess.Popen[bytes] | None = None
+_local = threading.local()
+
+
+def prepare(*, wait: bool = False) -> bool:
+    """Make the kernels ready; False while copies are made with NumPy.
+
+    What was compiled before is loaded, which takes about a second. Else it is compiled by another process in the background; with
+    `wait` here and now (some 20 seconds, once for every computer and version).
+    """
+    global _compiled, _reason, _compiling, _asked, _width  # one set of kernels for the process
+    _asked = True
+    if is_ready():
+        return True
+    with _lock:
+        if is_ready():
+            return True
+        if os.environ.get(SWITCH, "").lower() == "numpy":
+            _reason = f"{SWITCH}=numpy"
+            return False
+        try:
+            from isoviz.backends.kernels import cache
+
+            if not (wait or cache.is_complete()):
+                _reason = "they are being compiled in the background"
+                if _compiling is None:
+                    _compiling = _in_background()
+                return False
+            from isoviz.backends.kernels import compiled
+            from isoviz.backends.kernels.vectors import WIDE
+
+            _warmed(compiled)
+            cache.mark_complete()
+        except ImportError as error:
+            _reason = f"Numba cannot be loaded: {error}"
+            return False
+        except Exception as error:  # noqa: BLE001  # a kernel that cannot be compiled here must not keep anybody from copying
+            _reason = f"Numba cannot compile them: {type(error).__name__}: {error}"
+            return False
+        _compiled, _reason, _width = compiled, "", WIDE
+    return True
+
+
+def state() -> str:
+    """In words, what copies in host memory are made with, and why."""
+    if _compiled is not None:
+        return f"compiled kernels, vectors of {8 * _width} bits"
+    return f"NumPy instead of compiled kernels: {_reason}"
+
+
+def was_wanted() -> bool:
+    """Whether somebody has asked for compiled kernels."""
+    return _asked
+
+
+def is_ready() -> bool:
+    """Whether compiled kernels are at hand."""
+    return _compiled is not None
+
+
+def copy(each: StridedCopy, source: Bytes, destination: Bytes) -> bool:
+    """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels."""
+    from isoviz.backends.kernels.recipe import Recipe, recipe_of
+
+    if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
+        return False
+    recipe = recipe_of(each.run, each.loops)
+    here = source.ctypes.data + each.source_offset
+    there = destination.ctypes.data + each.destination_offset
+    if isinstance(recipe, Recipe):
+        _compiled.walk(here, there, _buffer() if len(recipe.outs) else there, *recipe)
+    else:
+        _compiled.stream_rows(here, there, *recipe)
+    return True
+
+
+def _buffer() -> int:
+    """The address of this thread's buffer, a line of which may be written to in front of it."""
+    from isoviz.backends.kernels.recipe import LINE, ROOM
+
+    room = getattr(_local, "room", None)
+    if room is None:
+        room = _local.room = np.zeros(ROOM + 2 * _PAGE, np.uint8)
+    address: int = room.ctypes.data
+    return -(-address // _PAGE) * _PAGE + LINE
+
+
+def _warmed(compiled: ModuleType) -> None:
+    """Compile, or load, for the types that `copy` calls with."""
+    none, zeros = np.zeros(0, np.int64), np.zeros((1, 8), np.int64)
+    one = np.ones(1, np.int64)
+    data = np.zeros(64, np.uint8)
+    address = data.ctypes.data
+    zeros[0, 2] = 1
+    zeros[0, 4:6] = -1
+    compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
+    compiled.stream_rows(address, address, none, none, none, 1, False)
+
+
+def _in_background() -> subprocess.Popen[bytes] | None:
+    """A process that compiles the kernels for those to come."""
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, "-m", "isoviz.backends.kernels"]
+    try:
+        # Our own module in our own interpreter.
+        return subprocess.Popen(  # noqa: S603
+            command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+    except OSError:
+        return None

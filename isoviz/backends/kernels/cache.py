@@ -1,0 +1,49 @@
+"""Where compiled kernels are kept: a folder for every version of their source, of Numba and of the processor.
+
+A file in it says that everything has been compiled; without it the first use would take many seconds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import sys
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+
+from isoviz.machines.measurements import cache_directory
+
+_SOURCES = ("compiled.py", "planes.py", "vectors.py", "cache.py")
+_DONE = "complete"
+
+
+@cache
+def folder() -> Path:
+    """The folder for this source, this Python and this processor."""
+    here = Path(__file__).parent
+    parts = [(here / name).read_bytes() for name in _SOURCES]
+    parts += [text.encode() for text in (version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor())]
+    return cache_directory() / f"kernels-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
+
+
+def _processor() -> str:
+    """What LLVM calls the processor: a cache directory may be shared between computers."""
+    import llvmlite.binding as llvm
+
+    return str(llvm.get_host_cpu_name())
+
+
+def is_complete() -> bool:
+    """Whether everything has been compiled."""
+    return (folder() / _DONE).exists()
+
+
+def mark_complete() -> bool:
+    """Everything has been compiled and kept; False where nothing can be kept."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        (folder() / _DONE).touch()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,300 @@
+"""Matrices of elements from one order into the other, a few of them at a time in registers.
+
+Elements of 1 to 8 bytes: W rows at a time, by interleaving vectors log2 W times; two to four fields of an entry, which are too
+few for that, by picking every second to fourth element. While elements are read, lines further on are fetched.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from isoviz.backends.kernels.vectors import (
+    FAR,
+    LANE,
+    LINE,
+    WIDE,
+    fetch,
+    interleaver,
+    move,
+    some_bytes,
+    unzipper,
+    zipper,
+)
+
+_wide_1, _wide_2, _wide_4, _wide_8 = (interleaver(size, WIDE) for size in (1, 2, 4, 8))
+_lane_1, _lane_2, _lane_4, _lane_8 = (interleaver(size, LANE) for size in (1, 2, 4, 8))
+
+
+@njit(nogil=True, inline="always")
+def _element(source, destination, size):
+    """One element of any size; two moves that overlap where it is no power of two."""
+    if size == 4:
+        move(source, destination, 4)
+    elif size == 8:
+        move(source, destination, 8)
+    elif size == 2:
+        move(source, destination, 2)
+    elif size == 1:
+        move(source, destination, 1)
+    elif size >= 16:
+        for at in range(0, size - 15, 16):
+            move(source + at, destination + at, 16)
+        if size & 15:
+            move(source + size - 16, destination + size - 16, 16)
+    elif size > 8:
+        move(source, destination, 8)
+        move(source + size - 8, destination + size - 8, 8)
+    elif size > 4:
+        move(source, destination, 4)
+        move(source + size - 4, destination + size - 4, 4)
+    else:  # 3
+        move(source, destination, 2)
+        move(source + 2, destination + 2, 1)
+
+
+def _plane(size: int, wide, lane):
+    """`plane(source, source_stride, destination, destination_stride, rows, columns, ahead, first)`: a matrix of elements of
+    `size` bytes, transposed. `ahead[first]` is how far from its first row the source is that is fetched meanwhile, and so on.
+
+    The last rows and columns that do not fill a vector are moved together with some before them, a second time.
+    """
+    group, per_wide = LANE // size, WIDE // size
+
+    @njit(nogil=True)
+    def rows_of_vectors(source, source_stride, destination, destination_stride, columns, ahead):
+        here, there, column = source, destination, 0
+        while column + per_wide <= columns:
+            if ahead:
+                for k in range(group):
+                    fetch(here + k * source_stride + ahead)
+            wide(here, source_stride, there, destination_stride)
+            here += WIDE
+            there += per_wide * destination_stride
+            column += per_wide
+        if column < columns and ahead:
+            for k in range(group):
+                fetch(here + k * source_stride + ahead)
+        while column + group <= columns:
+            lane(here, source_stride, there, destination_stride)
+            here += LANE
+            there += group * destination_stride
+            column += group
+        if column < columns:
+            if columns >= group:
+                back = group - (columns - column)
+                lane(here - back * size, source_stride, there - back * destination_stride, destination_stride)
+            else:
+                for _ in range(columns - column):
+                    for k in range(group):
+                        move(here + k * source_stride, there + k * size, size)
+                    here += size
+                    there += destination_stride
+
+    @njit(nogil=True)
+    def plane(source, source_stride, destination, destination_stride, rows, columns, ahead, first):
+        row = 0
+        while row + group <= rows:
+            here, there = source + row * source_stride, destination + row * size
+            rows_of_vectors(here, source_stride, there, destination_stride, columns, ahead[first + row])
+            row += group
+        if row < rows:
+            if rows >= group:
+                row = rows - group
+                here, there = source + row * source_stride, destination + row * size
+                rows_of_vectors(here, source_stride, there, destination_stride, columns, ahead[first + row])
+            else:
+                for column in range(columns):
+                    for k in range(rows):
+                        move(
+                            source + k * source_stride + column * size, destination + column * destination_stride + k * size, size
+                        )
+
+    return plane
+
+
+def _pairs(size: int, fields: int):
+    """`unzip` and `zip` for any number of entries of so many `fields`; the last that fill no vector are moved with some before
+    them, a second time."""
+    one_way, other_way = unzipper(size, fields), zipper(size, fields)
+    count, entry = WIDE // size, size * fields
+
+    @njit(nogil=True)
+    def unzip(source, destination, stride, entries, ahead):
+        for at in range(0, entries - count + 1, count):
+            for line in range(0, fields * WIDE, LINE):
+                fetch(source + at * entry + line + ahead)
+            one_way(source + at * entry, destination + at * size, stride)
+        if entries % count and entries >= count:
+            at = entries - count
+            one_way(source + at * entry, destination + at * size, stride)
+        elif entries < count:
+            for at in range(entries):
+                for field in range(fields):
+                    move(source + at * entry + field * size, destination + field * stride + at * size, size)
+
+    @njit(nogil=True)
+    def zipped(source, stride, destination, entries, ahead):
+        for at in range(0, entries - count + 1, count):
+            for field in range(fields):
+                fetch(source + field * stride + at * size + ahead)
+            other_way(source + at * size, stride, destination + at * entry)
+        if entries % count and entries >= count:
+            at = entries - count
+            other_way(source + at * size, stride, destination + at * entry)
+        elif entries < count:
+            for at in range(entries):
+                for field in range(fields):
+                    move(source + field * stride + at * size, destination + at * entry + field * size, size)
+
+    return unzip, zipped
+
+
+(_unzip_1_2, _zip_1_2), (_unzip_1_3, _zip_1_3), (_unzip_1_4, _zip_1_4) = (_pairs(1, fields) for fields in (2, 3, 4))
+(_unzip_2_2, _zip_2_2), (_unzip_2_3, _zip_2_3), (_unzip_2_4, _zip_2_4) = (_pairs(2, fields) for fields in (2, 3, 4))
+(_unzip_4_2, _zip_4_2), (_unzip_4_3, _zip_4_3), (_unzip_4_4, _zip_4_4) = (_pairs(4, fields) for fields in (2, 3, 4))
+(_unzip_8_2, _zip_8_2), (_unzip_8_3, _zip_8_3), (_unzip_8_4, _zip_8_4) = (_pairs(8, fields) for fields in (2, 3, 4))
+_plane_1, _plane_2 = _plane(1, _wide_1, _lane_1), _plane(2, _wide_2, _lane_2)
+_plane_4, _plane_8 = _plane(4, _wide_4, _lane_4), _plane(8, _wide_8, _lane_8)
+
+
+@njit(nogil=True)
+def _plane_16(source, source_stride, destination, destination_stride, rows, columns, ahead, first):
+    for row in range(rows):
+        here, there = source + row * source_stride, destination + row * 16
+        for column in range(columns):
+            if column & 3 == 0:
+                fetch(here + ahead[first + row])
+            move(here, there, 16)
+            here += 16
+            there += destination_stride
+
+
+@njit(nogil=True)
+def _plane_any(source, source_stride, destination, destination_stride, rows, columns, size, ahead, first):
+    for row in range(rows):
+        here, there = source + row * source_stride, destination + row * size
+        for _ in range(columns):
+            for line in range(0, size, LINE):
+                fetch(here + ahead[first + row] + line)
+            _element(here, there, size)
+            here += size
+            there += destination_stride
+
+
+@njit(nogil=True)
+def read_row(source, source_stride, destination, destination_stride, count, size):
+    """A row of elements with any strides."""
+    if size == 4:
+        for k in range(count):
+            move(source + k * source_stride, destination + k * destination_stride, 4)
+    elif size == 8:
+        for k in range(count):
+            move(source + k * source_stride, destination + k * destination_stride, 8)
+    elif size == 2:
+        for k in range(count):
+            move(source + k * source_stride, destination + k * destination_stride, 2)
+    elif size == 1:
+        for k in range(count):
+            move(source + k * source_stride, destination + k * destination_stride, 1)
+    elif size == 16:
+        for k in range(count):
+            move(source + k * source_stride, destination + k * destination_stride, 16)
+    elif size > 256:
+        for k in range(count):
+            some_bytes(source + k * source_stride, destination + k * destination_stride, size)
+    else:
+        for k in range(count):
+            _element(source + k * source_stride, destination + k * destination_stride, size)
+
+
+@njit(nogil=True)
+def _unzipped(source, destination, stride, entries, element, fields, ahead):
+    if element == 1 and fields == 2:
+        _unzip_1_2(source, destination, stride, entries, ahead)
+    elif element == 1 and fields == 3:
+        _unzip_1_3(source, destination, stride, entries, ahead)
+    elif element == 1 and fields == 4:
+        _unzip_1_4(source, destination, stride, entries, ahead)
+    elif element == 2 and fields == 2:
+        _unzip_2_2(source, destination, stride, entries, ahead)
+    elif element == 2 and fields == 3:
+        _unzip_2_3(source, destination, stride, entries, ahead)
+    elif element == 2 and fields == 4:
+        _unzip_2_4(source, destination, stride, entries, ahead)
+    elif element == 4 and fields == 2:
+        _unzip_4_2(source, destination, stride, entries, ahead)
+    elif element == 4 and fields == 3:
+        _unzip_4_3(source, destination, stride, entries, ahead)
+    elif element == 4 and fields == 4:
+        _unzip_4_4(source, destination, stride, entries, ahead)
+    elif element == 8 and fields == 2:
+        _unzip_8_2(source, destination, stride, entries, ahead)
+    elif element == 8 and fields == 3:
+        _unzip_8_3(source, destination, stride, entries, ahead)
+    elif element == 8 and fields == 4:
+        _unzip_8_4(source, destination, stride, entries, ahead)
+
+
+@njit(nogil=True)
+def _zipped(source, stride, destination, entries, element, fields, ahead):
+    if element == 1 and fields == 2:
+        _zip_1_2(source, stride, destination, entries, ahead)
+    elif element == 1 and fields == 3:
+        _zip_1_3(source, stride, destination, entries, ahead)
+    elif element == 1 and fields == 4:
+        _zip_1_4(source, stride, destination, entries, ahead)
+    elif element == 2 and fields == 2:
+        _zip_2_2(source, stride, destination, entries, ahead)
+    elif element == 2 and fields == 3:
+        _zip_2_3(source, stride, destination, entries, ahead)
+    elif element == 2 and fields == 4:
+        _zip_2_4(source, stride, destination, entries, ahead)
+    elif element == 4 and fields == 2:
+        _zip_4_2(source, stride, destination, entries, ahead)
+    elif element == 4 and fields == 3:
+        _zip_4_3(source, stride, destination, entries, ahead)
+    elif element == 4 and fields == 4:
+        _zip_4_4(source, stride, destination, entries, ahead)
+    elif element == 8 and fields == 2:
+        _zip_8_2(source, stride, destination, entries, ahead)
+    elif element == 8 and fields == 3:
+        _zip_8_3(source, stride, destination, entries, ahead)
+    elif element == 8 and fields == 4:
+        _zip_8_4(source, stride, destination, entries, ahead)
+
+
+@njit(nogil=True)
+def read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead, first):
+    """Planes of elements, one behind the other."""
+    if element <= 8 and element & (element - 1) == 0 and 2 <= columns <= 4 and a_stride == columns * element:
+        for _ in range(planes):
+            _unzipped(a, b, b_stride, rows, element, columns, FAR)
+            a, b = a + a_plane, b + b_plane
+    elif element <= 8 and element & (element - 1) == 0 and 2 <= rows <= 4 and b_stride == rows * element:
+        for _ in range(planes):
+            _zipped(a, a_stride, b, columns, element, rows, FAR)
+            a, b = a + a_plane, b + b_plane
+    elif element == 4:
+        for _ in range(planes):
+            _plane_4(a, a_stride, b, b_stride, rows, columns, ahead, first)
+            a, b, first = a + a_plane, b + b_plane, first + rows
+    elif element == 8:
+        for _ in range(planes):
+            _plane_8(a, a_stride, b, b_stride, rows, columns, ahead, first)
+            a, b, first = a + a_plane, b + b_plane, first + rows
+    elif element == 2:
+        for _ in range(planes):
+            _plane_2(a, a_stride, b, b_stride, rows, columns, ahead, first)
+            a, b, first = a + a_plane, b + b_plane, first + rows
+    elif element == 1:
+        for _ in range(planes):
+            _plane_1(a, a_stride, b, b_stride, rows, columns, ahead, first)
+            a, b, first = a + a_plane, b + b_plane, first + rows
+    elif element == 16:
+        for _ in range(planes):
+            _plane_16(a, a_stride, b, b_stride, rows, columns, ahead, first)
+            a, b, first = a + a_plane, b + b_plane, first + rows
+    else:
+        for _ in range(planes):
+            _plane_any(a, a_stride, b, b_stride, rows, columns, element, ahead, first)
+            a, b, first = a + a_plane, b + b_plane, first + rows

@@ -1,0 +1,219 @@
+"""How a strided copy is to be carried out: which loops are the plane that is transposed, the tiles, the way out of the buffer.
+
+Tiles are as large as the buffer (it fits the second-level cache), with runs of several lines in the source and in the
+destination: less than that, and memory gives a part of its speed only, at whichever end the runs are short. Where the loops of a
+run are exhausted (few fields, short rows), the next loop that continues it takes over.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from isoviz.layouts.geometry import Loop
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+LINE = 64
+RUN = 512
+"""Bytes that runs of a tile have at both ends, where the copy has such runs: fewer waste what memory has already opened."""
+BUFFER = 96 << 10
+"""Bytes of a tile at most."""
+FIRST_LEVEL = 24 << 10
+"""Bytes of a tile that is one run at the destination."""
+ROOM = 320 << 10
+"""Bytes of a buffer: a tile, with a gap behind every row of it."""
+LONG = 4096
+"""Runs of so many bytes need no buffer: they are streamed."""
+PAST_CACHES = 1 << 20
+"""Smaller copies may be read again from a cache; larger ones are written past them."""
+AHEAD = 6 << 10
+"""Bytes of the source that are fetched before they are read."""
+
+
+class Recipe(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.compiled.walk`."""
+
+    extents: Integers
+    tiles: Integers
+    jobs: Integers
+    outs: Integers
+    chain: int
+    ahead: Integers
+
+
+class Streams(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.compiled.stream_rows`."""
+
+    extents: Integers
+    source_strides: Integers
+    destination_strides: Integers
+    run: int
+    past_caches: bool
+
+
+@lru_cache(maxsize=4096)
+def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
+    """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin."""
+    nbytes = run
+    for extent, _, _ in loops:
+        nbytes *= extent
+    past_caches = nbytes >= PAST_CACHES
+    # The slowest first as the destination counts: neighbouring tiles lie side by side there.
+    ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
+    if run >= LONG or not loops:
+        extents, here, there = (_integers(loop[k] for loop in ordered) for k in range(3))
+        return Streams(extents, here, there, run, past_caches)
+    along = next((i for i, loop in enumerate(ordered) if loop[1] == run), -1)
+    across = next((i for i, loop in enumerate(ordered) if loop[2] == run), -1)
+    if along < 0 or across < 0 or along == across:
+        along, across = (
+            max(along, across, max(range(len(ordered)), key=lambda i: ordered[i][0]) if max(along, across) < 0 else -1),
+            -1,
+        )
+    tiles = _tiles(run, ordered, along, across)
+    strides, chain, runs = _buffer(run, ordered, tiles)
+    staged = past_caches and chain >= 0 and _room(run, ordered, tiles) <= ROOM
+    batch = _batch(tiles, along, across)
+    rows = [
+        0,
+        0,
+        run,
+        along,
+        across,
+        batch,
+        *(loop[1] for loop in ordered),
+        *(strides if staged else (loop[2] for loop in ordered)),
+    ]
+    jobs = np.array([rows], np.int64)
+    outs = np.zeros((0, 3 + 2 * len(ordered)), np.int64)
+    if staged:
+        out = [0, 0, ordered[chain][2], *(loop[2] for loop in ordered)]
+        out += [-1 if i in runs else stride for i, stride in enumerate(strides)]
+        outs = np.array([out], np.int64)
+    ahead = _ahead(ordered, tiles, (along, across, batch))
+    return Recipe(_integers(loop[0] for loop in ordered), _integers(tiles), jobs, outs, chain if staged else -1, ahead)
+
+
+def _batch(tiles: list[int], along: int, across: int) -> int:
+    """The loop that repeats planes most often in a tile."""
+    others = [place for place, tile in enumerate(tiles) if tile > 1 and place not in (along, across)]
+    return max(others, key=lambda place: tiles[place], default=-1) if across >= 0 else -1
+
+
+def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> Integers:
+    """For every row that a tile reads, in order, the distance to the row that is read `AHEAD` bytes later, in the next tile if
+    need be."""
+    along, across, batch = plane
+    if across < 0:
+        return _integers((AHEAD,))
+    rows = np.zeros(1, np.int64)
+    others = [i for i in range(len(loops)) if i not in plane]
+    for place in [*others, *([batch] if batch >= 0 else ()), across]:
+        rows = (rows[:, None] + np.arange(tiles[place]) * loops[place][1]).reshape(-1)
+    count = max(1, AHEAD // (tiles[along] * loops[along][1]))
+    last = max((i for i, tile in enumerate(tiles) if tile < loops[i][0]), default=0)
+    following = rows + tiles[last] * loops[last][1]
+    later = rows
+    while len(later) < len(rows) + count:
+        later = np.concatenate([later, following])
+        following = following + tiles[last] * loops[last][1]
+    ahead = later[count : count + len(rows)] - rows
+    if tiles[along] * loops[along][1] < LINE:  # several rows lie in a line: once is enough
+        ahead[np.diff(rows // LINE, prepend=-1) == 0] = 0
+    return ahead
+
+
+def _integers(values: Any) -> Integers:
+    return np.array(list(values), np.int64)
+
+
+def _tiles(run: int, loops: list[Loop], along: int, across: int) -> list[int]:
+    """How often every loop turns in a tile."""
+    here = there = RUN
+    tiles = _grown(run, loops, here, there)
+    while not _holds(run, loops, tiles) and here > run:
+        here, there = (here, there // 2) if there > here else (here // 2, there)
+        tiles = _grown(run, loops, here, there)
+    while True:
+        # The longer runs are at both ends, the better; as long as the buffer holds them.
+        longer = [(here, 2 * there), (2 * here, there)] if there <= here else [(2 * here, there), (here, 2 * there)]
+        for wanted in longer:
+            larger = _grown(run, loops, *wanted)
+            if larger != tiles and _holds(run, loops, larger):
+                (here, there), tiles = wanted, larger
+                break
+        else:
+            break
+    # Whole vectors, and tiles of nearly the same size.
+    for place in (along, across):
+        if place < 0:
+            continue
+        extent, unit = loops[place][0], max(1, LINE // run)
+        if tiles[place] < extent:
+            even = math.ceil(extent / math.ceil(extent / tiles[place]))
+            tiles[place] = min(extent, math.ceil(even / unit) * unit)
+    return tiles
+
+
+def _holds(run: int, loops: list[Loop], tiles: list[int]) -> bool:
+    """Whether a tile is small enough. Where all of it is one run, nothing keeps its rows from the same sets of the first-level
+    cache: that has to hold all of it."""
+    _, _, runs = _buffer(run, loops, tiles)
+    whole = all(i in runs or tile == 1 for i, tile in enumerate(tiles))
+    return _room(run, loops, tiles) <= (FIRST_LEVEL if whole else BUFFER)
+
+
+def _room(run: int, loops: list[Loop], tiles: list[int]) -> int:
+    """Bytes of the buffer for a tile."""
+    strides, chain, runs = _buffer(run, loops, tiles)
+    others = [strides[i] * tiles[i] for i in range(len(loops)) if i not in runs]
+    return max(others, default=run if chain < 0 else loops[chain][2] * tiles[chain])
+
+
+def _grown(run: int, loops: list[Loop], here: int, there: int) -> list[int]:
+    """Turns for runs of so many bytes in the source and in the destination."""
+    tiles = [1] * len(loops)
+    for end, wanted in ((1, here), (2, there)):
+        have = run
+        for place in sorted(range(len(loops)), key=lambda i: abs(loops[i][end])):
+            extent, stride = loops[place][0], loops[place][end]
+            if stride != have:
+                break
+            turns = min(extent, max(1, -(-wanted // have)))
+            tiles[place] = max(tiles[place], turns)
+            have *= extent
+            if turns < extent:
+                break
+    return tiles
+
+
+def _buffer(run: int, loops: list[Loop], tiles: list[int]) -> tuple[list[int], int, set[int]]:
+    """The strides of the buffer, the slowest loop of its runs (-1: they are single elements) and all loops of them.
+
+    A run is contiguous in the buffer as in the destination. The other loops follow, with a line between rows whose distance
+    would be a power of two.
+    """
+    strides = [0] * len(loops)
+    chain, runs, have = -1, set(), run
+    by_destination = sorted(range(len(loops)), key=lambda i: abs(loops[i][2]))
+    for place in by_destination:
+        if loops[place][2] != have:
+            break
+        strides[place] = loops[place][2]
+        runs.add(place)
+        chain = place
+        have *= loops[place][0]
+        if tiles[place] < loops[place][0]:
+            break
+    size = run if chain < 0 else loops[chain][2] * tiles[chain]
+    size = (-(-size // LINE) + 1 | 1) * LINE  # an odd number of lines: rows begin in different sets of the caches
+    for place in by_destination:
+        if place not in runs:
+            strides[place] = size
+            size *= tiles[place]
+    return strides, chain, runs

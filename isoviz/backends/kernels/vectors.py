@@ -1,0 +1,220 @@
+"""What Numba's Python cannot say: loads, stores and interleaving of vectors, as LLVM's instructions.
+
+All addresses are plain integers, and none needs to be aligned unless that is said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import llvmlite.binding as llvm
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_FEATURES = llvm.get_host_cpu_features()
+WIDE = 64 if _FEATURES.get("avx512bw") else 32 if _FEATURES.get("avx2") else 16
+"""Bytes of a vector register."""
+LINE = 64
+"""Bytes of a line of the caches."""
+FAR = 4096
+"""Bytes that are fetched ahead of what is read in sequence."""
+LANE = 16
+"""Bytes within which processors interleave fastest."""
+
+_I8, _I32, _I64 = ir.IntType(8), ir.IntType(32), ir.IntType(64)
+
+
+def _vector(size: int, count: int) -> Any:
+    return ir.VectorType(ir.IntType(8 * size), count)
+
+
+def _at(builder, address, kind, offset: int = 0):
+    return builder.inttoptr(builder.add(address, ir.Constant(_I64, offset)), kind.as_pointer())
+
+
+def _load(builder, address, kind, offset: int = 0):
+    value = builder.load(_at(builder, address, kind, offset))
+    value.align = 1
+    return value
+
+
+def _store(builder, value, address, offset: int = 0, *, past_caches: bool = False) -> None:
+    done = builder.store(value, _at(builder, address, value.type, offset))
+    done.align = value.type.count * value.type.element.width // 8 if past_caches else 1
+    if past_caches:
+        done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_I32, 1)]))
+
+
+def _picked(builder, one, other, places: list[int]):
+    return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_I32, len(places)), places))
+
+
+def interleaver(size: int, width: int):
+    """`transpose(source, source_stride, destination, destination_stride)`: 16 / size rows of `width` bytes become width / size
+    rows of 16 bytes."""
+    rows, columns, lanes = LANE // size, width // size, width // LANE
+
+    @intrinsic
+    def transpose(context, source, source_stride, destination, destination_stride):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            source, source_stride, destination, destination_stride = values
+            vectors = []
+            for row in range(rows):
+                vectors.append(_load(builder, source, _vector(size, columns)))
+                if row < rows - 1:
+                    source = builder.add(source, source_stride)
+            half = rows // 2
+            low = [place for lane in range(lanes) for k in range(half) for place in (lane * rows + k, columns + lane * rows + k)]
+            high = [place + half for place in low]
+            for _ in range(rows.bit_length() - 1):
+                pairs = list(zip(vectors[:half], vectors[half:], strict=True))
+                vectors = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
+            for lane in range(lanes):
+                for vector in vectors:  # vector j holds column j of every lane
+                    piece = _picked(builder, vector, vector, [lane * rows + k for k in range(rows)]) if lanes > 1 else vector
+                    _store(builder, piece, destination)
+                    destination = builder.add(destination, destination_stride)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return transpose
+
+
+def unzipper(size: int, fields: int):
+    """`unzip(source, destination, destination_stride)`: a vector's worth of entries of `fields` elements, one behind the other,
+    become a vector for each field."""
+    count = WIDE // size
+
+    @intrinsic
+    def unzip(context, source, destination, destination_stride):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            source, destination, destination_stride = values
+            vectors = [_load(builder, source, _vector(size, count), k * WIDE) for k in range(fields)]
+            for field in range(fields):
+                found = vectors[0]
+                for k in range(1, fields):  # after this step the entries that end in vector k are there
+                    places = [0] * count
+                    for entry in range(count):
+                        vector, place = divmod(entry * fields + field, count)
+                        places[entry] = count + place if vector == k else (place if k == 1 else entry) if vector < k else 0
+                    found = _picked(builder, found, vectors[k], places)
+                _store(builder, found, destination)
+                destination = builder.add(destination, destination_stride)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 3), generate
+
+    return unzip
+
+
+def zipper(size: int, fields: int):
+    """`zip(source, source_stride, destination)`: a vector for each field becomes a vector's worth of entries."""
+    count = WIDE // size
+
+    @intrinsic
+    def zipped(context, source, source_stride, destination):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            source, source_stride, destination = values
+            vectors = []
+            for _ in range(fields):
+                vectors.append(_load(builder, source, _vector(size, count)))
+                source = builder.add(source, source_stride)
+            for part in range(fields):
+                found = vectors[0]
+                for k in range(1, fields):
+                    places = [0] * count
+                    for lane in range(count):
+                        entry, field = divmod(part * count + lane, fields)
+                        places[lane] = count + entry if field == k else (entry if k == 1 else lane) if field < k else 0
+                    found = _picked(builder, found, vectors[k], places)
+                _store(builder, found, destination, part * WIDE)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 3), generate
+
+    return zipped
+
+
+@intrinsic
+def move(context, source, destination, size):  # noqa: ARG001
+    """A literal number of bytes: 1, 2, 4, 8 or 16."""
+    if not isinstance(size, types.IntegerLiteral):
+        return None
+    kind = _I64 if size.literal_value == 8 else _vector(1, size.literal_value)
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        value = _load(builder, values[0], kind)
+        builder.store(value, _at(builder, values[1], kind)).align = 1
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, size), generate
+
+
+@intrinsic
+def line_past_caches(context, source, destination):  # noqa: ARG001
+    """A line to an aligned address."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        kind = _vector(4, WIDE // 4)
+        for offset in range(0, LINE, WIDE):
+            _store(builder, _load(builder, values[0], kind, offset), values[1], offset, past_caches=True)
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def keep_line(context, source, destination):  # noqa: ARG001
+    """A line from and to any addresses, in the caches."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        for vector in [_load(builder, values[0], _vector(4, WIDE // 4), offset) for offset in range(0, LINE, WIDE)]:
+            _store(builder, vector, values[1])
+            values = values[0], builder.add(values[1], ir.Constant(_I64, WIDE))
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64), generate
+
+
+@intrinsic
+def fetch(context, address):  # noqa: ARG001
+    """Have a line brought into the caches; any address will do."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        pointer = _I8.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        read, all_levels, data = (ir.Constant(_I32, value) for value in (0, 3, 1))
+        builder.call(function, [builder.inttoptr(values[0], pointer), read, all_levels, data])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+@intrinsic
+def some_bytes(context, source, destination, count):  # noqa: ARG001
+    """So many bytes, however the processor likes best."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        pointer = _I8.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [pointer, pointer, _I64, ir.IntType(1)])
+        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.memcpy.p0.p0.i64")
+        here, there = (builder.inttoptr(value, pointer) for value in values[:2])
+        builder.call(function, [there, here, values[2], ir.Constant(ir.IntType(1), 0)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64, types.int64, types.int64), generate
+
+
+@intrinsic
+def settle(context):  # noqa: ARG001
+    """What went past the caches is seen by others only after a fence."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        builder.fence("seq_cst")
+        return context.get_dummy_value()
+
+    return types.void(), generate

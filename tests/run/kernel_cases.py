@@ -1,0 +1,115 @@
+"""Random strided copies for the copy kernels; run as a program, between pages that nobody may touch.
+
+    python kernel_cases.py SEED COUNT
+
+prints how many copies were right, or ends with a fault.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import random
+import sys
+from collections.abc import Iterator
+
+import numpy as np
+
+from isoviz.layouts import StridedCopy
+
+RUNS = (1, 1, 2, 2, 4, 4, 4, 8, 8, 3, 5, 6, 7, 9, 12, 15, 16, 16, 17, 24, 31, 32, 48, 64, 100, 255, 256, 300, 4096, 5000)
+EXTENTS = (2, 2, 3, 3, 4, 4, 5, 7, 8, 13, 15, 16, 17, 31, 32, 33, 64, 65, 100, 130, 257, 512, 1025)
+MOST = 1 << 19
+"""Bytes of a random copy at most."""
+
+
+def random_copy(rng: random.Random) -> tuple[StridedCopy, int, int]:
+    """A copy with loops in any orders, with and without gaps, at any addresses; and the bytes of the arrays it lies in."""
+    run, count = rng.choice(RUNS), rng.randint(0, 5)
+    extents = [rng.choice(EXTENTS) for _ in range(count)]
+    nbytes = run
+    for k, extent in enumerate(extents):
+        if nbytes * extent > MOST:
+            extents[k] = extent = 1 if nbytes * 2 > MOST else 2
+        nbytes *= extent
+    ends = []
+    for _ in range(2):
+        order, strides, at = list(range(count)), [0] * count, run + rng.choice((0, 0, 0, 0, 0, 1, 4, 60))
+        rng.shuffle(order)
+        for k in order:
+            strides[k] = at
+            at = at * extents[k] + rng.choice((0, 0, 0, 0, 0, 3, 16, 64))
+        reach = run + sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
+        ends.append((strides, reach, rng.choice((0, 0, 1, 8, 33, 64))))
+    (here, source, source_offset), (there, destination, destination_offset) = ends
+    copy = StridedCopy(source_offset, destination_offset, run, tuple(zip(extents, here, there, strict=True)))
+    return copy, source_offset + source, destination_offset + destination
+
+
+def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
+    """What a copy means: an index of every byte at both ends."""
+    here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
+    for extent, from_here, to_there in (*copy.loops, (copy.run, 1, 1)):
+        turns = np.arange(extent)
+        here = (here[:, None] + turns * from_here).reshape(-1)
+        there = (there[:, None] + turns * to_there).reshape(-1)
+    destination[there] = source[here]
+
+
+class Guarded:
+    """Arrays that end where a page begins that nobody may touch, or begin behind one."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.pages = -(-nbytes // mmap.PAGESIZE) + 2
+        self.map = mmap.mmap(-1, self.pages * mmap.PAGESIZE)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self.map))
+        protect = ctypes.CDLL(None, use_errno=True).mprotect
+        for page in (0, self.pages - 1):
+            if protect(ctypes.c_void_p(self.address + page * mmap.PAGESIZE), mmap.PAGESIZE, 0):
+                raise OSError(ctypes.get_errno(), "mprotect")
+
+    def array(self, nbytes: int, *, at_end: bool) -> np.ndarray:
+        room = (self.pages - 2) * mmap.PAGESIZE
+        assert nbytes <= room
+        start = self.address + mmap.PAGESIZE + (room - nbytes if at_end else 0)
+        return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(start), np.uint8)
+
+
+def cases(seed: int, count: int) -> Iterator[tuple[StridedCopy, int, int]]:
+    rng = random.Random(seed)
+    for _ in range(count):
+        yield random_copy(rng)
+
+
+def main() -> None:
+    from isoviz.backends import kernel, kernels
+    from isoviz.backends.kernels import recipe
+
+    seed, count = map(int, sys.argv[1:])
+    if not kernels.prepare(wait=True):
+        sys.exit(f"no kernels: {kernels.state()}")
+    rng, data = random.Random(seed), np.random.default_rng(seed)
+    guarded = Guarded(4 * MOST * 3), Guarded(4 * MOST * 3)
+    right = 0
+    for copy, source_bytes, destination_bytes in cases(seed, count):
+        if max(source_bytes, destination_bytes) > 4 * MOST * 3:
+            continue
+        # Every road for copies that are small here: past the caches or not, tiles of all sizes.
+        recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
+        kernels.LEAST = 0
+        recipe.recipe_of.cache_clear()
+        source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
+        found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
+        source[:] = data.integers(0, 256, source_bytes, np.uint8)
+        found[:] = data.integers(0, 256, destination_bytes, np.uint8)
+        expected = found.copy()
+        spelled_out(copy, source, expected)
+        kernel.copy_strided(copy, source, found)
+        if not np.array_equal(found, expected):
+            sys.exit(f"wrong, seed {seed}: {copy}, {recipe.PAST_CACHES}, {recipe.RUN}")
+        right += 1
+    sys.stdout.write(f"{right}\n")
+
+
+if __name__ == "__main__":
+    main()
