@@ -241,7 +241,7 @@ class Steps:
         piece = self.room // 4
         jobs = {}
         for channel in (copy, second):
-            count = 2 if channel is other else max(2, math.ceil(2 * piece * copy.peak / second.peak / piece))
+            count = 2 if channel is other else max(4, math.ceil(2 * piece * copy.peak / second.peak / piece))
             jobs[channel.name] = [Job(channel.name, "stream", 8 * MIB, piece)] * count
         alone: dict[str, list[float]] = {name: [] for name in jobs}
         at_once: dict[str, list[float]] = {name: [] for name in jobs}

@@ -67,7 +67,9 @@ class VirtualBench:
         simulator = Simulator(true)
         for job in jobs:
             simulator.submit(job_plan(true, job))
-        return rates_together(simulator.run())
+        rates = rates_together(simulator.run())
+        assert rates is not None
+        return rates
 
     @staticmethod
     def _end(true: Machine, plan) -> float:
@@ -209,3 +211,10 @@ def test_a_job_has_the_bytes_and_the_runs_it_says() -> None:
     copied = job_plan(machine, Job(READ, "copied", 4 * MIB, 32 * MIB))
     assert [hop.kind for hop in copied.hops] == ["DiskRead", "DiskWrite"]
     assert copied.chunk_count == 8
+
+
+def test_rates_of_what_never_ran_together() -> None:
+    simulator = Simulator(truth())
+    simulator.submit(job_plan(truth(), Job(READ, "stream", MIB, 4 * MIB)))
+    simulator.submit(job_plan(truth(), Job(WRITE, "stream", MIB, 4 * MIB)), at=10.0)
+    assert rates_together(simulator.run()) is None
