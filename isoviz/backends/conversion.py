@@ -95,7 +95,7 @@ def convert(
     file = ReadFile(source)
     try:
         target_file = FileTarget(destination, record, overwrite)
-        work = Conversions(decision, machine, limit, verify, progress, cancel)
+        work = Conversions(decision, machine, limit, memory_limit is not None, verify, progress, cancel)
         reports = work.run(FileSource(file, stored.data_offset), target_file, transfer)
     finally:
         file.close()

@@ -10,6 +10,7 @@ from isoviz.backends import Engine
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk import BOUNCE, NewFile, free_bytes
 from isoviz.backends.files import FileSource, FileStore, FileTarget, LentFile, Scratch
+from isoviz.backends.host import Memcpy
 from isoviz.backends.verify import verify
 from isoviz.errors import Cancelled, FileError
 from isoviz.machines import ChannelKind
@@ -19,15 +20,18 @@ from isoviz.runtime.watching import Progress
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.machines import Channel, Machine
     from isoviz.planner import Transfer
     from isoviz.runtime import CancelToken, Report
+    from isoviz.runtime.protocols import RealChannel
     from isoviz.runtime.watching import ProgressCallback
 
 IN_FLIGHT = 8
 """Requests that each of the disk's channels works on at a time, where the machine does not say more and memory allows."""
 _THREAD = 128 << 10
 """Bytes of stack and the like that a thread touches."""
+_PLANNING = 8 << 20
+"""Bytes that comparing one pass with two leaves behind in the planner's caches."""
 
 
 def in_flight(limit: int) -> int:
@@ -36,8 +40,9 @@ def in_flight(limit: int) -> int:
 
 
 def buffer_limit(limit: int) -> int:
-    """What of a memory limit is left for the buffers of a plan; of one below some 3 MiB three quarters, whatever threads need."""
-    return max(limit - 2 * in_flight(limit) * (BOUNCE + _THREAD), limit * 3 // 4)
+    """What of a memory limit is left for the buffers of a plan: at least five eighths, whatever threads and planning need."""
+    threads = 2 * in_flight(limit) * (BOUNCE + _THREAD)
+    return max(limit - threads - min(_PLANNING, limit // 8), limit * 5 // 8)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:
@@ -77,19 +82,38 @@ def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None
     return once, [note]
 
 
+class _WithoutCompiledKernels:
+    """Copies in host memory by what is loaded already: loading a compiler takes more memory than conversions are allowed, and a
+    disk is slower than NumPy."""
+
+    at_once = True
+    move = Memcpy.move
+
+
+class _Frugal(ThisComputer):
+    """The devices of a conversion whose memory was limited by the user."""
+
+    def channel(self, channel: Channel) -> RealChannel | None:
+        found = super().channel(channel)
+        return _WithoutCompiledKernels() if isinstance(found, Memcpy) else found
+
+
 class Conversions:
-    """Carries out what was decided. `limit` bounds the memory, `checking` asks for a comparison before the file gets its name."""
+    """Carries out what was decided. `limit` bounds the memory, where `strict` together with all code that it takes; `checking`
+    asks for a comparison before the file gets its name."""
 
     def __init__(
         self,
         decision: Passes,
         machine: Machine,
         limit: int,
+        strict: bool,
         checking: bool,
         progress: ProgressCallback | None,
         cancel: CancelToken | None,
     ) -> None:
         self.decision, self.machine, self.limit, self.checking = decision, machine, limit, checking
+        self._devices = _Frugal if strict else ThisComputer
         self._tell, self._cancel = progress, cancel
 
     def run(self, source: FileSource, target: FileTarget, transfer: Transfer) -> tuple[Report, ...]:
@@ -124,7 +148,7 @@ class Conversions:
 
     def _pass(self, number: int, source: FileSource | Scratch, target: FileTarget | Scratch, verify: bool) -> Report:
         plan = self.decision.plans[number]
-        devices = ThisComputer(verify_budget=self.limit)
+        devices = self._devices(verify_budget=self.limit)
         # An engine of its own: one that stays would keep the buffers of the pass before.
         with Engine(self.machine, devices) as engine:
             report = engine.run(
