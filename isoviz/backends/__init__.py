@@ -21,9 +21,7 @@ class Engine(_Engine):
     (`isoviz.runtime.ledger`). With other devices nothing does, unless a ledger is given: they say nothing about this computer.
     """
 
-    def __init__(
-        self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any
-    ) -> None:
+    def __init__(self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any) -> None:
         from isoviz.backends.devices import ThisComputer
 
         super().__init__(machine, ThisComputer() if devices is None else devices, **options)
@@ -36,7 +34,7 @@ class Engine(_Engine):
 
         report = super().run(plan, source, destination, **options)
         book = self._ledger or (recording() if self._is_here else None)
-        if book is None or not options.get("pipelined", True):  # stored and forwarded, it is not what was predicted
+        if not options.get("pipelined", True):  # stored and forwarded, it is not what was predicted
             return report
         return recorded(report, self.machine, book)
 

@@ -59,7 +59,9 @@ class Effort(NamedTuple):
 
 USUAL = Effort(40, 12, 80.0, 70.0)
 THOROUGH = Effort(200, 60, math.inf, math.inf)
-RUNS_OF_A_REGRET = 90
+GRACE = 5.0
+"""Seconds by which the last transfer may be late."""
+RUNS_OF_A_REGRET = 120
 """Runs as long as the chosen one that a regret costs, about: most candidates are slower, but soon run no more."""
 
 
@@ -175,24 +177,28 @@ class _Bench:
         while len(self.found.measured) < self.effort.transfers and (left := end - time.monotonic()) > 0:
             transfer = next(draws)
             made = plan(transfer, self.machine, self.planner)
-            if (self.repeat + 4) * made.seconds > left:
+            found = None if (self.repeat + 4) * made.seconds > left else self._measured(transfer, made, left)
+            if found is None:
                 self.found.too_long += 1
             else:
-                self.found.measured.append(self._measured(transfer, made))
+                self.found.measured.append(found)
 
-    def _measured(self, transfer: Transfer, made: Plan) -> Measured:
+    def _measured(self, transfer: Transfer, made: Plan, left: float) -> Measured | None:
+        """What becomes of a transfer; None where there is no time for it, of which `left` seconds are left."""
         spread = spread_prediction(made, self.machine)
         found = predicted(made, self.machine, self.entries)
         history = found if found is not None and found.basis == "history" else None
         limit = self.effort.patience * made.seconds + self.effort.slack
         times: list[float] = []
         with self._runs(transfer) as runs:
-            report = runs.run(made, limit, verify=True)
+            began = time.monotonic()
+            report = runs.run(made, limit, verify=True, most=left + GRACE)
+            if report is None and time.monotonic() - began > left:
+                return None
             if report is not None:
                 self._keep(replace(report, prediction=found))
-                for _ in range(self.repeat):
-                    seconds = runs.seconds(made, limit)
-                    times += [] if seconds is None else [seconds]
+                while len(times) < self.repeat and (seconds := runs.seconds(made, limit)) is not None:
+                    times.append(seconds)
         if not times:
             self.found.given_up.append(transfer_words(transfer))
             times.append(limit)  # or more

@@ -14,6 +14,8 @@ from isoviz.runtime.prediction_errors import (
     ErrorSummary,
     Outcome,
     by_path,
+    factor_text,
+    percent_text,
     quantile,
     summarized,
 )
@@ -84,11 +86,11 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
         {
             "path": ("path", str),
             "count": ("transfers", str),
-            "median_error": ("median error", _percent),
-            "p95_error": ("95 % below", _percent),
-            "median_ratio": ("measured ÷ predicted", lambda ratio: f"{ratio:.3g}"),
-            "worst_factor": ("worst factor", lambda factor: f"{factor:.3g}"),
-            "coverage": ("runs in their interval", lambda share: "-" if share is None else _percent(share)),
+            "median_error": ("median error", percent_text),
+            "p95_error": ("95 % below", percent_text),
+            "median_ratio": ("measured ÷ predicted", factor_text),
+            "worst_factor": ("worst factor", factor_text),
+            "coverage": ("runs in their interval", lambda share: "-" if share is None else percent_text(share)),
         },
         rows,
         _notes(found, seed),
@@ -147,13 +149,12 @@ def _bases(measured: Sequence[Measured]) -> dict[str, tuple[int, int]]:
 
 
 def _notes(found: Found, seed: int) -> list[str]:
-    notes = [
-        f"error: |predicted − measured| ÷ measured; aimed at: median {_percent(MEDIAN_GOAL)}, 95 % below {_percent(TAIL_GOAL)}",
-    ]
-    words = {"spread": "the spread of the measured channels", "history": "earlier runs over the same channels"}
+    goals = f"median {percent_text(MEDIAN_GOAL)}, 95 % below {percent_text(TAIL_GOAL)}"
+    notes = [f"error: |predicted − measured| ÷ measured; aimed at: {goals}"]
+    words = {"spread": "the spread of the measured channels", "history": "earlier runs"}
     for basis, (held, runs) in _bases(found.measured).items():
         if runs:
-            notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({_percent(held / runs)})")
+            notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
     for each in sorted(found.outcomes, key=lambda outcome: outcome.error, reverse=True)[:NOTED]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
         notes.append(f"among the largest errors: {each.label}: {times}")
@@ -172,8 +173,8 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
     noises = sorted(each.noise for each in regrets)
     within, with_noise = share_within(regrets), share_within(regrets, with_noise=True)
     said = (
-        f"regret of at most {_percent(GOAL)}: {_percent(within)} of the transfers; with its noise allowed for:"
-        f" {_percent(with_noise)} (aimed at: {_percent(TRANSFERS_WITHIN)})"
+        f"regret of at most {percent_text(GOAL)}: {percent_text(within)} of the transfers; with its noise allowed for:"
+        f" {percent_text(with_noise)} (aimed at: {percent_text(TRANSFERS_WITHIN)})"
     )
     return Table(
         "regret",
@@ -184,8 +185,8 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
             "predicted_seconds": ("predicted", format_seconds),
             "chosen_seconds": ("chosen", format_seconds),
             "best_seconds": ("best", format_seconds),
-            "regret": ("regret", _percent),
-            "noise": ("± noise", _percent),
+            "regret": ("regret", percent_text),
+            "noise": ("± noise", percent_text),
             "best_words": ("best plan", str),
         },
         [
@@ -194,7 +195,7 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
         ],
         (
             said,
-            f"median regret {_percent(quantile(values, 0.5))}; median noise {_percent(quantile(noises, 0.5))}",
+            f"median regret {percent_text(quantile(values, 0.5))}; median noise {percent_text(quantile(noises, 0.5))}",
             "noise: by how much two medians of the chosen plan differ",
             "rivals: the five best predicted and five drawn from all others, run in turn; figures from fresh runs of two",
         ),
@@ -223,7 +224,3 @@ def _best(each: Regret) -> str:
 
 def _shortened(label: str) -> str:
     return label if len(label) <= LONGEST_LABEL else f"{label[: LONGEST_LABEL - 1]}…"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0 < abs(share) < 0.0995 else f"{100 * share:.0f} %"

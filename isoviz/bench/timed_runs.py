@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from pathlib import Path
@@ -21,10 +22,12 @@ if TYPE_CHECKING:
 
 
 class Deadline:
-    """A cancel token that is set once a run has taken too long; verification is not counted."""
+    """A cancel token that is set once a run has taken too long. Verification is not counted, unless all of it takes longer than
+    `most` seconds."""
 
-    def __init__(self, seconds: float) -> None:
-        self._end = time.monotonic() + seconds
+    def __init__(self, seconds: float, most: float = math.inf) -> None:
+        self._end = time.monotonic() + min(seconds, most)
+        self._last = time.monotonic() + most
 
     def is_set(self) -> bool:
         return time.monotonic() > self._end
@@ -32,7 +35,7 @@ class Deadline:
     def told(self, progress: Progress) -> None:
         """Nothing moves any more."""
         if progress.stage == "verify":
-            self._end = float("inf")
+            self._end = self._last
 
 
 class TimedRuns:
@@ -97,15 +100,15 @@ class TimedRuns:
     def _memory(self, instance: Instance) -> object:
         return self._devices.memory(self._engine.machine.memory(instance.memory))
 
-    def run(self, plan: Plan, limit: float, *, verify: bool = False) -> Report | None:
-        """One run; None where it was given up after `limit` seconds.
+    def run(self, plan: Plan, limit: float, *, verify: bool = False, most: float = math.inf) -> Report | None:
+        """One run; None where it was given up after `limit` seconds, or after `most` with its verification.
 
         Raises:
             VerificationError: the bytes are not right. RunError: it failed.
         """
         if self._file is not None:
             _forget_pages(self._file)
-        deadline = Deadline(limit)
+        deadline = Deadline(limit, most)
         told = deadline.told if verify else None
         try:
             return self._engine.run(plan, self._source, self._destination, verify=verify, progress=told, cancel=deadline)

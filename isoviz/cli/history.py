@@ -70,10 +70,14 @@ def _summaries(entries: Sequence[LedgerEntry]) -> list[ErrorSummary]:
 
 
 def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> dict[str, Any]:
+    from isoviz.runtime.ledger_entry import hop_outcomes
+    from isoviz.runtime.prediction_errors import by_path
+
     return {
         "ledger": str(book.path),
         "unreadable_lines": unreadable,
         "summary": [each.to_json() for each in _summaries(entries)],
+        "channels": [each.to_json() for each in by_path(hop_outcomes(_real(entries)))],
         "runs": [each.to_json() for each in entries],
     }
 
@@ -85,6 +89,9 @@ def _page(entries: Sequence[LedgerEntry]) -> str:
 
 
 def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:
+    from isoviz.runtime.ledger_entry import hop_outcomes
+    from isoviz.runtime.prediction_errors import by_path
+
     if not entries:
         return f"no runs in {book.path}; `isoviz run FILE` makes one"
     days = sorted({each.date[:10] for each in entries})
@@ -93,27 +100,26 @@ def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed:
     lines = [f"{count}, {span}, in {book.path}"]
     if unreadable:
         lines.append(f"{unreadable:,} line{'s'[: unreadable > 1]} could not be read")
-    head = ("path", "runs", "median error", "95 % below", "measured ÷ predicted", "in their interval")
-    rows = [
-        (
-            each.path,
-            f"{each.count:,}",
-            _percent(each.median),
-            _percent(each.tail),
-            f"{each.ratio:.3g}",
-            "-" if each.coverage is None else _percent(each.coverage),
-        )
-        for each in _summaries(entries)
-    ]
-    lines += ["", *_aligned([head, *rows], left=(0,))]
+    hops = by_path(hop_outcomes(_real(entries)))
+    head = ("median error", "95 % below", "measured ÷ predicted time", "in their interval")
+    rows = [("path", "runs", *head), *map(_errors, _summaries(entries)), ("",) * 6, ("channel", "hops", *head)]
+    lines += ["", *_aligned([*rows, *map(_errors, hops)], left=(0,))]
     shown = entries[-listed:]
     head_of_runs = ("date", "bytes", "transfer", "predicted", "expected", "measured", "error", "")
     lines += ["", *_aligned([head_of_runs, *map(_row, reversed(shown))], left=(0, 2, 7))]
     return "\n".join(lines)
 
 
+def _errors(each: ErrorSummary) -> tuple[str, ...]:
+    from isoviz.runtime.prediction_errors import factor_text, percent_text
+
+    coverage = "-" if each.coverage is None else percent_text(each.coverage)
+    return each.path, f"{each.count:,}", percent_text(each.median), percent_text(each.tail), factor_text(each.ratio), coverage
+
+
 def _row(each: LedgerEntry) -> tuple[str, ...]:
     from isoviz.planner.prediction import range_text
+    from isoviz.runtime.prediction_errors import percent_text
     from isoviz.units import format_bytes, format_seconds
 
     ends = f"{each.source} {each.source_layout} → {each.destination} {each.destination_layout}"
@@ -126,7 +132,7 @@ def _row(each: LedgerEntry) -> tuple[str, ...]:
         format_seconds(each.predicted),
         "-" if each.interval is None else range_text(*each.interval),
         format_seconds(each.measured),
-        _percent(each.outcome.error),
+        percent_text(each.outcome.error),
         ", ".join(marks),
     )
 
@@ -139,7 +145,3 @@ def _aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
         ).rstrip()
         for row in rows
     ]
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"

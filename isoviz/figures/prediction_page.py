@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from isoviz.figures.html_page import html_document
-from isoviz.figures.html_parts import facts, heading, paragraph, table
+from isoviz.figures.html_parts import Markup, facts, heading, paragraph, table
 from isoviz.figures.prediction_scatter import prediction_scatter_svg
 from isoviz.figures.svg import escape
 from isoviz.figures.theme import ThemeName
-from isoviz.runtime.prediction_errors import MEDIAN_GOAL, TAIL_GOAL, ErrorSummary, Outcome, by_path, summarized
+from isoviz.runtime.prediction_errors import (
+    MEDIAN_GOAL,
+    TAIL_GOAL,
+    ErrorSummary,
+    Outcome,
+    by_path,
+    factor_text,
+    percent_text,
+    summarized,
+)
 from isoviz.units import format_bytes, format_seconds
 
 MOST_ROWS = 500
@@ -38,12 +47,12 @@ def prediction_facts(every: ErrorSummary) -> str:
     """Key figures of a number of predictions."""
     key: list[tuple[str, object]] = [
         ("runs", f"{every.count:,}"),
-        (f"median error (aimed at: {_percent(MEDIAN_GOAL)})", _percent(every.median)),
-        (f"95 % below (aimed at: {_percent(TAIL_GOAL)})", _percent(every.tail)),
-        ("measured ÷ predicted, median", f"{every.ratio:.3g}"),
+        (f"median error (aimed at: {percent_text(MEDIAN_GOAL)})", percent_text(every.median)),
+        (f"95 % below (aimed at: {percent_text(TAIL_GOAL)})", percent_text(every.tail)),
+        ("measured ÷ predicted, median", factor_text(every.ratio)),
     ]
     if every.coverage is not None:
-        key.append(("in their interval", _percent(every.coverage)))
+        key.append(("in their interval", percent_text(every.coverage)))
     return facts(key)
 
 
@@ -51,13 +60,13 @@ def error_table(summaries: Sequence[ErrorSummary]) -> str:
     """Errors by path, the last row for all."""
     rows = [
         (
-            each.path,
+            Markup("<b>all</b>") if each.path == "all" else each.path,
             f"{each.count:,}",
-            _percent(each.median),
-            _percent(each.tail),
-            f"{each.ratio:.3g}",
-            f"{each.worst:.3g}",
-            "–" if each.coverage is None else _percent(each.coverage),
+            percent_text(each.median),
+            percent_text(each.tail),
+            factor_text(each.ratio),
+            factor_text(each.worst),
+            "–" if each.coverage is None else percent_text(each.coverage),
         )
         for each in summaries
     ]
@@ -66,7 +75,6 @@ def error_table(summaries: Sequence[ErrorSummary]) -> str:
         ("path", "runs", "median error", "95 % below", "measured ÷ predicted", "worst factor", "in their interval"),
         rows,
         numbers=range(1, 7),
-        marked=[len(rows) - 1],
     )
 
 
@@ -81,7 +89,7 @@ def outcome_table(outcomes: Sequence[Outcome]) -> str:
             format_seconds(each.predicted),
             "–" if each.interval is None else f"{format_seconds(each.interval[0])} to {format_seconds(each.interval[1])}",
             format_seconds(each.measured),
-            _percent(each.error),
+            percent_text(each.error),
         )
         for each in ordered[:MOST_ROWS]
     ]
@@ -92,7 +100,3 @@ def outcome_table(outcomes: Sequence[Outcome]) -> str:
         rows,
         numbers=(2, 3, 4, 5, 6),
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"

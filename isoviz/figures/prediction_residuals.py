@@ -81,7 +81,7 @@ def draw_residuals(
     for k, ratio in enumerate(axis.ticks):
         beyond = "" if not axis.is_cut else "≤ " if k == 0 else "≥ " if k == len(axis.ticks) - 1 else ""
         drawing.line(x - 4, axis.place(ratio), x, axis.place(ratio), stroke="line")
-        drawing.text(x - 8, axis.place(ratio) + 4, f"{beyond}{ratio:.2g} ×", size=11.5, fill="muted", anchor="end")
+        drawing.text(x - 8, axis.place(ratio) + 4, f"{beyond}{ratio:.3g} ×", size=11.5, fill="muted", anchor="end")
     for tick in ticks:
         if low <= tick <= high:
             drawing.line(across(tick), y, across(tick), y + tall, stroke="line", opacity=0.4)

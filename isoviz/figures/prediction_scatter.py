@@ -13,7 +13,7 @@ from isoviz.figures.prediction_marks import BANDS, MOST_PATHS, Frame, draw_mark,
 from isoviz.figures.prediction_residuals import GAP, RatioAxis, draw_histogram, draw_residuals
 from isoviz.figures.svg import Drawing, shorten, text_width
 from isoviz.figures.theme import ThemeName
-from isoviz.runtime.prediction_errors import ErrorSummary, Outcome, by_path, summarized
+from isoviz.runtime.prediction_errors import ErrorSummary, Outcome, by_path, percent_text, summarized
 from isoviz.units import format_seconds
 
 MARGIN = 16.0
@@ -155,12 +155,8 @@ def _legend(drawing: Drawing, found: Sequence[ErrorSummary], y: float, right: fl
 
 def _said(each: ErrorSummary) -> str:
     runs = f"{each.count:,} runs" if each.count > 1 else "1 run"
-    said = f"{runs}: median error {_percent(each.median)}, 95 % below {_percent(each.tail)}"
-    return said if each.coverage is None else f"{said}, {_percent(each.coverage)} in interval"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %" if 0 < share < 0.0995 else f"{100 * share:.0f} %"
+    said = f"{runs}: median error {percent_text(each.median)}, 95 % below {percent_text(each.tail)}"
+    return said if each.coverage is None else f"{said}, {percent_text(each.coverage)} in interval"
 
 
 def _description(outcomes: Sequence[Outcome]) -> str:

@@ -31,6 +31,7 @@ from isoviz.figures.throughput import throughput_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import Instance, Plan, Transfer
+from isoviz.planner.prediction import range_text
 from isoviz.runtime import Report, simulate
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -87,6 +88,8 @@ def report_parts(report: Report, machine: Machine | None = None, *, theme: Theme
         ("predicted", format_seconds(plan.seconds)),
         ("rate", format_rate(report.throughput)),
     ]
+    if report.prediction is not None:
+        key.insert(3, ("expected", range_text(report.prediction.low, report.prediction.high)))
     if report.flush_seconds > 0.01 * report.seconds:
         key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
     rows = measurements(report)

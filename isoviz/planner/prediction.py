@@ -27,8 +27,8 @@ class Prediction:
     """The predicted seconds of a plan, and the interval in which its runs are expected.
 
     `basis` says where the interval comes from: the `"spread"` of the measurements of its channels, or the `"history"` of
-    `runs` earlier runs over such channels, nine of ten of which it would have held (then it may leave `seconds` outside: runs are
-    not as they were predicted).
+    `runs` earlier runs, nine of ten of which it would have held (then it may leave `seconds` outside: runs are not as they were
+    predicted). With `same_path` these went over the same kinds of channels, else over any of the machine.
     """
 
     seconds: float
@@ -36,6 +36,7 @@ class Prediction:
     high: float
     basis: Basis = "spread"
     runs: int = 0
+    same_path: bool = True
 
     def holds(self, seconds: float) -> bool:
         """Whether a measured time lies in the interval."""
@@ -43,13 +44,16 @@ class Prediction:
 
     def to_json(self) -> dict[str, Any]:
         """What `--json` adds to a plan or a report: `interval`, in seconds, and what it goes by."""
-        return {"interval": [self.low, self.high], "interval_basis": {"from": self.basis, "runs": self.runs}}
+        basis: dict[str, Any] = {"from": self.basis}
+        if self.basis == "history":
+            basis |= {"runs": self.runs, "same_path": self.same_path}
+        return {"interval": [self.low, self.high], "interval_basis": basis}
 
     @property
     def why(self) -> str:
         """What the interval goes by, in words."""
         if self.basis == "history":
-            return f"as {self.runs} earlier runs over these channels went"
+            return f"as {self.runs} earlier runs {'over these channels' if self.same_path else 'on this machine'} went"
         return "by the spread of the measured channels"
 
     def __str__(self) -> str:

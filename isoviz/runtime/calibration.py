@@ -1,8 +1,9 @@
 """Intervals of predictions, going by how earlier runs went.
 
 The spread of a measured channel says how much its repetitions differed within a second, on a quiet machine, one channel at a
-time. Runs differ by more. So where the ledger holds enough runs over the same channels of the same machine (as it was measured:
-its digest), the interval goes by them: it is the one that would have held nine of ten of them, the nearest in size being asked.
+time. Runs differ by more. So where the ledger holds enough runs on the same machine (as it was measured: its digest), over the
+same kinds of channels if there are enough of those, the interval goes by them: it is the one that would have held nine of ten of
+them, the nearest in size being asked.
 This is split conformal prediction: with runs that are exchangeable it holds the next one in nine of ten cases, whatever the shape
 of the errors.
 """
@@ -44,14 +45,18 @@ def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | Non
     if entries is None:
         book = ledger()
         entries = () if book is None else book.recent()
-    kinds, digest = tuple(hop.kind for hop in plan.hops), plan.machine_digest
-    alike = [each for each in entries if each.digest == digest and not each.emulated and each.kinds == kinds]
+    here = [each for each in entries if each.digest == plan.machine_digest and not each.emulated]
+    kinds = tuple(hop.kind for hop in plan.hops)
+    alike = [each for each in here if each.kinds == kinds]
+    same_path = len(alike) >= ENOUGH
+    if not same_path:
+        alike = here
     if len(alike) < ENOUGH or any(machine.memory(name).emulated for name in plan.memories):
         return spread_prediction(plan, machine)
     size = math.log(plan.bytes)
     nearest = sorted(alike, key=lambda each: abs(math.log(each.nbytes) - size))[:NEAREST]
     low, high = held_by([each.measured / each.predicted for each in nearest])
-    return Prediction(plan.seconds, plan.seconds * low, plan.seconds * high, "history", len(nearest))
+    return Prediction(plan.seconds, plan.seconds * low, plan.seconds * high, "history", len(nearest), same_path)
 
 
 def held_by(ratios: Sequence[float]) -> tuple[float, float]:
@@ -63,14 +68,16 @@ def held_by(ratios: Sequence[float]) -> tuple[float, float]:
     return ordered[below], ordered[last - below]
 
 
-def recorded(report: Report, machine: Machine, book: Ledger) -> Report:
-    """The report with the interval of its prediction, after its run was added to a ledger.
+def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:
+    """The report with the interval of its prediction, after its run was added to a ledger, if there is one.
 
     Whatever goes wrong here, the run itself went well: then the report comes back as it was.
     """
     try:
-        found = replace(report, prediction=predicted(report.plan, machine, book.recent()))
-        book.append(entry_of(found, machine))
+        earlier = () if book is None else book.recent()
+        found = replace(report, prediction=predicted(report.plan, machine, earlier))
+        if book is not None:
+            book.append(entry_of(found, machine))
     except Exception:  # noqa: BLE001  # a record is no reason to lose a run
         return report
     return found

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import socket
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -177,6 +177,16 @@ class LedgerEntry:
             notes=tuple(_short(str(note)) for note in data["notes"][:MOST_NOTES]),
             origin=_text(data, "origin"),
         )
+
+
+def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
+    """Every hop of these runs on its own, by the name of its channel: seconds at the predicted and at the measured rate."""
+    return [
+        Outcome(hop.channel, each.outcome.label, each.nbytes, each.nbytes / hop.predicted, each.nbytes / hop.measured)
+        for each in entries
+        for hop in each.hops
+        if hop.predicted > 0 and hop.measured > 0
+    ]
 
 
 def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEntry:

@@ -107,3 +107,13 @@ def quantile(values: Sequence[float], share: float) -> float:
     low = math.floor(place)
     high = min(low + 1, len(values) - 1)
     return values[low] + (place - low) * (values[high] - values[low])
+
+
+def percent_text(share: float) -> str:
+    """A share as people write it: `7.5 %`, `38 %`."""
+    return f"{100 * share:.1f} %" if 0 < abs(share) < 0.0995 else f"{100 * share:.0f} %"
+
+
+def factor_text(factor: float) -> str:
+    """A factor in three digits: `0.942`, `12.3`, `1,360`."""
+    return f"{factor:,.0f}" if factor >= 999.5 else f"{factor:.3g}"

@@ -157,6 +157,15 @@ def test_a_deadline_does_not_count_verification() -> None:
     assert not late.is_set()
 
 
+def test_what_there_is_no_time_for_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench, "GRACE", 0.0)
+    said, truth = forked(1e9, 1e9), forked(1e5, 1e5)
+    effort = Effort(1, 0, 0.2, 0.0, patience=1e9)
+    data = measure(size="128KiB", machine=said, devices=Really(truth), planner="direct", effort=effort).to_json()
+    assert data["summary"]["left_out"] == 1 and data["transfers"] == data["rows"] == data["regret"] == []
+    assert data["summary"]["median_error"] is None and not data["summary"]["meets_goals"]
+
+
 # ---- random transfers
 
 

@@ -34,6 +34,7 @@ def test_nothing_yet(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
         "ledger": str(book.path),
         "unreadable_lines": 0,
         "summary": [],
+        "channels": [],
         "runs": [],
     }
 
@@ -47,8 +48,9 @@ def test_for_people(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("21 runs, 2026-11-21, in ") and lines[1] == "1 line could not be read"
     assert lines[4].split() == ["Memcpy", "20", "8.7", "%", "15", "%", "1.1", "100", "%"]  # the emulated one is not counted
-    assert len(lines) == 3 + 3 + 1 + 1 + 15
-    newest, before = lines[8], lines[9]
+    assert lines[6] == "" and lines[8].split() == ["a->b", "20", "10", "%", "10", "%", "1.11", "-"]
+    assert len(lines) == 3 + 3 + 1 + 2 + 1 + 1 + 15
+    newest, before = lines[11], lines[12]
     assert newest.endswith("emulated, not verified, bench predictions") and " - " in newest
     assert (
         before.startswith("2026-11-21 12:19  1 MiB  a <F, x> → b <F, x>") and "9 to 12 ms" in before and before.endswith("16 %")
@@ -62,6 +64,7 @@ def test_for_programs(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history", "--json", "--machine", "m1", "--last", "4"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert [each["machine"]["name"] for each in data["runs"]] == ["m1"] * 4
+    assert data["channels"][0]["path"] == "a->b" and data["channels"][0]["count"] == 4
     assert data["summary"][-1]["path"] == "all" and data["summary"][-1]["count"] == 4
 
 

@@ -98,7 +98,17 @@ def test_runs_that_always_took_longer_move_the_interval_away() -> None:
     assert not found.holds(made.seconds)
 
 
-@pytest.mark.parametrize("change", [{"digest": "1" * 64}, {"emulated": True}, {"hops": ()}])
+def test_too_few_runs_over_these_channels() -> None:
+    """Then those over any channels of the machine say more than the spread does."""
+    made, machine = plan_and_machine()
+    others = [replace(each, hops=()) for each in entries(made, [1.5] * 30)]
+    found = predicted(made, machine, [*others, *entries(made, [1.0] * (ENOUGH - 1))])
+    assert found is not None and found.basis == "history" and not found.same_path
+    assert (found.low, found.high) == (made.seconds, pytest.approx(1.5 * made.seconds))
+    assert "earlier runs on this machine went" in str(found)
+
+
+@pytest.mark.parametrize("change", [{"digest": "1" * 64}, {"emulated": True}])
 def test_runs_that_say_nothing_about_this_plan(change: dict[str, object]) -> None:
     made, machine = plan_and_machine()
     other = [replace(each, **change) for each in entries(made, [3.0] * 40)]  # type: ignore[arg-type]
@@ -144,12 +154,13 @@ def test_ranges_name_their_unit_once() -> None:
 def test_a_report_says_what_was_expected() -> None:
     machine = two(SPREAD)
     report = isoviz.Engine(machine, EmulatedMachine()).run(planned(machine))
-    assert report.prediction is None and "interval" not in report.to_json()  # with a ledger only
+    assert report.prediction == spread_prediction(report.plan, machine)  # there is no ledger here
+    assert "interval" not in replace(report, prediction=None).to_json()
     expected = Prediction(0.0123, 0.0109, 0.0141, "history", 40)
     shown = replace(report, prediction=expected)
     assert "predicted 12.3 ms (10.9 to 14.1 ms, as 40 earlier runs over these channels went)" in str(shown)
     data = shown.to_json()
-    assert data["interval"] == [0.0109, 0.0141] and data["interval_basis"] == {"from": "history", "runs": 40}
+    assert data["interval"] == [0.0109, 0.0141] and data["interval_basis"] == {"from": "history", "runs": 40, "same_path": True}
     assert Plan.from_json({**report.plan.to_json(), **expected.to_json()}) == report.plan
 
 
