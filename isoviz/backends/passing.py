@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import RealChannel
     from isoviz.runtime.watching import ProgressCallback
 
+_DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
 IN_FLIGHT = 8
 """Requests that each of the disk's channels works on at a time, where the machine does not say more and memory allows."""
 _THREAD = 128 << 10
@@ -39,29 +40,31 @@ def in_flight(limit: int) -> int:
     return max(1, min(IN_FLIGHT, limit // (8 * (BOUNCE + _THREAD))))
 
 
-def buffer_limit(limit: int) -> int:
+def buffer_limit(limit: int, machine: Machine) -> int:
     """What of a memory limit is left for the buffers of a plan: at least five eighths, whatever threads and planning need."""
-    threads = 2 * in_flight(limit) * (BOUNCE + _THREAD)
+    threads = sum(channel.max_in_flight for channel in machine.channels if channel.kind in _DISK) * (BOUNCE + _THREAD)
     return max(limit - threads - min(_PLANNING, limit // 8), limit * 5 // 8)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:
-    """This computer, as measured earlier, else with assumed figures: a conversion does not wait for a measurement.
+    """This computer, as probed or measured earlier, else with assumed figures: a conversion does not wait for a measurement.
+
+    A probe knows how many requests in flight pay; without one there are `IN_FLIGHT`, as far as the memory limit allows.
 
     Raises:
         FileError: no such directory.
     """
     from isoviz.machines import preset
-    from isoviz.machines.measurements import cached
+    from isoviz.machines.measurements import cached, kept_probe
 
     if not directory.is_dir():
         raise FileError(f"{directory}: no such directory")
+    if kept_probe(directory) is not None:
+        return preset("local", directory=directory)
     machine = preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
-    at_least = in_flight(limit)
+    several = in_flight(limit)
     channels = tuple(
-        replace(channel, max_in_flight=max(channel.max_in_flight, at_least))
-        if channel.kind in (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
-        else channel
+        replace(channel, max_in_flight=max(channel.max_in_flight, several)) if channel.kind in _DISK else channel
         for channel in machine.channels
     )
     return replace(machine, channels=channels)
@@ -69,7 +72,7 @@ def disk_machine(directory: Path, limit: int) -> Machine:
 
 def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None, directory: Path) -> tuple[Passes, list[str]]:
     """One pass or two, and what to say of it: two need room for a temporary file as well."""
-    options = Options(memory_limit=buffer_limit(limit))
+    options = Options(memory_limit=buffer_limit(limit, machine))
     found = passes(transfer, machine, options, number)
     need, free = transfer.destination.linearization.nbytes + found.temporary_bytes, free_bytes(directory)
     if found.through is None or number == 2 or need <= free:

@@ -140,10 +140,10 @@ def _may_stop_over(transfer: Transfer, machine: Machine) -> bool:
 
 
 def disk_seconds(plan: Plan, machine: Machine) -> float:
-    """Predicted seconds of a plan, with what the plan's own prediction leaves out: that reading and writing a disk take turns,
-    and that a request costs all of the pages it touches."""
-    busy: dict[str, float] = {}
+    """Predicted seconds of a plan, with what the plan's own prediction leaves out: that a request costs all of the pages it
+    touches, and that reading and writing one disk take turns, where the machine does not say what they share."""
     middle = plan.chunks[plan.chunk_count // 2]
+    busy: list[tuple[Channel, float]] = []
     for i, hop in ((0, plan.hops[0]), (len(plan.hops) - 1, plan.hops[-1])):
         disk = hop.source if i == 0 else hop.destination
         if machine.memory(disk).kind is not MemoryKind.DSK or not middle.payload_bytes:
@@ -152,8 +152,17 @@ def disk_seconds(plan: Plan, machine: Machine) -> float:
         copies = [copy for box, names in middle.parts for copy in strided_copies(source, destination, box, names)]
         channel = machine.channel(hop.channel)
         seconds = _reading(copies, channel) if i == 0 else _writing(copies, channel)
-        busy[disk] = busy.get(disk, 0.0) + seconds * plan.bytes / middle.payload_bytes
-    return max(plan.seconds, *busy.values()) if busy else plan.seconds
+        busy.append((channel, seconds * plan.bytes / middle.payload_bytes))
+    if not any(channel.resources for channel, _ in busy):
+        return max(plan.seconds, sum(seconds for _, seconds in busy))
+    shared = [
+        sum(
+            plan.bytes * resource.cost(dict(channel.resources).get(resource.name, 0.0), plan.bytes / seconds)
+            for channel, seconds in busy
+        )
+        for resource in machine.resources
+    ]
+    return max(plan.seconds, *shared, *(seconds for _, seconds in busy))
 
 
 def _reading(copies: Iterable[StridedCopy], channel: Channel) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, Transfer
 from isoviz.errors import InputError, TransferError
-from isoviz.machines import Constant, LatencyBandwidth, Machine, preset
+from isoviz.machines import Constant, LatencyBandwidth, Machine, Resource, preset
 from isoviz.planner import Options, plan
 from isoviz.planner.passes import disk_seconds, passes
 from isoviz.planner.stopovers import stopovers
@@ -103,3 +103,17 @@ def test_a_disk_takes_turns_and_moves_whole_pages() -> None:
         once = plan(transfer, latent, "full", OPTIONS)
         costs.append(disk_seconds(once, latent) / transfer.nbytes)
     assert costs[0] > costs[1] * 0.99
+
+
+def test_what_a_machine_says_of_its_disk_is_believed() -> None:
+    """A disk that both ways hold takes turns; one that is shared by nobody reads and writes at a time."""
+    straight = Transfer.whole(IndexSpace(x=1 << 26), FIELDS, "node0.dsk", "<F, x>", "node0.dsk", "<F, x>")
+    there = machine(Constant(1e9), Constant(1e9))
+    for capacity, held, expected in ((1.0, True, 2.0), (2.0, True, 1.0), (4e9, False, 1.0), (0.5e9, False, 4.0)):
+        disk = Resource("disk", capacity, held=held)
+        channels = tuple(
+            replace(channel, resources=(("disk", 1.0),)) if "Disk" in channel.kind else channel for channel in there.channels
+        )
+        said = replace(there, channels=channels, resources=(disk,))
+        found = plan(straight, said, "full", OPTIONS)
+        assert disk_seconds(found, said) == pytest.approx(expected * straight.nbytes / 1e9, rel=0.02)
