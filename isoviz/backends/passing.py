@@ -72,7 +72,9 @@ def disk_machine(directory: Path, limit: int) -> Machine:
 
 def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None, directory: Path) -> tuple[Passes, list[str]]:
     """One pass or two, and what to say of it: two need room for a temporary file as well."""
-    options = Options(memory_limit=buffer_limit(limit, machine))
+    room = buffer_limit(limit, machine)
+    # Nothing but the memory limit bounds a slot: what is larger than a cache makes runs on the disk longer.
+    options = Options(memory_limit=room, slot_limit=room)
     found = passes(transfer, machine, options, number)
     need, free = transfer.destination.linearization.nbytes + found.temporary_bytes, free_bytes(directory)
     if found.through is None or number == 2 or need <= free:

@@ -17,13 +17,15 @@ from isoviz.planner.blocks import restricted
 from isoviz.planner.runs import contiguous_bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from isoviz.layouts import Layout, Linearization
     from isoviz.machines import Channel, Machine
     from isoviz.planner.options import Options
     from isoviz.planner.transfer import Transfer
 
-_WIDER = 6
-"""How often a tile is doubled either way."""
+_SCALES = range(-2, 5)
+"""By which powers of two a tile is larger, either way, than what makes a pass sequential."""
 
 
 def stopovers(transfer: Transfer, machine: Machine, options: Options) -> list[Layout]:
@@ -40,22 +42,45 @@ def stopovers(transfer: Transfer, machine: Machine, options: Options) -> list[La
     unit = max(read.alignment, write.alignment)
     rows, columns = _fitting(source, destination, entries), _fitting(destination, source, entries)
     found: dict[Layout, float] = {}
-    for higher in range(_WIDER):
-        for wider in range(_WIDER):
-            height, width = _aligned(rows << higher, columns << wider, unit // math.gcd(unit, entry))
-            tile = _block(source, width)
-            for dim, extent in _block(destination, height).items():
-                tile[dim] = max(tile[dim], extent)
-            if math.prod(tile.values()) > entries:
+    for tile in _tiles(source, destination, rows, columns, unit // math.gcd(unit, entry)):
+        if math.prod(tile.values()) > entries:
+            continue
+        for among in (source, destination):
+            layout, outer = restricted(destination, among, tile)
+            if not outer or layout in found:
                 continue
-            for among in (source, destination):
-                layout, outer = restricted(destination, among, tile)
-                if not outer or layout in found:
-                    continue
-                middle = layout.on(transfer.space, transfer.fields)
-                found[layout] = _seconds(source, middle, tile, entries, read, write)
-                found[layout] += _seconds(middle, destination, tile, entries, read, write)
+            middle = layout.on(transfer.space, transfer.fields)
+            seconds = _seconds(source, middle, tile, entries, read, write) + _seconds(
+                middle, destination, tile, entries, read, write
+            )
+            found[layout] = seconds * middle.nbytes / source.nbytes  # ragged tiles are read and written in pieces
     return sorted(found, key=lambda layout: (found[layout], str(layout)))
+
+
+def _tiles(source: Linearization, destination: Linearization, rows: int, columns: int, unit: int) -> Iterator[dict[str, int]]:
+    """Tiles around so many rows and columns, as blocks of the index space, their entries a multiple of `unit` where possible."""
+    for higher in _SCALES:
+        for wider in _SCALES:
+            height, width = _scaled(rows, higher), _scaled(columns, wider)
+            for wanted in ((height, width), (_even(destination, height), _even(source, width))):
+                high, wide = _aligned(*wanted, unit)
+                tile = _block(source, wide)
+                for dim, extent in _block(destination, high).items():
+                    tile[dim] = max(tile[dim], extent)
+                yield tile
+
+
+def _scaled(extent: int, power: int) -> int:
+    return max(1, extent << power if power >= 0 else extent >> -power)
+
+
+def _even(order: Linearization, entries: int) -> int:
+    """The largest number that divides the fast dimension of at most so many entries, and more than half of them; else as many."""
+    dim = next(part.dim for part in order.layout.components if isinstance(part, Component))
+    size = order.space[dim]
+    if entries >= size:
+        return entries
+    return next((each for each in range(entries, entries // 2, -1) if size % each == 0), entries)
 
 
 def _seconds(
