@@ -245,3 +245,32 @@ def test_the_command_line_says_what_was_decided(tmp_path: Path) -> None:
     assert np.array_equal(np.load(tmp_path / "out.npy"), array.T)
     quiet = isoviz(*arguments, "--quiet", "--overwrite", cwd=tmp_path)
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+
+
+def test_a_memory_limit_that_was_asked_for_leaves_compilers_out(tmp_path: Path) -> None:
+    """Loading one takes more memory than the conversion may use, whatever the size of the file."""
+    square(tmp_path, 1200)
+    said = "import atexit\natexit.register(lambda: print([name for name in ('numba', 'llvmlite') if name in sys.modules]))"
+    arguments = ("convert", "in.npy", "out.npy", "--from", "<F, x, y>", "--to", "<F, y, x>", "--memory-limit", "8MiB", "--quiet")
+    for passes in ("1", "2"):
+        done = isoviz(*arguments, "--passes", passes, "--overwrite", cwd=tmp_path, code=said)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "[]\n", "")
+
+
+def test_files_are_read_and_written_in_sequence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in sequence at both ends is asked for in sequence, as disks with heads like it."""
+    array = np.arange(1 << 21, dtype="u4")
+    np.save(tmp_path / "in.npy", array)
+    offsets: dict[str, list[int]] = {"read_at": [], "write_at": []}
+    for owner, name in ((disk._OpenFile, "read_at"), (NewFile, "write_at")):
+        real = getattr(owner, name)
+
+        def noted(self: Any, offset: int, *given: Any, original: Any = real, name: str = name) -> int:
+            offsets[name].append(offset)
+            return int(original(self, offset, *given))
+
+        monkeypatch.setattr(owner, name, noted)
+    monkeypatch.setattr(passing, "IN_FLIGHT", 1)
+    convert(tmp_path / "in.npy", tmp_path / "out.npy", "<F, x>", "<F, x>", memory_limit="4MiB")
+    for asked in offsets.values():
+        assert len(asked) > 4 and asked == sorted(asked)
