@@ -15,7 +15,7 @@ from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.files import FileSource, FileTarget
 from isoviz.backends.mapped import mapped_file
 from isoviz.backends.npy import NpyHeader, header_bytes, is_npy, read_header
-from isoviz.backends.passing import Conversions, decided, disk_machine
+from isoviz.backends.passing import Conversions, decided, disk_machine, folder_of
 from isoviz.backends.stored import Stored, empty_array, stored_array, stored_raw
 from isoviz.errors import FileError, InputError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
@@ -90,8 +90,9 @@ def convert(
         Instance("node0.dsk", stored.space, record.stored, target),
         field_names=record.names,
     )
-    machine = disk_machine(destination.parent, limit)
-    decision, notes = decided(transfer, machine, limit, passes, destination.parent)
+    folder = folder_of(destination)
+    machine = disk_machine(folder, limit)
+    decision, notes = decided(transfer, machine, limit, passes, folder)
     file = ReadFile(source)
     try:
         target_file = FileTarget(destination, record, overwrite)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 _DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
 IN_FLIGHT = 8
 """Requests that each of the disk's channels works on at a time, where the machine does not say more and memory allows."""
+WORTH_KERNELS = 1 << 30
+"""Bytes from which a conversion without a memory limit loads compiled kernels."""
 _THREAD = 128 << 10
 """Bytes of stack and the like that a thread touches."""
 _PLANNING = 8 << 20
@@ -70,6 +73,14 @@ def disk_machine(directory: Path, limit: int) -> Machine:
     return replace(machine, channels=channels)
 
 
+def folder_of(path: Path) -> Path:
+    """Where a file of this name really is or will be: beyond symbolic links. A name that can be none stays as it is."""
+    try:
+        return Path(os.path.realpath(path)).parent
+    except (OSError, ValueError):
+        return path.parent
+
+
 def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None, directory: Path) -> tuple[Passes, list[str]]:
     """One pass or two, and what to say of it: two need room for a temporary file as well."""
     room = buffer_limit(limit, machine)
@@ -88,8 +99,8 @@ def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None
 
 
 class _WithoutCompiledKernels:
-    """Copies in host memory by what is loaded already: loading a compiler takes more memory than conversions are allowed, and a
-    disk is slower than NumPy."""
+    """Copies in host memory by what is loaded already: to load a compiler takes a second and a hundred mebibytes, and most disks
+    are slower than NumPy."""
 
     at_once = True
     move = Memcpy.move
@@ -118,7 +129,8 @@ class Conversions:
         cancel: CancelToken | None,
     ) -> None:
         self.decision, self.machine, self.limit, self.checking = decision, machine, limit, checking
-        self._devices = _Frugal if strict else ThisComputer
+        frugal = strict or decision.plans[0].bytes < WORTH_KERNELS
+        self._devices = _Frugal if frugal else ThisComputer
         self._tell, self._cancel = progress, cancel
 
     def run(self, source: FileSource, target: FileTarget, transfer: Transfer) -> tuple[Report, ...]:
@@ -137,7 +149,7 @@ class Conversions:
         target = replace(target, accept=accept)
         if not more:
             return (self._pass(0, source, target, verify=self.checking),)
-        directory = target.path.parent
+        directory = folder_of(target.path)
         room = self.decision.temporary_bytes
         with_both = room + transfer.destination.linearization.nbytes
         if free_bytes(directory) < with_both:

@@ -274,3 +274,22 @@ def test_files_are_read_and_written_in_sequence(tmp_path: Path, monkeypatch: pyt
     convert(tmp_path / "in.npy", tmp_path / "out.npy", "<F, x>", "<F, x>", memory_limit="4MiB")
     for asked in offsets.values():
         assert len(asked) > 4 and asked == sorted(asked)
+
+
+def test_the_temporary_file_is_where_the_result_will_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond links: the two may be on different disks."""
+    array = square(tmp_path)
+    (tmp_path / "far").mkdir()
+    (tmp_path / "out.npy").symlink_to("far/real.npy")
+    folders: list[Path] = []
+    create = NewFile._create
+
+    def noted(self: NewFile) -> int:
+        folders.append(self.directory)
+        return create(self)
+
+    monkeypatch.setattr(NewFile, "_create", noted)
+    convert(tmp_path / "in.npy", tmp_path / "out.npy", overwrite=True, **TURN)
+    assert folders == [tmp_path / "far"] * 2
+    assert (tmp_path / "out.npy").is_symlink()
+    assert np.array_equal(np.load(tmp_path / "far" / "real.npy"), array.T)
