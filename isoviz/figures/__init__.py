@@ -22,6 +22,8 @@ from isoviz.figures.measured_throughput import measured_throughput_svg
 from isoviz.figures.numpy_text import NumpyEquivalent, numpy_equivalent
 from isoviz.figures.order_view import OrderView, default_axes, order_view
 from isoviz.figures.path import path_svg
+from isoviz.figures.prediction_page import prediction_page
+from isoviz.figures.prediction_scatter import prediction_scatter_svg
 from isoviz.figures.represent import REPRESENTED, html
 from isoviz.figures.represent_explanation import explanation_html, sweep_html
 from isoviz.figures.represent_layout import layout_html, linearization_html
@@ -76,6 +78,8 @@ __all__ = [
     "path_svg",
     "plan_html",
     "plan_throughput_svg",
+    "prediction_page",
+    "prediction_scatter_svg",
     "report_html",
     "steps_text",
     "sweep_html",
