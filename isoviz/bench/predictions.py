@@ -14,7 +14,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -128,13 +128,14 @@ def measure(
     devices: Devices | None = None,
     planner: str | None = None,
     effort: Effort | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> PredictionTable:
     """Errors of predictions and regret of choices for random transfers of 64 KiB to `size` bytes (1 GiB unless given).
 
     `repeat` is the number of runs whose median is compared with the prediction; files are written to a folder of their own in
     `directory` (None: the working directory, whose disk `local` describes) and removed in every case. `seed` draws other
     transfers. It takes about three minutes, `thorough` an hour or two. `machine`, `devices`, `planner` and `effort` are for
-    measuring something else than this computer; then nothing goes into the ledger.
+    measuring something else than this computer; then nothing goes into the ledger. `progress` is told what is being measured.
 
     Raises:
         InputError: a `size` below 64 KiB. RunError, VerificationError: a run failed.
@@ -154,6 +155,7 @@ def measure(
         engine = Engine(here, mine)
         with engine, unrecorded():
             bench = _Bench(engine, folder, repeat, planner, effort or (THOROUGH if thorough else USUAL), book)
+            bench.tell = progress or bench.tell
             bench.errors(random_transfers(here, [memory.name for memory in memories], seed, SMALLEST, largest))
             bench.regrets(random.Random(seed))  # noqa: S311  # no secret
         bench.found.seconds = time.monotonic() - began
@@ -170,12 +172,14 @@ class _Bench:
         self.folder, self.repeat, self.planner, self.effort, self.book = folder, repeat, planner, effort, book
         self.entries: list[LedgerEntry] = [] if book is None else list(book.recent())
         self.found = Found()
+        self.tell: Callable[[str], None] = lambda _: None
 
     def errors(self, draws: Iterator[Transfer]) -> None:
         """Run transfers as they are drawn while there is time."""
         end = time.monotonic() + self.effort.error_seconds
         while len(self.found.measured) < self.effort.transfers and (left := end - time.monotonic()) > 0:
             transfer = next(draws)
+            self.tell(f"errors: transfer {len(self.found.measured) + 1} of {self.effort.transfers}, {transfer_words(transfer)}")
             made = plan(transfer, self.machine, self.planner)
             found = None if (self.repeat + 4) * made.seconds > left else self._measured(transfer, made, left)
             if found is None:
@@ -223,6 +227,7 @@ class _Bench:
             if RUNS_OF_A_REGRET * each.seconds > 2 * share:
                 continue
             label = transfer_words(each.transfer)
+            self.tell(f"regret: transfer {len(self.found.regrets) + 1} of {self.effort.regrets}, {label}")
             with self._runs(each.transfer) as runs:
                 try:
                     repeat = max(LEAST_RUNS, self.repeat)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from isoviz.cli.progress import ProgressLine
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command `bench`."""
@@ -19,7 +21,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("suite", choices=SUITES, help="what to measure")
     parser.add_argument("--size", metavar="SIZE", help="bytes to move, such as 1GiB")
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB")
-    parser.add_argument("--directory", metavar="DIR", help="where files are written (default: the temporary directory)")
+    parser.add_argument(
+        "--directory", metavar="DIR", help="where files are written (default: the temporary directory; predictions: here)"
+    )
     parser.add_argument("--repeat", metavar="N", type=int, help="rounds; medians are reported")
     parser.add_argument("--seed", metavar="N", type=int, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
@@ -44,8 +48,14 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
     if args.output is not None and args.suite != "predictions":
         raise InputError(f"bench {args.suite}: takes no --output")
-    with watched(), unrecorded():  # whatever ends it, folders are removed; the ledger is for what users run
-        table = suite.measure(**options)
+    line = _Line()
+    if args.suite == "predictions":
+        options["progress"] = line.tell
+    try:
+        with watched(), unrecorded():  # whatever ends it, folders are removed; the ledger is for what users run
+            table = suite.measure(**options)
+    finally:
+        line.clear()
     if args.output is not None:
         from isoviz.bench.predictions_table import PredictionTable
 
@@ -56,3 +66,11 @@ def run(args: argparse.Namespace) -> int:
     else:
         print(table)
     return 0
+
+
+class _Line(ProgressLine):
+    """What is being measured, on one line of a terminal."""
+
+    def tell(self, what: str) -> None:
+        if self._shown:
+            self._write(what)

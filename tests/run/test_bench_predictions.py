@@ -142,7 +142,10 @@ def test_wrong_bytes_end_it(tmp_path: Path) -> None:
 def test_what_takes_far_too_long_is_given_up(tmp_path: Path) -> None:
     said, truth = forked(1e9, 1e9), forked(1e5, 1e5)
     effort = Effort(1, 0, 20.0, 0.0, patience=5.0, slack=0.05)
-    found = measure(size="128KiB", machine=said, devices=Really(truth), planner="direct", effort=effort, directory=tmp_path)
+    told: list[str] = []
+    ends = {"machine": said, "devices": Really(truth), "planner": "direct"}
+    found = measure(size="128KiB", directory=tmp_path, effort=effort, progress=told.append, **ends)  # type: ignore[arg-type]
+    assert len(told) == 1 and told[0].startswith("errors: transfer 1 of 1, ")
     data = found.to_json()
     assert data["summary"]["given_up"] == 1 and data["summary"]["median_error"] > 0.8
     assert "given up, having taken much longer than predicted" in str(found)
