@@ -32,6 +32,7 @@ PAYS = 1.15
 """More requests in flight have to be so much faster, or they only stand in the way of others."""
 _LEAST_CHUNKS = 4
 _LIKE_COPIES = 0.6
+_LONG_FIELDS = 4096
 _SHORT_DISK, _LONG_DISK, _LONG_COPY = 128 << 10, 8 << 20, 4 << 20
 """From which runs on a disk is reached in whole chunks only; also in chunks of many requests; and a copy moves whole chunks."""
 
@@ -156,10 +157,10 @@ class Steps:
     def _setup(self, machine: Machine, channel: Channel) -> float:
         """Seconds that a transfer takes besides its bytes: what is left of two sizes when their difference is taken away."""
         self._step(f"{channel.kind} {channel.name}: set-up")
-        shape = "stream" if channel.is_self_loop else "piped"
+        shape, run = ("split", 16) if channel.is_self_loop else ("piped", MIB)
         sizes = MIB, min(32 * MIB, self.room // 4)
         small, large = (
-            median(self.bench.seconds(machine, Job(channel.name, shape, MIB, nbytes)) for _ in range(self.effort.repeats + 2))
+            median(self.bench.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self.effort.repeats + 2))
             for nbytes in sizes
         )
         per_byte = (large - small) / (sizes[1] - sizes[0])
@@ -301,7 +302,9 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     also without one.
     """
     if channel.is_self_loop:
-        return ("gather", "scatter", "transpose") if run < _LONG_COPY else ("stream",)
+        if run >= _LONG_COPY:
+            return ("stream",)
+        return ("split", "join", "transpose") if 4 <= run <= _LONG_FIELDS else ("gather", "scatter", "transpose")
     if run < MIB // 16:
         return "gather", "transpose"
     if run < _SHORT_DISK:

@@ -41,12 +41,20 @@ _FIELDS = 4
 _LONGER = (1, 2, 4, 8, 16)
 _PIPED_RUN = 4096  # long enough for the hop that converts to be faster than disks
 _THERE, _BACK = "<F, x, y, z>", "<F, x, z, y>"
-_LAYOUTS = {"gather": (_THERE, _BACK), "scatter": (_BACK, _THERE), "transpose": (_THERE, _BACK), "piped": (_THERE, _BACK)}
-SHAPES = ("stream", "piped", "copied", "gather", "scatter", "transpose")
+_LAYOUTS = {
+    "gather": (_THERE, _BACK),
+    "scatter": (_BACK, _THERE),
+    "transpose": (_THERE, _BACK),
+    "piped": (_THERE, _BACK),
+    "split": ("<F, x>", "<x, F>"),
+    "join": ("<x, F>", "<F, x>"),
+}
+SHAPES = ("stream", "piped", "copied", "gather", "scatter", "split", "join", "transpose")
 """Ways of moving. `stream`: from end to end, in chunks of a run. `gather`: structs of four fields of a run each become four
-arrays; `scatter`: the way back; `transpose`: the rows of a matrix, whose elements are a run, become columns. `piped`: in chunks
-of a run through a buffer in host memory, from or into which a copy converts: a pipeline as most plans for disks are. `copied`:
-the same from a disk to itself."""
+arrays; `scatter`: the way back; `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean
+is the run; `transpose`: the rows of a matrix, whose elements are a run, become columns. `piped`: in chunks of a run through a
+buffer in host memory, from or into which a copy converts: a pipeline as most plans for disks are. `copied`: the same from a disk
+to itself."""
 
 
 class Job(NamedTuple):
@@ -198,6 +206,12 @@ def job_plan(machine: Machine, job: Job) -> Plan:
             transfer = _transfer(space, *ends, *_LAYOUTS["piped"])
         plan = make_plan(transfer, machine, None, Options("simple", slot_limit=max(job.run, MIB)))
         return rechunked(plan, min(max(1, round(job.run * plan.chunks.blocks / plan.bytes)), plan.chunks.blocks), machine)
+    if job.shape in ("split", "join"):
+        fields = FieldSpace.of({f"f{part}": f"V{job.run * part // 4}" for part in (1, 2, 4, 9)})
+        space = IndexSpace(x=max(1, job.nbytes // fields.nbytes))
+        source, destination = _LAYOUTS[job.shape]
+        transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
+        return _on_channel(make_plan(transfer, machine, None, Options("direct")), channel)
     elements = max(1, job.nbytes // job.run)
     rows = _FIELDS if job.shape != "transpose" else max(2, math.isqrt(elements))
     space = IndexSpace(x=job.run, y=rows, z=max(1, elements // rows))

@@ -70,9 +70,9 @@ def _bounds(found: Sequence[Curve]) -> Bounds:
     samples = [sample for curve in found for sample in measured_samples(curve.channels[0])]
     if not samples:
         return bounds(found, ())
-    return bounds([], ()).around(
-        [2 * sample.run for sample in samples], [rate for sample in samples for rate in (sample.low, sample.high, sample.planned)]
-    )
+    runs = [sample.run for sample in samples]
+    rates = [rate for sample in samples for rate in (sample.low, sample.high, sample.planned)]
+    return bounds([], ()).around([*runs, 2 * max(runs)], rates)  # room for the last bars
 
 
 def _curve(drawing: Drawing, curve: Curve, box: Bounds, frame: Frame, shift: float) -> None:

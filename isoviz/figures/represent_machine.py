@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from isoviz.figures.curves import curves
-from isoviz.figures.html_parts import folded, heading, pre, representation, table
+from isoviz.figures.html_parts import folded, heading, paragraph, representation, table
 from isoviz.figures.measured_throughput import measured_throughput_svg
 from isoviz.figures.path import path_svg
 from isoviz.figures.theme import ThemeName
@@ -42,14 +42,25 @@ def _measurement(machine: Machine) -> list[str]:
     found = machine.measurement
     if found is None:
         return []
-    rows: list[Sequence[object]] = [
+    pairs: list[Sequence[object]] = [
+        (
+            p.first,
+            "a second one" if p.second == p.first else p.second,
+            *map(format_rate, (*p.alone, *p.together)),
+            f"{p.gain:.2f}",
+        )
+        for p in found.pairs
+    ]
+    checked: list[Sequence[object]] = [
         (check.transfer, format_seconds(check.predicted), format_seconds(check.measured), f"{check.ratio:.2f}×")
         for check in found.checks
     ]
-    header = ("transfer", "predicted", "measured", "measured / predicted")
-    return [
-        folded("Measurement", pre(found) + table("Predictions checked when it was measured", header, rows, numbers=(1, 2, 3)))
-    ]
+    beside = ("channel", "beside", "alone", "the other alone", "together", "the other", "channels' worth")
+    transfers = ("transfer", "predicted", "measured", "measured / predicted")
+    said = paragraph(str(found).partition("\n")[0])
+    at_once = table("Two channels at once", beside, pairs, numbers=(2, 3, 4, 5, 6))
+    checks = table("Predictions checked when it was measured", transfers, checked, numbers=(1, 2, 3))
+    return [folded("Measurement", said + at_once + checks)]
 
 
 def memory_table(machine: Machine) -> str:

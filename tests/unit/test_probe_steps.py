@@ -181,7 +181,9 @@ def test_buffered_disks_have_no_blocks() -> None:
 
 def test_ways_of_moving() -> None:
     copy, read = truth().channels[:2]
-    assert shapes(copy, 4) == ("gather", "scatter", "transpose")
+    assert shapes(copy, 1) == ("gather", "scatter", "transpose")
+    assert shapes(copy, 4) == ("split", "join", "transpose")
+    assert shapes(copy, 65536) == ("gather", "scatter", "transpose")
     assert shapes(copy, 16 * MIB) == ("stream",)
     assert shapes(read, 4096) == ("gather", "transpose")
     assert shapes(read, MIB) == ("piped",)
@@ -205,6 +207,10 @@ def test_a_job_has_the_bytes_and_the_runs_it_says() -> None:
         assert plan.bytes == 4 * MIB
         assert [hop.channel for hop in plan.hops] == [COPY]
         assert plan.hops[0].request_bytes == run
+    for shape in ("split", "join"):
+        plan = job_plan(machine, Job(COPY, shape, 16, 4 * MIB))
+        assert plan.transfer.fields.sizes == (4, 8, 16, 36)
+        assert plan.hops[0].request_bytes == 16, "the mean over the fields"
     piped = job_plan(machine, Job(READ, "piped", MIB, 8 * MIB))
     assert [hop.kind for hop in piped.hops] == ["DiskRead", "Memcpy"]
     assert (piped.chunk_count, piped.chunk_payload) == (8, MIB)
