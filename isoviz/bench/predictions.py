@@ -201,7 +201,10 @@ class _Bench:
                 return None
             if report is not None:
                 self._keep(replace(report, prediction=found))
-                while len(times) < self.repeat and (seconds := runs.seconds(made, limit)) is not None:
+                while len(times) < self.repeat and (not times or time.monotonic() - began < left):
+                    seconds = runs.seconds(made, limit)
+                    if seconds is None:
+                        break
                     times.append(seconds)
         if not times:
             self.found.given_up.append(transfer_words(transfer))
