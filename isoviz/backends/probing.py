@@ -24,6 +24,8 @@ from isoviz.machines.this_computer import ComputerFacts, this_computer, versions
 __all__ = ["ProbeProgress", "probe"]
 
 QUICK = Effort(repeats=5, samples=11, seconds=0.02, limit=45.0)
+ROOM = 128 * MIB
+"""Bytes of the arrays and files at least; more where caches are larger."""
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
 
 
@@ -46,7 +48,8 @@ def probe(
     """Measure this computer: its host memory and the file systems of some directories, as a machine to plan with.
 
     `disks` are directories, one for every file system to measure (None: the working directory); they become `node0.dsk`,
-    `node0.dsk1` and so on. A file of 128 MiB is written to each, without a name, so that nothing is left of it whatever happens.
+    `node0.dsk1` and so on. A file of 128 MiB or more is written to each, without a name, so that nothing is left of it whatever
+    happens.
     It takes less than a minute; `thorough` several, with more repetitions and samples. `progress` is told what is being measured.
     With `keep` the preset `local` uses the result from now on, for directories on these file systems.
 
@@ -59,7 +62,7 @@ def probe(
     """
     directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
     effort = THOROUGH if thorough else QUICK
-    room = max(128 * MIB, working_set())
+    room = max(ROOM, working_set())
     facts, date, began = this_computer(), datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     with Bench(directories, room) as bench:
         buffered = [memory for memory in directories if not bench.is_unbuffered(memory)]

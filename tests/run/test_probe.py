@@ -27,6 +27,8 @@ TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes a second; the user's cache is a folder of the test's."""
     monkeypatch.setattr(probing, "QUICK", TINY)
+    monkeypatch.setattr(probing, "ROOM", 32 * MIB)
+    monkeypatch.setattr(probing, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -142,7 +144,7 @@ def test_a_full_disk(tiny: Path, monkeypatch: pytest.MonkeyPatch, no_leaked_thre
     from isoviz.backends import disk
 
     monkeypatch.setattr(disk.os, "statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=4096))
-    with pytest.raises(RunError, match="needs 128 MiB, the disk has 4 KiB free"):
+    with pytest.raises(RunError, match="needs 32 MiB, the disk has 4 KiB free"):
         probe(tiny)
     assert list(tiny.iterdir()) == []
 
