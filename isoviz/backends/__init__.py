@@ -9,8 +9,9 @@ from isoviz.runtime import Engine as _Engine
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.runtime import Devices, Report
+    from isoviz.runtime import CancelToken, Devices, Report
     from isoviz.runtime.ledger import Ledger
+    from isoviz.runtime.watching import ProgressCallback
 
 
 class Engine(_Engine):
@@ -28,13 +29,23 @@ class Engine(_Engine):
         self._ledger = ledger
         self._is_here = type(self.devices) is ThisComputer
 
-    def run(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Report:
+    def run(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        verify: bool = True,
+        progress: ProgressCallback | None = None,
+        cancel: CancelToken | None = None,
+        pipelined: bool = True,
+    ) -> Report:
         from isoviz.runtime.calibration import recorded
         from isoviz.runtime.ledger import recording
 
-        report = super().run(plan, source, destination, **options)
+        report = super().run(plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined)
         book = self._ledger or (recording() if self._is_here else None)
-        if not options.get("pipelined", True):  # stored and forwarded, it is not what was predicted
+        if not pipelined:  # stored and forwarded, it is not what was predicted
             return report
         return recorded(report, self.machine, book)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
 
 NOTED = 3
-"""So many of the largest errors are named."""
+"""So many of the predictions that were furthest off are named."""
 LONGEST_LABEL = 72
 """Characters of a transfer's name in a table for people."""
 TRANSFERS_WITHIN = 0.9
@@ -155,9 +155,9 @@ def _notes(found: Found, seed: int) -> list[str]:
     for basis, (held, runs) in _bases(found.measured).items():
         if runs:
             notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
-    for each in sorted(found.outcomes, key=lambda outcome: outcome.error, reverse=True)[:NOTED]:
+    for each in sorted(found.outcomes, key=lambda outcome: outcome.factor, reverse=True)[:NOTED]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
-        notes.append(f"among the largest errors: {each.label}: {times}")
+        notes.append(f"furthest off: {each.label}: {times}")
     if found.too_long:
         notes.append(f"{found.too_long} transfers were left out: there was no time for them")
     notes += [f"given up, having taken much longer than predicted: {label}" for label in found.given_up]

@@ -79,8 +79,8 @@ def error_table(summaries: Sequence[ErrorSummary]) -> str:
 
 
 def outcome_table(outcomes: Sequence[Outcome]) -> str:
-    """Every run, the largest errors first."""
-    ordered = sorted(outcomes, key=lambda each: (-each.error, each.label))
+    """Every run, those first whose predictions were furthest off."""
+    ordered = sorted(outcomes, key=lambda each: (-each.factor, each.label))
     rows = [
         (
             each.label,
@@ -95,7 +95,7 @@ def outcome_table(outcomes: Sequence[Outcome]) -> str:
     ]
     left = f"; {len(ordered) - MOST_ROWS:,} more are not shown" if len(ordered) > MOST_ROWS else ""
     return table(
-        f"The points of the picture, largest errors first{left}",
+        f"The points of the picture, furthest off first{left}",
         ("transfer", "path", "bytes", "predicted", "interval", "measured", "error"),
         rows,
         numbers=(2, 3, 4, 5, 6),

@@ -120,8 +120,9 @@ def _interval(drawing: Drawing, frame: Frame, low: float, high: float, each: Out
     first, y = _place(max(each.interval[0], low), each.measured, frame, low, high)
     last, _ = _place(max(each.interval[1], low), each.measured, frame, low, high)
     drawing.line(first, y, last, y, stroke=mark_token(number), width=1.4, opacity=0.65)
-    for x in (first, last):
-        drawing.line(x, y - 2.5, x, y + 2.5, stroke=mark_token(number), width=1.4, opacity=0.65)
+    for x, end in ((first, each.interval[0]), (last, each.interval[1])):
+        if low <= end <= high:  # else it goes on beyond the picture
+            drawing.line(x, y - 2.5, x, y + 2.5, stroke=mark_token(number), width=1.4, opacity=0.65)
 
 
 # ---- in words

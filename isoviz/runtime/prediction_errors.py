@@ -38,6 +38,11 @@ class Outcome:
         return self.measured / self.predicted
 
     @property
+    def factor(self) -> float:
+        """How far off the prediction was, either way: 1 or more."""
+        return max(self.ratio, 1 / self.ratio)
+
+    @property
     def held(self) -> bool | None:
         """Whether the measured time lies in the interval; None where there was none."""
         return None if self.interval is None else self.interval[0] <= self.measured <= self.interval[1]
@@ -87,7 +92,7 @@ def summarized(outcomes: Sequence[Outcome], path: str = "all") -> ErrorSummary:
     errors = sorted(each.error for each in outcomes)
     ratios = sorted(each.ratio for each in outcomes)
     held = [each.held for each in outcomes if each.held is not None]
-    worst = max(max(ratio, 1 / ratio) for ratio in ratios)
+    worst = max(each.factor for each in outcomes)
     return ErrorSummary(
         path, len(outcomes), quantile(errors, 0.5), quantile(errors, 0.95), quantile(ratios, 0.5), worst, len(held), sum(held)
     )

@@ -90,7 +90,7 @@ def test_a_wrong_description_shows_as_error_and_as_regret() -> None:
     assert len(regrets) == 6
     for row in by_channel[True]:
         assert regrets[row["transfer"]]["regret"] > 0.3 and regrets[row["transfer"]]["best"].count("→") == 1
-    assert any("among the largest errors" in note for note in found["notes"])
+    assert any(note.startswith("furthest off: ") for note in found["notes"])
 
 
 def direct_transfer(entries: int = 16384) -> Transfer:

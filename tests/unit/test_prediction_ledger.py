@@ -19,6 +19,7 @@ from prediction_cases import ENTRY, planned, two
 import isoviz
 from isoviz.backends import EmulatedMachine
 from isoviz.backends.devices import ThisComputer
+from isoviz.cli import main
 from isoviz.errors import FileError, InputError
 from isoviz.machines import Constant
 from isoviz.runtime.calibration import recorded
@@ -262,6 +263,20 @@ def test_runs_of_this_computer_are_recorded(mine: Ledger) -> None:
     assert [(hop.channel, hop.predicted, hop.measured) for hop in entry.hops] == [
         (hop.channel, hop.throughput, ran.throughput) for hop, ran in zip(made.hops, report.hops, strict=True)
     ]
+
+
+def test_runs_of_the_shell_and_of_the_explorer_are_recorded(mine: Ledger, tmp_path: Path) -> None:
+    pytest.importorskip("anywidget")
+    from isoviz.widgets.running import execute
+
+    execute(isoviz.plan(small(), LOCAL), LOCAL, lambda *_: None, threading.Event())
+    file = tmp_path / "transfer.toml"
+    file.write_text(
+        'space = { x = 100 }\nfields = { v = "u1" }\nmachine = { preset = "local", measure = "assumed" }\n'
+        'source = { memory = "node0.sys", layout = "<F, x>" }\ndestination = { memory = "node0.sys", layout = "<F, x>" }\n'
+    )
+    assert main(["run", str(file), "--json"]) == 0
+    assert sizes(mine.read().entries) == [6000, 100]
 
 
 def test_what_says_nothing_about_a_user_is_not_recorded(mine: Ledger) -> None:
