@@ -49,12 +49,14 @@ def probe(
 
     `disks` are directories, one for every file system to measure (None: the working directory); they become `node0.dsk`,
     `node0.dsk1` and so on. A file of 128 MiB or more is written to each, without a name, so that nothing is left of it whatever
-    happens.
-    It takes less than a minute; `thorough` several, with more repetitions and samples. `progress` is told what is being measured.
-    With `keep` the preset `local` uses the result from now on, for directories on these file systems.
+    happens. It takes less than a minute; `thorough` several, with more repetitions and samples. `progress` is told what is being
+    measured. With `keep` the preset `local` uses the result from now on, for directories on these file systems.
 
     The machine's channels are as fast as the engine drives them, with their spread; its `measurement` names computer, date and
     versions. Nothing is kept of a probe that is interrupted.
+
+    Where measurements of one and the same thing differ much (`measurement.checks` far from 1, wide ranges), something else was
+    busy: measure again.
 
     Raises:
         FileError: a directory is missing, cannot be written to or has no room. RunError: a disk failed, or there is no memory.

@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
 from isoviz.machines import checks, files
 from isoviz.machines.memory import MemoryKind
@@ -149,16 +150,18 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
 
 
 def kept_probe(directory: Path) -> Machine | None:
-    """The probe kept for this computer and the device of a directory, its disk as `node0.dsk`; None where there is none, or it is
-    damaged."""
+    """The probe kept for this computer and the device of a directory, its disk as `node0.dsk`; None where there is none, it is
+    damaged, or another version of isoviz measured it: that one was faster or slower."""
     try:
         root = Node(parse(files.read_text(_place(directory, "probe"))))
         parts = root.members(("format", "version", "key", "machine"))
         if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
             return None
-        return files.from_json(parts["machine"].value)
+        machine = files.from_json(parts["machine"].value)
     except (FileError, MachineError):
         return None
+    measured = machine.measurement
+    return machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
 
 
 def forget_probe(directory: Path) -> None:

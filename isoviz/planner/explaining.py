@@ -76,7 +76,8 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         stages=_stages(plan, clock, choice, solution),
         candidates=candidates,
         beaten=beaten,
-        proved=proved and problem.ends.regular,
+        # What a held resource costs depends on the runs of all hops together, which the argument does not follow.
+        proved=proved and problem.ends.regular and not any(resource.held for resource in machine.resources),
         program=program,
         solution=solution,
         bisection=bisect(program),
@@ -167,8 +168,9 @@ def _rejected(
     at = route.converting if route.converting is not None else len(kinds) - 1
     layouts = tuple(str(before if i < at else after) for i in range(len(kinds) - 1))
     limit = f"hop {slowest} {kinds[slowest]}: runs of {format_bytes(run)} at {format_rate(rate)}"
-    if clock.resource_bound <= timing.throughput * (1 + 1e-9):
-        limit = f"shared resources: {format_rate(clock.resource_bound)} in all"
+    shared = clock.shared_bound(clock.rates(choice.chunk, choice.runs))
+    if shared <= timing.throughput * (1 + 1e-9):
+        limit = f"shared resources: {format_rate(shared)} in all"
     return Rejected(
         chosen,
         memories,

@@ -89,7 +89,11 @@ class Clock:
     @cached_property
     def resource_bound(self) -> float:
         """The throughput that shared resources allow, bytes per second, with every hop at its peak."""
-        most = max((sum(share) for share in self.shares([channel.peak for channel in self.channels])), default=0.0)
+        return self.shared_bound([channel.peak for channel in self.channels])
+
+    def shared_bound(self, rates: Sequence[float]) -> float:
+        """The throughput that shared resources allow, bytes per second, at these rates of the hops."""
+        most = max((sum(share) for share in self.shares(rates)), default=0.0)
         return 1 / most if most else math.inf
 
     def seconds(self, chunk: float, runs: Runs) -> float:

@@ -72,3 +72,5 @@ def test_it_round_trips_shows_and_is_explained() -> None:
     assert "held by 1.2" in str(disk)
     found = explain(copy(converts=True), disk)
     assert "device" in str(found)
+    assert not found.proved, "outside the optimality promise"
+    assert found.candidates[0].limit.startswith("shared resources: "), "what holds it back"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from isoviz._version import __version__
 from isoviz.errors import MachineError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, Sampled, measurements, preset
 from isoviz.machines.adaptive import Sample, never_falling, sample_adaptively, sampled
@@ -213,7 +214,7 @@ def local(host: str | None = None) -> Machine:
         facts,
         "2026-01-01T00:00:00+00:00",
         12.5,
-        (("isoviz", "1"), ("numpy", "2")),
+        (("isoviz", __version__), ("numpy", "2")),
         (("node0.dsk", "/data"),),
         (Pair("r", "w", (2e9, 1e9), (1e9, 0.5e9)),),
         (Check("a copy", 0.5, 0.6),),
@@ -241,7 +242,7 @@ def test_a_measured_machine_round_trips(tmp_path: Path) -> None:
         assert Machine.load(tmp_path / "local.json") == machine
     assert replace(machine, measurement=None).digest != machine.digest
     text = str(machine.measurement)
-    for word in ("12.5 s", "isoviz 1, numpy 2", "node0.dsk: /data", "1.20×"):
+    for word in ("12.5 s", f"isoviz {__version__}, numpy 2", "node0.dsk: /data", "1.20×"):
         assert word in text
 
 
@@ -295,6 +296,13 @@ def test_the_preset_uses_a_probe_and_says_so(cache: Path, tmp_path: Path) -> Non
     assert found.measurement == local().measurement
     assert preset("local", directory=tmp_path, measure="assumed").measurement is None
     measurements.forget_probe(tmp_path)
+    assert measurements.kept_probe(tmp_path) is None
+
+
+def test_a_probe_by_another_version_is_not_used(cache: Path, tmp_path: Path) -> None:
+    found = local().measurement
+    assert found is not None
+    measurements.keep_probe(replace(local(), measurement=replace(found, versions=(("isoviz", "0.0.1"),))), "node0.dsk", tmp_path)
     assert measurements.kept_probe(tmp_path) is None
 
 

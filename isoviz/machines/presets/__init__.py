@@ -64,12 +64,12 @@ def presets() -> dict[str, PresetInfo]:
         for info in (
             PresetInfo(
                 "local",
-                "this computer: its memory and the file system of a directory, quickly measured",
+                "this computer: its memory and the file system of a directory, as probed, else quickly measured",
                 {
                     "directory": PresetOption(None, "where files will be (None: the working directory)"),
                     "measure": PresetOption(
                         "cached",
-                        "reuse an earlier measurement, take a new one (about a second), or assume round figures",
+                        "use a probe or an earlier measurement, take a quick new one (a second), or assume round figures",
                         ("cached", "fresh", "assumed"),
                     ),
                 },
