@@ -57,8 +57,10 @@ class Effort(NamedTuple):
     slack: float = 5.0
 
 
-USUAL = Effort(40, 12, 80.0, 70.0)
+USUAL = Effort(50, 12, 90.0, 70.0)
 THOROUGH = Effort(200, 60, math.inf, math.inf)
+MOST_OF_IT = 0.05
+"""A transfer that has taken this share of all the time is run once more and no further."""
 GRACE = 5.0
 """Seconds by which the last transfer may be late."""
 RUNS_OF_A_REGRET = 120
@@ -201,7 +203,8 @@ class _Bench:
                 return None
             if report is not None:
                 self._keep(replace(report, prediction=found))
-                while len(times) < self.repeat and (not times or time.monotonic() - began < left):
+                most = min(left, self.effort.error_seconds * MOST_OF_IT)
+                while len(times) < self.repeat and (not times or time.monotonic() - began < most):
                     seconds = runs.seconds(made, limit)
                     if seconds is None:
                         break
@@ -221,14 +224,15 @@ class _Bench:
         return TimedRuns(self.engine, self.engine.devices, transfer, self.folder)
 
     def regrets(self, rng: random.Random) -> None:
-        """Let the chosen plans of some of the transfers compete, evenly over what has been drawn, while there is time."""
+        """Let the chosen plans of some of the transfers compete, while there is time: in the order in which they were drawn,
+        those that need more than their share of it last, the quickest of them first."""
         end = time.monotonic() + self.effort.regret_seconds
-        waiting = list(self.found.measured)
-        while waiting and len(self.found.regrets) < self.effort.regrets and (left := end - time.monotonic()) > 0:
-            each = waiting.pop(0)
-            share = left / max(1, self.effort.regrets - len(self.found.regrets))
-            if RUNS_OF_A_REGRET * each.seconds > 2 * share:
-                continue
+        share = self.effort.regret_seconds / max(1, self.effort.regrets)
+        waiting = sorted(self.found.measured, key=lambda each: max(RUNS_OF_A_REGRET * each.seconds, 2 * share))
+        while waiting and len(self.found.regrets) < self.effort.regrets:
+            each, left = waiting.pop(0), end - time.monotonic()
+            if RUNS_OF_A_REGRET * each.seconds > left:
+                return
             label = transfer_words(each.transfer)
             self.tell(f"regret: transfer {len(self.found.regrets) + 1} of {self.effort.regrets}, {label}")
             with self._runs(each.transfer) as runs:

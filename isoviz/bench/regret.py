@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
+from isoviz.machines import MemoryKind
 from isoviz.planner import Options, plan, rechunked
 from isoviz.planner.full import search
 from isoviz.planner.making import make_plan
@@ -104,20 +105,23 @@ def plan_words(made: Plan) -> str:
 def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = BEST, others: int = OTHERS) -> list[Plan]:
     """The chosen plan first, then those with the best predictions, then others drawn at random; no two alike.
 
-    Where there are too few, the same in chunks of other sizes, drawn at random, make up for them.
+    Where there are too few, the same in chunks of other sizes make up for them.
     """
     problem = Problem(chosen.transfer, machine, Options())
     found = {_key(chosen): chosen}
     for made in _everything(problem, rng):
-        found.setdefault(_key(made), made)
+        if all(machine.memory(hop.destination).kind is not MemoryKind.DSK for hop in made.hops[:-1]):
+            found.setdefault(_key(made), made)  # engines keep no buffers on a disk
     rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
     rest = rivals[best - 1 :]
     taken = [chosen, *rivals[: best - 1], *rng.sample(rest, min(others, len(rest)))]
     missing = best + others - len(taken)
     if missing > 0:
         variants = {_key(made): made for base in (chosen, *rivals) for made in _in_other_chunks(base, machine, problem)}
-        new = [made for key, made in variants.items() if key not in found]
-        taken += rng.sample(new, min(missing, len(new)))
+        new = sorted((made for key, made in variants.items() if key not in found), key=lambda made: made.seconds)
+        missing_best = min(missing, max(0, best - 1 - len(rivals)))
+        fastest, rest = new[:missing_best], new[missing_best:]
+        taken += [*fastest, *rng.sample(rest, min(missing - missing_best, len(rest)))]
     return taken
 
 
