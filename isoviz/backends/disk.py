@@ -117,6 +117,11 @@ class _OpenFile:
         return self._unbuffered is not None
 
     @property
+    def unbuffered(self) -> int | None:
+        """The descriptor for unbuffered requests; None where there is none."""
+        return self._unbuffered
+
+    @property
     def identity(self) -> tuple[int, int]:
         """Device and inode: the same for every name of the file."""
         status = os.fstat(self.descriptor)
@@ -134,7 +139,8 @@ class _OpenFile:
         """Some file systems open unbuffered and then refuse the request."""
         self._unbuffered = None
 
-    def _counted(self, requests: int, moved: int, cached: int) -> int:
+    def count(self, requests: int, moved: int, cached: int) -> int:
+        """Note requests that were made, the bytes they moved, and how many of them through the page cache; returns the former."""
         with self._lock:
             self.requests += requests
             self.moved_bytes += moved
@@ -157,7 +163,7 @@ class _OpenFile:
             requests += 1
             done += got
             cached += got if through_cache else 0
-        return self._counted(requests, done, cached)
+        return self.count(requests, done, cached)
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
         """One request: at least one byte of what is wanted, and whether it came through the page cache."""
@@ -172,8 +178,8 @@ class _OpenFile:
                 whole = min(len(into), REQUEST) // PAGE * PAGE
                 return self._count(os.preadv(direct, [into[:whole].data], offset), offset), False
             lead = offset % PAGE
-            if len(into) > BOUNCE // 16 and (_address(into) - lead) % PAGE == 0:
-                # The pages line up: only the first one is read aside.
+            if len(into) > BOUNCE - 2 * PAGE and (_address(into) - lead) % PAGE == 0:
+                # The pages line up: only the first one is read aside. Less is copied sooner than it is asked for twice.
                 want = PAGE - lead
             else:
                 want = min(BOUNCE - lead, len(into))
@@ -297,7 +303,7 @@ class NewFile(_OpenFile):
                 cached += got if through_cache else 0
         except OSError as error:
             raise self._no_room(error) from None
-        return self._counted(requests, done, cached)
+        return self.count(requests, done, cached)
 
     def _write_some(self, offset: int, data: Bytes) -> tuple[int, bool]:
         direct = self._unbuffered

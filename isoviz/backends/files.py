@@ -18,6 +18,7 @@ from isoviz.backends.generate import fill_file
 from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
+from isoviz.backends.runs import read_runs, write_runs
 from isoviz.backends.stored import Stored, new_header, stored_as
 from isoviz.errors import FileError, TransferError
 from isoviz.layouts import StridedCopy
@@ -264,8 +265,8 @@ class DiskRead:
                 requests += self._sieved(group, source, memory, check)
                 continue
             for copy in group:
-                for at, to in runs_in_order(copy, disk=1):
-                    requests += source.file.read_at(base + at, memory[to : to + copy.run], check)
+                pairs = ((base + at, to) for at, to in runs_in_order(copy, disk=1))
+                requests += read_runs(source.file, pairs, copy.run, memory, check)
         return requests
 
     def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> int:
@@ -342,6 +343,6 @@ class DiskWrite:
         requests = 0
         memory, base = source.array, destination.base
         for copy in copies:
-            for at, to in runs_in_order(copy, disk=2):
-                requests += file.write_at(base + to, memory[at : at + copy.run], check)
+            pairs = ((at, base + to) for at, to in runs_in_order(copy, disk=2))
+            requests += write_runs(file, pairs, copy.run, memory, check)
         return requests
