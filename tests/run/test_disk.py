@@ -16,6 +16,7 @@ from run_cases import command, environment, isoviz, names_in, no_leaked_files, r
 from isoviz.backends import disk
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.host import page_aligned
+from isoviz.backends.runs import read_runs, write_runs
 from isoviz.errors import FileError, RunError
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
@@ -93,6 +94,50 @@ def test_writing(access: str, tmp_path: Path) -> None:
     file.publish()
     file.close()
     assert (tmp_path / "a").read_bytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("run", [4096, 8192, 4097, 100, 60_000, 61_440, 300_000])
+def test_many_runs(run: int, access: str, tmp_path: Path) -> None:
+    """Wherever they begin, in the file and in memory; and none but them is touched."""
+    rng = random.Random(run)
+    size = 12 * (-(-run // 4096) * 4096) + 9000
+    data = random_bytes(rng, size)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    source = ReadFile(tmp_path / "a")
+    for grid in (1, 4096):
+        step = -(-run // grid) * grid
+        places = [(k * step + (grid == 1) * k, ((k * 7) % 10) * step + (grid == 1) * 3) for k in range(10)]
+        room = page_aligned(11 * step + 9000)
+        asked: list[int] = []
+        assert read_runs(source, places, run, room, lambda asked=asked: asked.append(1)) >= 10
+        assert len(asked) >= 10
+        expected = np.zeros_like(room)
+        for at, to in places:
+            expected[to : to + run] = data[at : at + run]
+        assert (room == expected).all()
+        written = NewFile(tmp_path / "b", size)
+        assert write_runs(written, [(to, at) for at, to in places], run, room, lambda: None) >= 10
+        back = np.zeros(size, "u1")
+        written.read_at(0, back)
+        kept = np.zeros(size, "u1")
+        for at, _ in places:
+            kept[at : at + run] = data[at : at + run]
+        assert (back == kept).all()
+        written.close()
+    with pytest.raises(RunError, match=f"ends at byte {size}"):
+        read_runs(source, [(0, 0), (size - run + 1, 0)], run, page_aligned(run), lambda: None)
+    source.close()
+
+
+def test_many_runs_to_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    file = NewFile(tmp_path / "a", 100 * 4096)
+    monkeypatch.setattr(os, "pwritev", full)
+    with pytest.raises(RunError, match="the disk is full"):
+        write_runs(file, [(0, 4096), (4096, 40_960)], 4096, page_aligned(8192), lambda: None)
+    file.close()
 
 
 @pytest.mark.parametrize("nameless", [True, False])
