@@ -159,7 +159,8 @@ def _notes(found: Found, seed: int) -> list[str]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
         notes.append(f"furthest off: {each.label}: {times}")
     if found.too_long:
-        notes.append(f"{found.too_long} transfers were left out: there was no time for them")
+        count = f"{found.too_long} transfers were" if found.too_long > 1 else "1 transfer was"
+        notes.append(f"{count} left out for want of time")
     notes += [f"given up, having taken much longer than predicted: {label}" for label in found.given_up]
     notes.append(f"seed {seed}; every plan was verified in a run that is not counted; {format_seconds(found.seconds)} in all")
     return notes
