@@ -33,8 +33,8 @@ PAYS = 1.15
 _LEAST_CHUNKS = 4
 _LIKE_COPIES = 0.6
 _LONG_FIELDS = 4096
-_SHORT_DISK, _LONG_DISK, _LONG_COPY = 128 << 10, 8 << 20, 4 << 20
-"""From which runs on a disk is reached in whole chunks only; also in chunks of many requests; and a copy moves whole chunks."""
+_SHORT_DISK, _LONG_DISK, _LONG_COPY = 128 << 10, 32 << 20, 4 << 20
+"""From which runs on a disk is reached in whole chunks only; not by way of a buffer; and a copy moves whole chunks."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,11 @@ class Steps:
 
     def _function(self, machine: Machine, channel: Channel, setup: float) -> Sampled:
         before = self._done
-        first = (1, 16, 256, 4096, MIB // 16, MIB, 16 * MIB) if channel.is_self_loop else (64, 4096, MIB // 16, MIB, 16 * MIB)
+        first = (
+            (1, 16, 256, 4096, MIB // 16, MIB, 16 * MIB)
+            if channel.is_self_loop
+            else (64, 4096, MIB // 16, MIB, 8 * MIB, 32 * MIB)
+        )
 
         def measure(run: int) -> Sample:
             self._step(f"{channel.kind} {channel.name}: runs of {format_bytes(run)}", 1 if self._done < before + most else 0)
@@ -299,7 +303,7 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     """The ways in which a channel is measured with runs of a length: those in which plans move such runs.
 
     Short ones are parts of a chunk that is converted; longer ones are whole chunks, those of a disk in a pipeline, the longest
-    also without one.
+    without one: no slot holds them.
     """
     if channel.is_self_loop:
         if run >= _LONG_COPY:
@@ -309,7 +313,7 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
         return "gather", "transpose"
     if run < _SHORT_DISK:
         return "piped", "gather"
-    return ("piped",) if run < _LONG_DISK else ("piped", "stream")
+    return ("piped",) if run < _LONG_DISK else ("stream",)
 
 
 def fewest_that_pay(speed: Mapping[int, float]) -> int:
