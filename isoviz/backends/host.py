@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.backends import kernels
-from isoviz.backends.kernel import copy_strided
+from isoviz.backends.kernel import copy_all
 from isoviz.errors import RunError, TransferError
 from isoviz.units import format_bytes
 
@@ -218,7 +218,5 @@ class Memcpy:
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, HostStore)
-        for copy in copies:
-            check()
-            copy_strided(copy, source.array, destination.array)
+        copy_all(copies, source.array, destination.array, check)
         return len(copies)

@@ -9,15 +9,19 @@ NumPy.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from isoviz.backends import kernels
 from isoviz.errors import LayoutError
-from isoviz.layouts import apply
+from isoviz.layouts import StridedCopy, apply
 from isoviz.layouts.kernel import strided_view
+from isoviz.layouts.recurring import split
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -31,6 +35,9 @@ _TILE = 1 << 16  # elements in a tile
 _NARROW, _LONG = 16, 1024  # the tile where strides collide in the cache: few lines, each used up
 _COLLIDING = 1024  # strides that are multiples of this share sets of a first-level cache
 _SHORT = 16  # an innermost loop below this costs more than it moves
+LINE = 64  # bytes
+WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
+MOST_FIELDS = 64  # fields of a struct that are moved together
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
 
@@ -56,6 +63,64 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
     for outer in itertools.product(*(range(extent) for extent in here.shape[:-2])):
         for tile in _tiles(there[outer], here[outer]):
             there[outer][tile] = here[outer][tile]
+
+
+def copy_all(
+    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None], threads: int = 1
+) -> None:
+    """Move the bytes of several copies; fields of different sizes together where they are those of structs. `check` is called
+    between copies. With more than one of the `threads` large copies are cut along their longest loop.
+
+    Raises:
+        LayoutError: as `copy_strided`. Whatever `check` raises.
+    """
+    if threads > 1 and sum(copy.nbytes for copy in copies) >= WORTH_THREADS:
+        parts = [part for part in _parts(copies, threads) if part]
+        if len(parts) > 1:
+            others = [_pool().submit(copy_all, part, source, destination, check) for part in parts[1:]]
+            try:
+                copy_all(parts[0], source, destination, check)
+            finally:
+                wait(others)
+            for other in others:
+                other.result()
+            return
+    if 2 <= len(copies) <= MOST_FIELDS and kernels.is_ready():
+        check()
+        for copy in copies:
+            _check(copy, source, destination)
+        if kernels.copy_structs(copies, source, destination):
+            return
+    for copy in copies:
+        check()
+        copy_strided(copy, source, destination)
+
+
+def _parts(copies: Sequence[StridedCopy], count: int) -> list[list[StridedCopy]]:
+    """The copies in so many parts; fields of structs stay together."""
+    shape = [loop[0] for loop in copies[0].loops]
+    place = max(range(len(shape)), key=lambda i: (shape[i], copies[0].loops[i][2]), default=None)
+    if place is None or shape[place] < count or any([loop[0] for loop in copy.loops] != shape for copy in copies):
+        return split(copies, count, LINE)
+    found = []
+    for k in range(count):
+        low, high = shape[place] * k // count, shape[place] * (k + 1) // count
+        found.append([_turns(copy, place, low, high) for copy in copies])
+    return found
+
+
+def _turns(copy: StridedCopy, place: int, low: int, high: int) -> StridedCopy:
+    """The copy with some turns of one loop."""
+    _, here, there = copy.loops[place]
+    loops = tuple((high - low, *loop[1:]) if i == place else loop for i, loop in enumerate(copy.loops))
+    loops = tuple(loop for loop in loops if loop[0] > 1)
+    return StridedCopy(copy.source_offset + low * here, copy.destination_offset + low * there, copy.run, loops)
+
+
+@cache
+def _pool() -> ThreadPoolExecutor:
+    """Threads that copy parts."""
+    return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "isoviz copies")
 
 
 def _check(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:

@@ -43,6 +43,9 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         ),
         "engine": Suite("what the engine costs, beside NumPy and a thread pool", "isoviz.bench.engine", ("repeat",)),
         "import": Suite("starting Python with isoviz, beside NumPy", "isoviz.bench.starting", ("repeat",)),
+        "layouts": Suite(
+            "layout conversions in memory, beside memcpy, NumPy, PyTorch and OpenCV", "isoviz.bench.layouts", ("size", "repeat")
+        ),
         "pipeline": Suite(
             "a path of three hops, beside its slowest hop and stored and forwarded",
             "isoviz.bench.pipeline",

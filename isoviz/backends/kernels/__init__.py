@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import ModuleType
 
     from isoviz.layouts import StridedCopy
@@ -105,6 +106,21 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes) -> bool:
         _compiled.walk(here, there, _buffer() if len(recipe.outs) else there, *recipe)
     else:
         _compiled.stream_rows(here, there, *recipe)
+    return True
+
+
+def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes) -> bool:
+    """Carry out strided copies that are the fields of structs, all at once; False where they are not."""
+    from isoviz.backends.kernels.recipe import recipe_of_structs
+
+    if _compiled is None or any(min(loop) <= 0 for each in copies for loop in each.loops):
+        return False
+    here, there = copies[0].source_offset, copies[0].destination_offset
+    shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
+    recipe = recipe_of_structs(shapes)
+    if recipe is None:
+        return False
+    _compiled.walk(source.ctypes.data + here, destination.ctypes.data + there, _buffer(), *recipe)
     return True
 
 

@@ -176,29 +176,52 @@ def _plane_any(source, source_stride, destination, destination_stride, rows, col
         for _ in range(columns):
             for line in range(0, size, LINE):
                 fetch(here + ahead[first + row] + line)
-            _element(here, there, size)
+            if size == 32:
+                move(here, there, 16)
+                move(here + 16, there + 16, 16)
+            elif size & 15 == 0:
+                for at in range(0, size, 16):
+                    move(here + at, there + at, 16)
+            else:
+                _element(here, there, size)
             here += size
             there += destination_stride
+
+
+def _row(size: int):
+    """`row(source, source_stride, destination, destination_stride, count)`: a row of elements with any strides."""
+
+    @njit(nogil=True)
+    def row(source, source_stride, destination, destination_stride, count):
+        whole = count & ~15
+        for k in range(0, whole, 16):
+            here, there = source + k * source_stride, destination + k * destination_stride
+            for line in range(0, 16 * source_stride, LINE):
+                fetch(here + line + FAR)
+            for turn in range(16):
+                move(here + turn * source_stride, there + turn * destination_stride, size)
+        for k in range(whole, count):
+            move(source + k * source_stride, destination + k * destination_stride, size)
+
+    return row
+
+
+_row_1, _row_2, _row_4, _row_8, _row_16 = (_row(size) for size in (1, 2, 4, 8, 16))
 
 
 @njit(nogil=True)
 def read_row(source, source_stride, destination, destination_stride, count, size):
     """A row of elements with any strides."""
     if size == 4:
-        for k in range(count):
-            move(source + k * source_stride, destination + k * destination_stride, 4)
+        _row_4(source, source_stride, destination, destination_stride, count)
     elif size == 8:
-        for k in range(count):
-            move(source + k * source_stride, destination + k * destination_stride, 8)
+        _row_8(source, source_stride, destination, destination_stride, count)
     elif size == 2:
-        for k in range(count):
-            move(source + k * source_stride, destination + k * destination_stride, 2)
+        _row_2(source, source_stride, destination, destination_stride, count)
     elif size == 1:
-        for k in range(count):
-            move(source + k * source_stride, destination + k * destination_stride, 1)
+        _row_1(source, source_stride, destination, destination_stride, count)
     elif size == 16:
-        for k in range(count):
-            move(source + k * source_stride, destination + k * destination_stride, 16)
+        _row_16(source, source_stride, destination, destination_stride, count)
     elif size > 256:
         for k in range(count):
             some_bytes(source + k * source_stride, destination + k * destination_stride, size)

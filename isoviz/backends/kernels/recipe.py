@@ -21,17 +21,19 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 LINE = 64
 RUN = 512
 """Bytes that runs of a tile have at both ends, where the copy has such runs: fewer waste what memory has already opened."""
-BUFFER = 96 << 10
+BUFFER = 300 << 10
 """Bytes of a tile at most."""
 FIRST_LEVEL = 24 << 10
 """Bytes of a tile that is one run at the destination."""
-ROOM = 320 << 10
+STRUCTS = 256 << 10
+"""Bytes of a tile of structs of different fields."""
+ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
 LONG = 4096
 """Runs of so many bytes need no buffer: they are streamed."""
 PAST_CACHES = 1 << 20
 """Smaller copies may be read again from a cache; larger ones are written past them."""
-AHEAD = 6 << 10
+AHEAD = 16 << 10
 """Bytes of the source that are fetched before they are read."""
 
 
@@ -78,7 +80,7 @@ def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
     tiles = _tiles(run, ordered, along, across)
     strides, chain, runs = _buffer(run, ordered, tiles)
     staged = past_caches and chain >= 0 and _room(run, ordered, tiles) <= ROOM
-    batch = _batch(tiles, along, across)
+    batch = _batch(ordered, tiles, along, across)
     rows = [
         0,
         0,
@@ -99,10 +101,10 @@ def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
     return Recipe(_integers(loop[0] for loop in ordered), _integers(tiles), jobs, outs, chain if staged else -1, ahead)
 
 
-def _batch(tiles: list[int], along: int, across: int) -> int:
-    """The loop that repeats planes most often in a tile."""
+def _batch(loops: list[Loop], tiles: list[int], along: int, across: int) -> int:
+    """The loop that repeats planes: the one whose planes are the nearest in the source, where they share lines."""
     others = [place for place, tile in enumerate(tiles) if tile > 1 and place not in (along, across)]
-    return max(others, key=lambda place: tiles[place], default=-1) if across >= 0 else -1
+    return min(others, key=lambda place: loops[place][1], default=-1) if across >= 0 else -1
 
 
 def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> Integers:
@@ -128,6 +130,47 @@ def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> 
     return ahead
 
 
+@lru_cache(maxsize=1024)
+def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]) -> Recipe | None:
+    """The recipe for fields of different sizes together: (source offset, destination offset, run, loops) of each, relative to
+    any address. One after the other they would read or write every line once for each of them.
+
+    None where they are not the fields of one struct at one end, as many times at the other.
+    """
+    runs, loops = [shape[2] for shape in shapes], [shape[3] for shape in shapes]
+    first = loops[0]
+    if not first or sum(runs) * math.prod(loop[0] for loop in first) < PAST_CACHES:
+        return None
+    if any([loop[0] for loop in each] != [loop[0] for loop in first] for each in loops):
+        return None
+    order = sorted(range(len(first)), key=lambda i: -first[i][2])
+    loops = [tuple(each[i] for i in order) for each in loops]
+    inner, count = len(order) - 1, len(order)
+    tiles = [1] * inner + [min(loops[0][inner][0], max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
+    jobs, outs, at = [], [], 0
+    if all(each[inner][2] == run for each, run in zip(loops, runs, strict=True)):  # apart in the destination
+        for (here, there, run, _), each in zip(shapes, loops, strict=True):
+            strides = [0] * inner + [run]
+            jobs.append([here, at, run, inner, -1, -1, *(loop[1] for loop in each), *strides])
+            outs.append([there, at, run, *(loop[2] for loop in each), *strides[:-1], -1])
+            at += (math.ceil(run * tiles[inner] / LINE) + 1 | 1) * LINE
+    else:
+        by_destination = sorted(shapes, key=lambda shape: shape[1])
+        start, stride = by_destination[0][1], loops[0][inner][2]
+        for _, there, run, _ in by_destination:
+            if there != start + at:
+                return None
+            at += run
+        if at != stride or any([loop[2] for loop in each] != [loop[2] for loop in loops[0]] for each in loops):
+            return None
+        for (here, there, run, _), each in zip(shapes, loops, strict=True):
+            jobs.append([here, there - start, run, inner, -1, -1, *(loop[1] for loop in each), *[0] * inner, stride])
+        outs.append([start, 0, stride, *(loop[2] for loop in loops[0]), *[0] * inner, -1])
+    extents = _integers(loop[0] for loop in loops[0])
+    table = np.array(jobs, np.int64), np.array(outs, np.int64)
+    return Recipe(extents, _integers(tiles), *table, count - 1, np.zeros(1, np.int64))
+
+
 def _integers(values: Any) -> Integers:
     return np.array(list(values), np.int64)
 
@@ -139,16 +182,15 @@ def _tiles(run: int, loops: list[Loop], along: int, across: int) -> list[int]:
     while not _holds(run, loops, tiles) and here > run:
         here, there = (here, there // 2) if there > here else (here // 2, there)
         tiles = _grown(run, loops, here, there)
-    while True:
-        # The longer runs are at both ends, the better; as long as the buffer holds them.
-        longer = [(here, 2 * there), (2 * here, there)] if there <= here else [(2 * here, there), (here, 2 * there)]
-        for wanted in longer:
+    # The longer runs are at both ends, the better; as long as the buffer holds them.
+    growing = True
+    while growing and max(here, there) <= BUFFER:
+        growing = False
+        for wanted in sorted([(here, 2 * there), (2 * here, there)], key=max):
             larger = _grown(run, loops, *wanted)
-            if larger != tiles and _holds(run, loops, larger):
-                (here, there), tiles = wanted, larger
+            if _holds(run, loops, larger):
+                (here, there), tiles, growing = wanted, larger, True
                 break
-        else:
-            break
     # Whole vectors, and tiles of nearly the same size.
     for place in (along, across):
         if place < 0:
