@@ -33,8 +33,8 @@ PAYS = 1.15
 _LEAST_CHUNKS = 4
 _LIKE_COPIES = 0.6
 _LONG_FIELDS = 4096
-_SHORT_DISK, _LONG_DISK, _LONG_COPY = 128 << 10, 32 << 20, 4 << 20
-"""From which runs on a disk is reached in whole chunks only; not by way of a buffer; and a copy moves whole chunks."""
+_LONG_DISK, _LONG_COPY = 128 << 10, 4 << 20
+"""From which runs on a disk is reached, and a copy moves, in whole chunks only."""
 
 
 @dataclass(frozen=True)
@@ -168,11 +168,7 @@ class Steps:
 
     def _function(self, machine: Machine, channel: Channel, setup: float) -> Sampled:
         before = self._done
-        first = (
-            (1, 16, 256, 4096, MIB // 16, MIB, 16 * MIB)
-            if channel.is_self_loop
-            else (64, 4096, MIB // 16, MIB, 8 * MIB, 32 * MIB)
-        )
+        first = (1, 16, 256, 4096, MIB // 16, MIB, 16 * MIB) if channel.is_self_loop else (64, 4096, MIB // 16, MIB, 8 * MIB)
 
         def measure(run: int) -> Sample:
             self._step(f"{channel.kind} {channel.name}: runs of {format_bytes(run)}", 1 if self._done < before + most else 0)
@@ -302,8 +298,8 @@ class Steps:
 def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     """The ways in which a channel is measured with runs of a length: those in which plans move such runs.
 
-    Short ones are parts of a chunk that is converted; longer ones are whole chunks, those of a disk in a pipeline, the longest
-    without one: no slot holds them.
+    Short ones are parts of a chunk that is converted; longer ones are whole chunks, those of a disk in a pipeline: a
+    transfer without one is faster at times, but the plans among which a planner chooses are pipelines.
     """
     if channel.is_self_loop:
         if run >= _LONG_COPY:
@@ -311,9 +307,7 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
         return ("split", "join", "transpose") if 4 <= run <= _LONG_FIELDS else ("gather", "scatter", "transpose")
     if run < MIB // 16:
         return "gather", "transpose"
-    if run < _SHORT_DISK:
-        return "piped", "gather"
-    return ("piped",) if run < _LONG_DISK else ("stream",)
+    return ("piped", "gather") if run < _LONG_DISK else ("piped",)
 
 
 def fewest_that_pay(speed: Mapping[int, float]) -> int:

@@ -280,18 +280,27 @@ def _merged(source_offset: int, destination_offset: int, run: int, loops: Iterab
 
 
 def _joined(copies: list[StridedCopy]) -> list[StridedCopy]:
-    """Plain runs that continue each other on both sides become one (ragged ends, chunks of several boxes)."""
+    """Runs that continue each other on both sides, turn by turn, become one: ragged ends, chunks of several boxes, and fields of
+    different sizes that lie side by side at both ends."""
     found: list[StridedCopy] = []
     for copy in sorted(copies, key=lambda copy: copy.destination_offset):
         last = found[-1] if found else None
         if (
             last is not None
-            and not last.loops
-            and not copy.loops
+            and last.loops == copy.loops
             and last.source_offset + last.run == copy.source_offset
             and last.destination_offset + last.run == copy.destination_offset
         ):
-            found[-1] = StridedCopy(last.source_offset, last.destination_offset, last.run + copy.run)
+            found[-1] = StridedCopy(last.source_offset, last.destination_offset, last.run + copy.run, copy.loops)
         else:
             found.append(copy)
-    return found
+    return [_without_loops(copy) for copy in found] if len(found) < len(copies) else found
+
+
+def _without_loops(copy: StridedCopy) -> StridedCopy:
+    """Loops whose turns follow each other without a gap at both ends are a longer run."""
+    run, loops = copy.run, list(copy.loops)
+    while (inner := next((loop for loop in loops if loop[1] == loop[2] == run), None)) is not None:
+        run *= inner[0]
+        loops.remove(inner)
+    return StridedCopy(copy.source_offset, copy.destination_offset, run, tuple(loops))

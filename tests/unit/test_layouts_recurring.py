@@ -154,3 +154,14 @@ def test_a_part_for_every_byte_and_more() -> None:
     found = split([StridedCopy(0, 0, 3)], 10)
     assert sum(copy.nbytes for part in found for copy in part) == 3 and len(found) == 10
     assert split([], 3) == [[], [], []]
+
+
+@pytest.mark.parametrize("layout", ["<x_in=2, F, x_out, y>", "<x, F, y>", "<F, x, y>", "<x_in=5, F, x_out, y>"])
+def test_one_layout_at_both_ends_is_one_run(layout: str) -> None:
+    """Fields of different sizes side by side at both ends: nothing has to be moved field by field."""
+    space, fields = IndexSpace(x=10, y=6), FieldSpace(a="u2", b="c16", c="f4", d="V32")
+    here = View(Layout(layout).on(space, fields))
+    (copy,) = strided_copies(here, here, Box.whole(space))
+    assert (copy.run, copy.loops) == (here.linearization.nbytes, ())
+    (copy,) = strided_copies(here, here, Box((0, 2), (10, 5)))
+    assert copy.run == here.linearization.nbytes // 2
