@@ -82,7 +82,7 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
         raise InputError(f"passes: expected 1 or 2, got {show(number)}")
     once = plan(transfer, machine, "auto", options)
     single = Passes((once,), disk_seconds(once, machine))
-    if number == 1 or (number is None and single.seconds < NEGLIGIBLE):
+    if number == 1 or (number is None and single.seconds < max(NEGLIGIBLE, _least_of_two(transfer, machine))):
         return single
     twice = _twice(transfer, machine, options, single.seconds) if _may_stop_over(transfer, machine) else None
     if twice is None:
@@ -95,6 +95,18 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
     if number == 2 or twice.seconds < single.seconds:
         return Passes(twice.plans, twice.seconds, twice.through, single.seconds)
     return Passes(single.plans, single.seconds, None, twice.seconds)
+
+
+def _least_of_two(transfer: Transfer, machine: Machine) -> float:
+    """Seconds that two passes take at least: everything read twice and written twice, in sequence."""
+    disk = transfer.source.memory
+    others = [channel for channel in machine.channels if not channel.is_self_loop]
+    reads = [channel for channel in others if channel.source == disk]
+    writes = [channel for channel in others if channel.destination == disk]
+    ways = [max(found, key=lambda channel: channel.peak) for found in (reads, writes) if found]
+    each = [2 * transfer.nbytes / channel.peak for channel in ways if channel.peak]
+    shared = any(channel.resources for channel in ways)  # then the machine says what adds up
+    return max(each, default=0.0) if shared else sum(each)
 
 
 def _twice(transfer: Transfer, machine: Machine, options: Options, seconds: float) -> Passes | None:

@@ -28,6 +28,10 @@ _SCALES = range(-2, 5)
 """By which powers of two a tile is larger, either way, than what makes a pass sequential."""
 
 
+_LOOKED_AT = 2048
+"""Numbers among which a divisor is looked for."""
+
+
 def stopovers(transfer: Transfer, machine: Machine, options: Options) -> list[Layout]:
     """Layouts for the file between two passes of a transfer from a disk to itself; the soonest done by estimate comes first."""
     source, destination = transfer.source_order, transfer.destination_order
@@ -80,7 +84,8 @@ def _even(order: Linearization, entries: int) -> int:
     size = order.space[dim]
     if entries >= size:
         return entries
-    return next((each for each in range(entries, entries // 2, -1) if size % each == 0), entries)
+    least = max(entries // 2, entries - _LOOKED_AT)
+    return next((each for each in range(entries, least, -1) if size % each == 0), entries)
 
 
 def _seconds(
