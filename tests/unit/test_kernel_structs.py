@@ -6,7 +6,7 @@ import pytest
 
 from isoviz.backends.kernels.recipe import ROOM, recipe_of_structs
 
-ROWS = 4096
+ROWS = 1 << 22
 
 
 def shapes(sizes: tuple[int, ...], join: bool = False) -> tuple[tuple[int, int, int, tuple[tuple[int, int, int], ...]], ...]:
