@@ -71,9 +71,12 @@ def _plane(size: int, wide, lane):
             here += WIDE
             there += per_wide * destination_stride
             column += per_wide
-        if column < columns and ahead:
+        if ahead:
+            last = source + columns * size - 1 + ahead  # rows seldom begin where a line does
             for k in range(group):
-                fetch(here + k * source_stride + ahead)
+                if column < columns:
+                    fetch(here + k * source_stride + ahead)
+                fetch(last + k * source_stride)
         while column + group <= columns:
             lane(here, source_stride, there, destination_stride)
             here += LANE
