@@ -293,3 +293,16 @@ def test_the_temporary_file_is_where_the_result_will_be(tmp_path: Path, monkeypa
     assert folders == [tmp_path / "far"] * 2
     assert (tmp_path / "out.npy").is_symlink()
     assert np.array_equal(np.load(tmp_path / "far" / "real.npy"), array.T)
+
+
+def test_structs_with_gaps_in_two_passes(tmp_path: Path) -> None:
+    """The temporary file holds what moves, and nothing of the gaps."""
+    dtype = np.dtype([("a", "u1"), ("b", "<f8"), ("c", "<i2")], align=True)
+    array = np.zeros((220, 190), dtype)
+    for name in "abc":
+        array[name] = np.arange(array.size).reshape(array.shape) % 251
+    np.save(tmp_path / "in.npy", array)
+    done = convert(tmp_path / "in.npy", tmp_path / "out.npy", None, "<F, y, x>", memory_limit="64KiB", passes=2, verify=True)
+    found = np.load(tmp_path / "out.npy")
+    assert all(np.array_equal(found[name], array[name].T) for name in "abc")
+    assert done.decision is not None and done.decision.temporary_bytes < array.nbytes
