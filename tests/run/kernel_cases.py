@@ -46,6 +46,33 @@ def random_copy(rng: random.Random) -> tuple[StridedCopy, int, int]:
     return copy, source_offset + source, destination_offset + destination
 
 
+def random_structs(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Fields of different sizes, side by side at one end and apart at the other, in one loop or two, with and without gaps."""
+    sizes_of_fields = rng.choice(((1, 2, 4, 8), (4, 8), (1, 2, 3, 4, 8, 12, 16, 40, 300), (300, 2000, 5000)))
+    runs = [rng.choice(sizes_of_fields) for _ in range(rng.randint(2, 6))]
+    extents = [rng.choice((2, 3, 63, 64, 65, 200)), *([rng.choice((2, 3, 5))] if rng.random() < 0.5 else [])]
+    gap, row_gap = rng.choice((0, 0, 0, 1, 5)), rng.choice((0, 0, 0, 7, 64))
+    entry, together, apart, at = sum(runs) + gap, [], [], 0
+    row = entry * extents[0] + row_gap
+    for k, run in enumerate(runs):
+        together.append((sum(runs[:k]), [entry, row][: len(extents)]))
+        apart.append((at, [run, run * extents[0]][: len(extents)]))
+        at += run * extents[0] * (extents[1] if len(extents) > 1 else 1) + rng.choice((0, 0, 1, 13, 64))
+    ends = [together, apart] if rng.random() < 0.5 else [apart, together]
+    copies, sizes = [], [0, 0]
+    for k, run in enumerate(runs):
+        (here, by_here), (there, by_there) = ends[0][k], ends[1][k]
+        loops = tuple(zip(extents, by_here, by_there, strict=True))[::-1]
+        copies.append(StridedCopy(here, there, run, loops))
+        for end in (0, 1):
+            offset, strides = ends[end][k]
+            reach = offset + run + sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
+            sizes[end] = max(sizes[end], reach)
+    if rng.random() < 0.2:
+        copies.pop(rng.randrange(len(copies)))  # not all of them
+    return copies, sizes[0], sizes[1]
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -75,10 +102,14 @@ class Guarded:
         return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(start), np.uint8)
 
 
-def cases(seed: int, count: int) -> Iterator[tuple[StridedCopy, int, int]]:
+def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]:
     rng = random.Random(seed)
-    for _ in range(count):
-        yield random_copy(rng)
+    for number in range(count):
+        if number % 4 == 3:
+            yield random_structs(rng)
+        else:
+            copy, source, destination = random_copy(rng)
+            yield [copy], source, destination
 
 
 def main() -> None:
@@ -90,23 +121,31 @@ def main() -> None:
         sys.exit(f"no kernels: {kernels.state()}")
     rng, data = random.Random(seed), np.random.default_rng(seed)
     guarded = Guarded(4 * MOST * 3), Guarded(4 * MOST * 3)
+    # The kernels' own buffer too; threads share it, so that there is one thread while it is.
+    room = Guarded(recipe.ROOM + recipe.LINE).array(recipe.ROOM + recipe.LINE, at_end=True)
+    own_buffer, guarded_buffer = kernels._buffer, lambda: room.ctypes.data + recipe.LINE
     right = 0
-    for copy, source_bytes, destination_bytes in cases(seed, count):
+    for copies, source_bytes, destination_bytes in cases(seed, count):
         if max(source_bytes, destination_bytes) > 4 * MOST * 3:
             continue
         # Every road for copies that are small here: past the caches or not, tiles of all sizes.
         recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
         kernels.LEAST = 0
+        kernel.WORTH_THREADS = 0
         recipe.recipe_of.cache_clear()
+        recipe.recipe_of_structs.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)
         found[:] = data.integers(0, 256, destination_bytes, np.uint8)
         expected = found.copy()
-        spelled_out(copy, source, expected)
-        kernel.copy_strided(copy, source, found)
+        for copy in copies:
+            spelled_out(copy, source, expected)
+        threads = rng.choice((1, 1, 1, 2))
+        kernels._buffer = guarded_buffer if threads == 1 else own_buffer
+        kernel.copy_all(copies, source, found, lambda: None, threads=threads)
         if not np.array_equal(found, expected):
-            sys.exit(f"wrong, seed {seed}: {copy}, {recipe.PAST_CACHES}, {recipe.RUN}")
+            sys.exit(f"wrong, seed {seed}: {copies}, {recipe.PAST_CACHES}, {recipe.RUN}")
         right += 1
     sys.stdout.write(f"{right}\n")
 

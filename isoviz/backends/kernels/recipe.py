@@ -139,6 +139,8 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     """
     runs, loops = [shape[2] for shape in shapes], [shape[3] for shape in shapes]
     first = loops[0]
+    if sum(runs) * LINE > STRUCTS:  # long runs are as well one after the other
+        return None
     if not first or sum(runs) * math.prod(loop[0] for loop in first) < PAST_CACHES:
         return None
     if any([loop[0] for loop in each] != [loop[0] for loop in first] for each in loops):
