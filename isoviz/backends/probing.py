@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from isoviz.backends import kernels
 from isoviz.backends.probe_steps import Effort, Steps
 from isoviz.backends.workbench import MIB, Bench
 from isoviz.errors import FileError, InputError, show
@@ -65,10 +66,13 @@ def probe(
     directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
     effort = THOROUGH if thorough else QUICK
     room = max(ROOM, working_set())
+    tell = _teller(progress)
+    tell(0, 1, "making the copy kernels ready")
+    kernels.prepare(wait=True)  # or some copies would be measured with them and others without
     facts, date, began = this_computer(), datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     with Bench(directories, room) as bench:
         buffered = [memory for memory in directories if not bench.is_unbuffered(memory)]
-        steps = Steps(bench, facts, directories, buffered, room, effort, date, _teller(progress))
+        steps = Steps(bench, facts, directories, buffered, room, effort, date, tell)
         machine = steps.measure()
     machine = with_measurement(machine, facts, date, time.perf_counter() - began, directories, steps)
     if keep:
@@ -82,7 +86,8 @@ def with_measurement(
 ) -> Machine:
     """A machine with what is known of how it was measured."""
     places = tuple((memory, _printable(place)) for memory, place in directories.items())
-    found = Measurement(facts, date, round(seconds, 1), versions(), places, tuple(steps.pairs), tuple(steps.checks))
+    made = (*versions(), ("copies", _line(kernels.state())))
+    found = Measurement(facts, date, round(seconds, 1), made, places, tuple(steps.pairs), tuple(steps.checks))
     return replace(machine, measurement=found)
 
 
@@ -112,6 +117,10 @@ def _places(disks: object) -> Sequence[Path]:
 
 def _printable(place: Path) -> str:
     return "".join(c if c.isprintable() else "?" for c in str(place)).strip()[-200:]
+
+
+def _line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text).strip()[:200].strip()
 
 
 def _teller(progress: Callable[[ProbeProgress], None] | None) -> Callable[[int, int, str], None]:

@@ -168,9 +168,6 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
         for (here, there, run, _), each in zip(shapes, loops, strict=True):
             jobs.append([here, there - start, run, inner, -1, -1, *(loop[1] for loop in each), *[0] * inner, stride])
         outs.append([start, 0, stride, *(loop[2] for loop in loops[0]), *[0] * inner, -1])
-    apart = len(outs) == len(jobs) > 1
-    if at * (1 if apart else tiles[inner]) > ROOM:  # so long that each by itself is as fast
-        return None
     extents = _integers(loop[0] for loop in loops[0])
     table = np.array(jobs, np.int64), np.array(outs, np.int64)
     return Recipe(extents, _integers(tiles), *table, count - 1, np.zeros(1, np.int64))
