@@ -84,7 +84,7 @@ def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) 
 
 
 class Guarded:
-    """Arrays that end where a page begins that nobody may touch, or begin behind one."""
+    """Arrays that end where a page begins that nobody may touch, or begin behind one; they live as long as this object."""
 
     def __init__(self, nbytes: int) -> None:
         self.pages = -(-nbytes // mmap.PAGESIZE) + 2
@@ -122,7 +122,8 @@ def main() -> None:
     rng, data = random.Random(seed), np.random.default_rng(seed)
     guarded = Guarded(4 * MOST * 3), Guarded(4 * MOST * 3)
     # The kernels' own buffer too; threads share it, so that there is one thread while it is.
-    room = Guarded(recipe.ROOM + recipe.LINE).array(recipe.ROOM + recipe.LINE, at_end=True)
+    between = Guarded(recipe.ROOM + recipe.LINE)
+    room = between.array(recipe.ROOM + recipe.LINE, at_end=True)
     own_buffer, guarded_buffer = kernels._buffer, lambda: room.ctypes.data + recipe.LINE
     right = 0
     for copies, source_bytes, destination_bytes in cases(seed, count):
