@@ -41,9 +41,12 @@ Report = Callable[[str, object], None]
 
 @pytest.fixture(autouse=True)
 def ctrl_c_interrupts() -> Iterator[None]:
-    """Ctrl-C raises `KeyboardInterrupt`, whatever tests before have done with it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    """Ctrl-C raises `KeyboardInterrupt`, whatever tests before have done with it; and not within what Hypothesis does at every
+    garbage collection, where Python would print it and go on."""
+    before, callbacks = signal.signal(signal.SIGINT, signal.default_int_handler), gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, signal.default_int_handler if before is None else before)
 
 
