@@ -138,3 +138,14 @@ def test_kernels_say_why_they_are_not_there() -> None:
         first, second = done.stdout.splitlines()
         assert first == "False"
         assert said in second
+
+
+def test_nothing_is_compiled_that_cannot_be_kept(tmp_path: Path) -> None:
+    """A cache directory that is a file: no process compiles in the background, run after run."""
+    (tmp_path / "isoviz").write_text("in the way")
+    code = "from isoviz.backends import kernels; print(kernels.prepare(), kernels._compiling); print(kernels.state())"
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    first, second = done.stdout.splitlines()
+    assert first == "False None"
+    assert "nothing can be kept" in second

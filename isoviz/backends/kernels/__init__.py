@@ -57,6 +57,9 @@ def prepare(*, wait: bool = False) -> bool:
             from isoviz.backends.kernels import cache
 
             if not (wait or cache.is_complete()):
+                if not cache.can_keep():  # every run would compile them anew, for nobody
+                    _reason = f"nothing can be kept in {cache.folder()}"
+                    return False
                 _reason = "they are being compiled in the background"
                 if _compiling is None:
                     _compiling = _in_background()

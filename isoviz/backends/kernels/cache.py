@@ -6,6 +6,7 @@ A file in it says that everything has been compiled; without it the first use wo
 from __future__ import annotations
 
 import hashlib
+import os
 import platform
 import sys
 from functools import cache
@@ -37,6 +38,15 @@ def _processor() -> str:
 def is_complete() -> bool:
     """Whether everything has been compiled."""
     return (folder() / _DONE).exists()
+
+
+def can_keep() -> bool:
+    """Whether what is compiled can be kept."""
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return False
+    return os.access(folder(), os.W_OK)
 
 
 def mark_complete() -> bool:

@@ -73,10 +73,8 @@ def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
     along = next((i for i, loop in enumerate(ordered) if loop[1] == run), -1)
     across = next((i for i, loop in enumerate(ordered) if loop[2] == run), -1)
     if along < 0 or across < 0 or along == across:
-        along, across = (
-            max(along, across, max(range(len(ordered)), key=lambda i: ordered[i][0]) if max(along, across) < 0 else -1),
-            -1,
-        )
+        longest = max(range(len(ordered)), key=lambda i: ordered[i][0])
+        along, across = along if along >= 0 else across if across >= 0 else longest, -1
     tiles = _tiles(run, ordered, along, across)
     strides, chain, runs = _buffer(run, ordered, tiles)
     staged = past_caches and chain >= 0 and _room(run, ordered, tiles) <= ROOM
