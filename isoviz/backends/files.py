@@ -7,7 +7,7 @@ import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -280,7 +280,7 @@ class DiskRead:
             room = page_aligned(min(-(-(source.base + hi) // PAGE) * PAGE, max(source.file.size, source.base + hi)) - first)
             requests += source.file.read_at(first, room, check)
             for copy in piece:
-                copy_strided(replace(copy, source_offset=copy.source_offset - lo + lead), room, memory)
+                copy_strided(copy._replace(source_offset=copy.source_offset - lo + lead), room, memory)
         return requests
 
 

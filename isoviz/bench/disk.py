@@ -147,7 +147,7 @@ def _steps(plan: Plan, readable: int, writable: int) -> Iterator[Step]:
     for chunk in plan.chunks:
         sides = []
         for hop, end, limit in ((0, 1, readable), (last, 2, writable)):
-            source, destination = plan.views(hop, chunk)
+            source, destination = plan.views(hop, chunk.index)
             copies = [copy for box, names in chunk.parts for copy in strided_copies(source, destination, box, names)]
             runs = [(pair[end - 1], copy.run) for copy in copies for pair in runs_in_order(copy, disk=end)]
             sides.append([request for at, run in runs for request in in_pieces(at, run, REQUEST, limit)])

@@ -28,8 +28,7 @@ Loop = tuple[int, int, int]
 """(extent, source stride, destination stride), strides in bytes."""
 
 
-@dataclass(frozen=True)
-class StridedCopy:
+class StridedCopy(NamedTuple):
     """For every combination of the loop counters, `run` contiguous bytes move from source to destination.
 
     `loops` are (extent, source stride in bytes, destination stride in bytes), the slowest first; no two of them could be one, and

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,7 +37,7 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
     """
     for copy in copies:
         if copy.loops and copy.run > _LONGEST_SCALAR:
-            copy = replace(copy, run=1, loops=(*copy.loops, (copy.run, 1, 1)))
+            copy = copy._replace(run=1, loops=(*copy.loops, (copy.run, 1, 1)))
         if copy.loops:
             dtype = _SCALARS.get(copy.run) or np.dtype((np.void, copy.run))
             strided_view(destination, copy, dtype, end=2)[...] = strided_view(source, copy, dtype, end=1)

@@ -10,10 +10,12 @@ import math
 from typing import TYPE_CHECKING
 
 from isoviz.layouts.geometry import StridedCopy, strided_copies
+from isoviz.layouts.linearization import Mode
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
+    from isoviz.layouts.chunks import Chunk, ChunkSequence
     from isoviz.layouts.geometry import View
     from isoviz.layouts.spaces import Box
 
@@ -62,10 +64,83 @@ class RecurringCopies:
         by_source, by_destination = here - before, there - behind
         if not by_source and not by_destination:
             return copies
-        return [
-            StridedCopy(copy.source_offset + by_source, copy.destination_offset + by_destination, copy.run, copy.loops)
-            for copy in copies
-        ]
+        return _shifted(copies, by_source, by_destination)
+
+    def shift(self, axis: int, distance: int) -> tuple[int, int] | None:
+        """By how many bytes of source and destination the copies of any box lie further once it is moved so far along an axis;
+        None where that depends on the box."""
+        if not self._alike or distance % self._periods[axis]:
+            return None
+        return _along(self._source[axis], distance), _along(self._destination[axis], distance)
+
+    def period(self, axis: int) -> int:
+        """After how many coordinates of an axis both ends repeat themselves."""
+        return self._periods[axis]
+
+
+class RecurringChunks:
+    """The copies of one hop, chunk after chunk. Along the slowest digit that numbers the blocks, chunks repeat those before: they
+    are looked up by their numbers, without working out what is in them.
+
+    `views` gives both ends of the hop for the chunk of a number, `chunk` what is in it.
+    """
+
+    def __init__(
+        self, chunks: ChunkSequence, views: Callable[[int], tuple[View, View]], chunk: Callable[[int], Chunk] | None = None
+    ) -> None:
+        self._views, self._chunk = views, chunk or chunks.__getitem__
+        self._boxes = RecurringCopies(*views(0))
+        self._known: dict[int, tuple[int, list[StridedCopy], int]] = {}
+        self._turn, self._whole, self._shift = self._turns(chunks)
+
+    def of(self, number: int) -> tuple[list[StridedCopy], int]:
+        """The copies of a chunk, and the bytes of entries in it."""
+        if number >= self._whole:
+            return self._anew(number)
+        turn, place = divmod(number, self._turn)
+        known = self._known.get(place)
+        if known is None:
+            copies, payload = self._anew(number)
+            if len(self._known) < MOST:
+                self._known[place] = turn, copies, payload
+            return copies, payload
+        before, copies, payload = known
+        turn -= before
+        return (_shifted(copies, turn * self._shift[0], turn * self._shift[1]) if turn else copies), payload
+
+    def _anew(self, number: int) -> tuple[list[StridedCopy], int]:
+        chunk, (source, destination) = self._chunk(number), self._views(number)
+        copies = [copy for box, names in chunk.parts for copy in self._boxes.of(source, destination, box, names)]
+        return copies, chunk.payload_bytes
+
+    def _turns(self, chunks: ChunkSequence) -> tuple[int, int, tuple[int, int]]:
+        """After how many chunks they repeat themselves, how many chunks are full and not cut off at the edge of the index space,
+        and how far the copies have moved by then at both ends."""
+        none = 0, 0, (0, 0)
+        slowest = chunks.digits[-1] if chunks.outer else None
+        space = chunks.linearization.space
+        if not isinstance(slowest, Mode) or not slowest.top:
+            return none
+        axis, size = space.dims.index(slowest.dim), space[slowest.dim]
+        row = chunks.blocks // slowest.extent
+        """Blocks with the same slowest digit."""
+        period = self._boxes.period(axis)
+        turn = math.lcm(period // math.gcd(period, slowest.step) * row, chunks.per_chunk) // chunks.per_chunk
+        if turn >= len(chunks):
+            return none
+        shift = self._boxes.shift(axis, turn * chunks.per_chunk // row * slowest.step)
+        if shift is None:
+            return none
+        here, there = (later.base - first.base for first, later in zip(self._views(0), self._views(turn), strict=True))
+        return turn, size // slowest.step * row // chunks.per_chunk, (shift[0] + here, shift[1] + there)
+
+
+def _shifted(copies: Sequence[StridedCopy], here: int, there: int) -> list[StridedCopy]:
+    return [StridedCopy(copy.source_offset + here, copy.destination_offset + there, copy.run, copy.loops) for copy in copies]
+
+
+def _along(axis: Sequence[tuple[int, int, int]], distance: int) -> int:
+    return sum(distance // step * weight for step, weight, _ in axis)
 
 
 def _at(axes: Sequence[Sequence[tuple[int, int, int]]], lo: Sequence[int]) -> int:

@@ -160,7 +160,7 @@ def disk_seconds(plan: Plan, machine: Machine) -> float:
         disk = hop.source if i == 0 else hop.destination
         if machine.memory(disk).kind is not MemoryKind.DSK or not middle.payload_bytes:
             continue
-        source, destination = plan.views(i, middle)
+        source, destination = plan.views(i, middle.index)
         copies = [copy for box, names in middle.parts for copy in strided_copies(source, destination, box, names)]
         channel = machine.channel(hop.channel)
         seconds = _reading(copies, channel) if i == 0 else _writing(copies, channel)

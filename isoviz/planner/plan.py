@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.layouts import Chunk, ChunkSequence, Layout, View, compare
+from isoviz.layouts import ChunkSequence, Layout, View, compare
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -161,16 +161,16 @@ class Plan:
         """Bytes of all intermediate buffers together."""
         return sum(buffer.total_bytes for buffer in self.buffers)
 
-    def views(self, hop: int, chunk: Chunk) -> tuple[View, View]:
-        """Both ends of a hop for one chunk: the instances themselves, or slots that hold just this chunk."""
+    def views(self, hop: int, chunk: int) -> tuple[View, View]:
+        """Both ends of a hop for the chunk of a number: the instances themselves, or slots that hold just this chunk."""
         last = len(self.hops) - 1
         source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
         return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
 
-    def _slot(self, buffer: int, chunk: Chunk) -> View:
+    def _slot(self, buffer: int, chunk: int) -> View:
         held = self._held[buffer]
         # Not the chunk's own first byte: this layout may pad a block more or less than the one the chunks are counted in.
-        return View(held.linearization, base=-held.first_byte(chunk.index))
+        return View(held.linearization, base=-held.first_byte(chunk))
 
     def explain(self, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
         """Why it is what it is, on the machine it was made for, with the options it was made with.

@@ -198,7 +198,9 @@ class Engine:
         moved = threading.Event()
         arrived = threading.Event()
         over = setting(moved, arrived)
-        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, arrived.set)
+        execution = self._submitted(
+            plan, source, destination, None, pipelined, cancel, over, arrived.set if progress is not None else None
+        )
         left = False
         try:
             with allowed():

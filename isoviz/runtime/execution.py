@@ -6,10 +6,11 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, RunError, TransferError
-from isoviz.layouts.recurring import RecurringCopies, split
+from isoviz.layouts.recurring import RecurringChunks, split
 from isoviz.runtime.report import HopMeasurement
 from isoviz.runtime.spans import Spans
 from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
@@ -81,9 +82,10 @@ class Execution:
         self._slots = ExitStack()
         self._lock = threading.Lock()
         self._chunks: dict[int, Chunk] = {}
+        self._payloads: dict[int, int] = {}
         self._parts: dict[tuple[int, int], list[list[StridedCopy]]] = {}
         self._left: dict[tuple[int, int], int] = {}
-        self._recurring: dict[int, RecurringCopies] = {}
+        self._recurring: dict[int, RecurringChunks] = {}
 
     # ---- stores
 
@@ -123,6 +125,7 @@ class Execution:
         """Hold nothing of the caller's any more."""
         self.given = None, None
         self._chunks.clear()
+        self._payloads.clear()
         self._parts.clear()
         self._recurring.clear()
 
@@ -166,7 +169,8 @@ class Execution:
             self._parts.pop(key, None)
             if hop < len(self.channels) - 1:
                 return
-            payload = self._chunks.pop(chunk).payload_bytes
+            self._chunks.pop(chunk, None)
+            payload = self._payloads.pop(chunk)
             self.chunks_done += 1
         self.event.moved(payload)
 
@@ -221,14 +225,18 @@ class Execution:
         return split(copies, count, UNIT, self.source.base if hop == 0 else 0, "source")
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
-        chunk = self._chunks.get(number)
-        if chunk is None:
-            chunk = self._chunks[number] = self.plan.chunks[number]
-        source, destination = self.plan.views(hop, chunk)
         recurring = self._recurring.get(hop)
         if recurring is None:
-            recurring = self._recurring[hop] = RecurringCopies(source, destination)
-        return [copy for box, names in chunk.parts for copy in recurring.of(source, destination, box, names)]
+            recurring = self._recurring[hop] = RecurringChunks(self.plan.chunks, partial(self.plan.views, hop), self._chunk)
+        copies, self._payloads[number] = recurring.of(number)
+        return copies
+
+    def _chunk(self, number: int) -> Chunk:
+        """What is in a chunk; kept until it has arrived, for the hops to come."""
+        found = self._chunks.get(number)
+        if found is None:
+            found = self._chunks[number] = self.plan.chunks[number]
+        return found
 
     def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
         """Shift the slot that a hop writes a chunk to, so that what a disk reads or writes in whole pages lies on pages in memory

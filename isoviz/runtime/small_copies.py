@@ -57,7 +57,7 @@ def prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMem
         found: list[StridedCopy] = []
         for chunk in plan.chunks:
             for box, names in chunk.parts:
-                found += strided_copies(*plan.views(0, chunk), box, names)
+                found += strided_copies(*plan.views(0, chunk.index), box, names)
         copies = tuple(found)
     return Prepared(here, there, plan, copies, memories)
 

@@ -53,7 +53,7 @@ def carried_out(found: Plan, given: np.ndarray) -> np.ndarray:
     for chunk in found.chunks:
         places = [given, *slots, result]
         for hop in found.hops:
-            source, destination = found.views(hop.index, chunk)
+            source, destination = found.views(hop.index, chunk.index)
             for box, names in chunk.parts:
                 copies = strided_copies(source, destination, box, names)
                 apply(copies, places[hop.index], places[hop.index + 1])

@@ -94,14 +94,14 @@ def test_slots_whose_blocks_are_padded_differently() -> None:
     hops = tuple(Hop(i, "", "memcpy", "abcd"[i], "abcd"[i + 1], str(path[i]), str(path[i + 1]), 1.0, 1.0, True) for i in range(3))
     made = Plan(transfer, "", "", "simple", hops, order, outer=2, per_chunk=1, slots=1, overlap=False, objective=1, throughput=1)
     assert [buffer.nbytes for buffer in made.buffers] == [3 * 8, 4 * 8]
-    assert made.views(1, made.chunks[4])[0].base == -(3 * 13 + 3 * 4)
-    assert made.views(1, made.chunks[4])[1].base == -(4 * 13 + 4 * 4)
+    assert made.views(1, 4)[0].base == -(3 * 13 + 3 * 4)
+    assert made.views(1, 4)[1].base == -(4 * 13 + 4 * 4)
     given = np.random.default_rng(0).integers(0, 255, 130, dtype=np.uint8)
     places = [given, np.zeros(3 * 8, np.uint8), np.zeros(4 * 8, np.uint8), np.zeros(130, np.uint8)]
     for chunk in made.chunks:
         for hop in range(3):
             for part, names in chunk.parts:
-                apply(strided_copies(*made.views(hop, chunk), part, names), places[hop], places[hop + 1])
+                apply(strided_copies(*made.views(hop, chunk.index), part, names), places[hop], places[hop + 1])
     expected = np.zeros(130, np.uint8)
     apply(strided_copies(View(path[0].on(space, MIXED)), View(path[3].on(space, MIXED)), Box.whole(space)), given, expected)
     assert (places[3] == expected).all()

@@ -9,7 +9,8 @@ from collections import Counter
 import pytest
 
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, StridedCopy, View, strided_copies
-from isoviz.layouts.recurring import RecurringCopies, split
+from isoviz.layouts.chunks import ChunkSequence
+from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, split
 
 UNIT = 4096
 
@@ -88,6 +89,55 @@ def test_chunks_of_one_shape_are_worked_out_once(monkeypatch: pytest.MonkeyPatch
         box = Box((0, y), (64, y + 4))
         assert recurring.of(source, destination, box, ("a",)) == strided_copies(source, destination, box, ("a",))
     assert len(recurring._known) == 1, "no more than it may remember"
+
+
+def test_chunks_are_looked_up_by_their_numbers(full: bool) -> None:
+    """Whatever numbers the blocks and however the ends lie: the copies of a chunk are those of what is in it."""
+    rng = random.Random(11)
+    again = 0
+    for _ in range(3000 if full else 300):
+        space = IndexSpace.of({dim: rng.randint(1, 24) for dim in "xyz"[: rng.randint(1, 3)]})
+        fields = FieldSpace.of(
+            {f"f{i}": rng.choice((("f4",), ("f4", "u1"))[rng.random() < 0.1]) for i in range(rng.randint(1, 3))}
+        )
+        order = random_layout(rng, space).on(space, fields)
+        chunks = ChunkSequence(order, rng.randint(0, len(order.parts)), rng.randint(1, 5))
+        end = rng.choice((order, random_layout(rng, space).on(space, fields)))
+        slot = rng.random() < 0.5
+
+        def views(number: int, order=order, end=end, slot=slot, chunks=chunks) -> tuple[View, View]:
+            return View(order, base=-chunks.first_byte(number) if slot else 0), View(end)
+
+        asked: list[int] = []
+
+        def chunk(number: int, chunks=chunks, asked=asked) -> object:
+            asked.append(number)
+            return chunks[number]
+
+        recurring = RecurringChunks(chunks, views, chunk)
+        numbers = rng.choices(range(len(chunks)), k=min(2 * len(chunks), 40))
+        for number in numbers:
+            there = chunks[number]
+            anew = [copy for box, names in there.parts for copy in strided_copies(*views(number), box, names)]
+            assert recurring.of(number) == (anew, there.payload_bytes), (
+                str(order),
+                chunks.outer,
+                chunks.per_chunk,
+                str(end),
+                number,
+            )
+        again += len(numbers) - len(asked)
+    assert again > 1.2 * (3000 if full else 300)
+
+
+def test_only_so_many_chunks_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.layouts.recurring.MOST", 2)
+    order = Layout("<F, x, y>").on(IndexSpace(x=4, y=8), FieldSpace(a="f4"))
+    chunks = ChunkSequence(order, 2)
+    recurring = RecurringChunks(chunks, lambda _: (View(order), View(order)))
+    for number in range(len(chunks)):
+        assert recurring.of(number) == ([StridedCopy(4 * number, 4 * number, 4)], 4)
+    assert len(recurring._known) == 2
 
 
 def moved(copies: list[StridedCopy]) -> Counter[tuple[int, int]]:
