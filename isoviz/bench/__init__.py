@@ -62,6 +62,7 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         "priority": Suite(
             "an urgent transfer among many, beside first come first served", "isoviz.bench.priority", ("size", "repeat")
         ),
+        "simulator": Suite("requests simulated per second, beside SimPy", "isoviz.bench.simulator", ("repeat",)),
         "staging": Suite(
             "a transposing read from disk: the staged path beside the one hop",
             "isoviz.bench.staging",

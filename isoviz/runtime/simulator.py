@@ -7,9 +7,11 @@ its channels before it begins. With one transfer on an idle machine the end of t
 
 from __future__ import annotations
 
+import gc
 import math
 from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
@@ -29,6 +31,18 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.pool import Policy
     from isoviz.runtime.work import Instruction, Stimulus, Work
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Millions of objects are made at once: meanwhile no collector looks through them again and again, to find no garbage."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
 
 
 class SimStep(NamedTuple):
@@ -247,7 +261,9 @@ class Simulator:
             for job in self._jobs
             if job.submitted <= self.now
         )
-        return Trace(spans, tuple(map(RequestSpan._make, self._requests)), "simulated")
+        with _uncollected():
+            requests = tuple(map(RequestSpan._make, self._requests))
+        return Trace(spans, requests, "simulated")
 
     # ---- inside
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isoviz.bench import SUITES, planner
+from isoviz.bench import SUITES, planner, simulator
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
 from isoviz.planner import CACHE, Plan, Transfer, plan
@@ -129,3 +129,17 @@ def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "engine", "--repeat", "5"]) == 0
     said = capsys.readouterr().out
     assert "copy, 4 KiB" in said and "Realm" in said and "a request, 3 hops" in said
+
+
+def test_simulated_requests_beside_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulator, "CHUNKS", 128)
+    monkeypatch.setattr(simulator, "NODES", 2)
+    monkeypatch.setattr(simulator, "TRANSFERS", 5)
+    found = simulator.measure(repeat=1)
+    rows = {row["what"]: row for row in found.rows}
+    assert [row["requests"] for row in found.rows[:3]] == [128, 384, 384]
+    assert all(row["per_second"] == row["requests"] / row["seconds"] > 0 for row in found.rows)
+    assert rows["5 transfers among 2 nodes"]["planning"] > 0
+    if simulator._simpy() is not None:
+        assert all(row["to_simpy"] > 0 for row in found.rows[:3])
+    assert "SimPy" in str(found)
