@@ -51,6 +51,9 @@ class Bytes:
     def place(self, shift: int) -> None:
         """No device here asks for an alignment."""
 
+    def clear(self) -> None:
+        self.data[:] = 0
+
     def flush(self) -> None:
         """Nothing to wait for."""
 

@@ -90,6 +90,10 @@ class HostStore:
         assert self._room is not None and shift + self.nbytes <= len(self._room)
         self._shift = shift
 
+    def clear(self) -> None:
+        """Nothing but zeros."""
+        self.array[:] = 0
+
     def flush(self) -> None:
         """Host memory has nothing to flush."""
 

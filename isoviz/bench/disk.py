@@ -26,7 +26,6 @@ from isoviz.backends.passing import disk_machine
 from isoviz.bench.array_files import generated, timed
 from isoviz.bench.plain_requests import PAGE, Step, created, in_pieces, moved, opened
 from isoviz.bench.table import Table, interleaved
-from isoviz.layouts import strided_copies
 from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
 
 if TYPE_CHECKING:
@@ -144,11 +143,10 @@ def _size(plan: Plan) -> int:
 def _steps(plan: Plan, readable: int, writable: int) -> Iterator[Step]:
     """The requests of a plan on its disk, chunk by chunk: what touches the pages of every run."""
     last = len(plan.hops) - 1
-    for chunk in plan.chunks:
+    for chunk in range(plan.chunk_count):
         sides = []
         for hop, end, limit in ((0, 1, readable), (last, 2, writable)):
-            source, destination = plan.views(hop, chunk.index)
-            copies = [copy for box, names in chunk.parts for copy in strided_copies(source, destination, box, names)]
+            copies = plan.copies(hop, chunk)
             runs = [(pair[end - 1], copy.run) for copy in copies for pair in runs_in_order(copy, disk=end)]
             sides.append([request for at, run in runs for request in in_pieces(at, run, REQUEST, limit)])
         yield sides[0], sides[1]

@@ -19,7 +19,7 @@ from isoviz.layouts.linearization import Linearization, Mode
 from isoviz.layouts.spaces import Box
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isoviz.layouts.linearization import NormalPart
 
@@ -142,6 +142,12 @@ class ChunkSequence:
         start = self.first_byte(index)
         return Chunk(index, parts, start, self.first_byte(index + 1) - start, payload)
 
+    def padded_parts(self, index: int, padding: Sequence[int]) -> tuple[ChunkPart, ...]:
+        """What is in a chunk, as `Chunk.parts`, with as much of the padding behind every dimension as lies in the chunk: up to so
+        many coordinates, which the linearization has."""
+        first = index * self.per_chunk
+        return self._parts_of(first, min(first + self.per_chunk, self.blocks), padding)
+
     def __iter__(self) -> Iterator[Chunk]:
         return (self[i] for i in range(len(self)))
 
@@ -152,44 +158,44 @@ class ChunkSequence:
         fields = self.linearization.fields
         return turns * self._turn_bytes + self._entries * (self._like * fields.starts[field] + number * fields.sizes[field])
 
-    def _parts_of(self, first: int, last: int) -> tuple[ChunkPart, ...]:
+    def _parts_of(self, first: int, last: int, padding: Sequence[int] = ()) -> tuple[ChunkPart, ...]:
         """What the blocks first … last − 1 hold. Fields that have the same box come together: they are copied as one."""
         found: dict[Box, tuple[str, ...]] = {}
         for ranges in _digit_boxes(first, last, self._extents):
             names = self.linearization.fields.names
             if self._fields_at is not None:
                 names = names[slice(*ranges[self._fields_at])]
-            for box in self._boxes_of(ranges):
+            for box in self._boxes_of(ranges, padding or (0,) * len(self._dims)):
                 if box.volume:
                     found[box] = found.get(box, ()) + names
         return tuple(ChunkPart(box, names) for box, names in found.items())
 
-    def _boxes_of(self, ranges: tuple[tuple[int, int], ...]) -> Iterator[Box]:
+    def _boxes_of(self, ranges: tuple[tuple[int, int], ...], padding: Sequence[int]) -> Iterator[Box]:
         """Digit ranges → boxes: one, unless a faster digit of a dimension is fixed while a slower one varies."""
         per_dim: list[list[tuple[int, int]]] = []
-        for size, digits in self._dims:
+        for (size, room, digits), more in zip(self._dims, padding, strict=True):
             found = _coordinates([(step, *(whole if place is None else ranges[place])) for step, place, whole in digits])
-            per_dim.append([(lo, min(hi, size)) for lo, hi in found if lo < size])
+            end = size + more
+            # Behind this layout's own room there is only padding of others; it goes with the last block.
+            per_dim.append([(lo, end if hi == room else min(hi, end)) for lo, hi in found if lo < end])
         for box in itertools.product(*per_dim):
             yield Box.unchecked(tuple([lo for lo, _ in box]), tuple([hi for _, hi in box]))
 
     @cached_property
-    def _dims(self) -> tuple[tuple[int, tuple[tuple[int, int | None, tuple[int, int]], ...]], ...]:
-        """For every dimension its size and its digits, fastest first: step, place among the components that number the blocks
-        (None: it is inside of them), and the range that is all of it."""
+    def _dims(self) -> tuple[tuple[int, int, tuple[tuple[int, int | None, tuple[int, int]], ...]], ...]:
+        """For every dimension its size, the room for it (0 where what lies behind that belongs to several blocks), and its
+        digits, fastest first: step, place among the components that number the blocks (None: it is inside of them), and the
+        range that is all of it."""
         places = {part: place for place, part in enumerate(self.digits) if isinstance(part, Mode)}
-        modes = sorted(part for part in self.linearization.parts if isinstance(part, Mode))
-        return tuple(
-            (
-                size,
-                tuple(
-                    (mode.step, places.get(mode), (0, mode.extent))
-                    for mode in sorted(modes, key=lambda mode: mode.step)
-                    if mode.dim == dim
-                ),
-            )
-            for dim, size in self.linearization.space.as_dict().items()
-        )
+        modes = sorted((part for part in self.linearization.parts if isinstance(part, Mode)), key=lambda mode: mode.step)
+        found = []
+        for dim, size in self.linearization.space.as_dict().items():
+            own = [mode for mode in modes if mode.dim == dim]
+            inside = [mode not in places for mode in own]
+            room = size + self.linearization.padding[dim] if inside == sorted(inside, reverse=True) else 0
+            digits = tuple([(mode.step, places.get(mode), (0, mode.extent)) for mode in own])
+            found.append((size, room, digits))
+        return tuple(found)
 
 
 def _coordinates(digits: list[tuple[int, int, int]]) -> list[tuple[int, int]]:

@@ -96,18 +96,21 @@ class _Piece(NamedTuple):
     loops: tuple[tuple[int, int], ...]
 
 
-def strided_copies(source: View, destination: View, box: Box, fields: Sequence[str] | None = None) -> list[StridedCopy]:
+def strided_copies(
+    source: View, destination: View, box: Box, fields: Sequence[str] | None = None, *, padding: bool = False
+) -> list[StridedCopy]:
     """The copies that move the entries of a box, given in local coordinates, between two views.
 
     `fields` names the fields to move (default: all of the destination's). Both views need these fields with the same sizes, and
-    the same dimensions in any order (`box` follows the source's order).
+    the same dimensions in any order (`box` follows the source's order). With `padding` the box may reach as far as both ends have
+    room, beyond their index spaces.
 
     Raises:
         LayoutError: dimensions or field sizes differ, or the box leaves one of the instances.
     """
     a, b = source.linearization, destination.linearization
     names = tuple(b.fields.names if fields is None else fields)
-    _check(source, destination, box, names)
+    _check(source, destination, box, names, padding=padding)
     if box.volume == 0:
         return []
     found: list[StridedCopy] = []
@@ -118,7 +121,7 @@ def strided_copies(source: View, destination: View, box: Box, fields: Sequence[s
     return _joined(found)
 
 
-def _check(source: View, destination: View, box: Box, names: tuple[str, ...]) -> None:
+def _check(source: View, destination: View, box: Box, names: tuple[str, ...], *, padding: bool) -> None:
     if set(source.dims) != set(destination.dims):
         raise LayoutError(f"copy: dimensions ({', '.join(source.dims)}) and ({', '.join(destination.dims)}) differ")
     if len(box.lo) != len(source.dims):
@@ -126,8 +129,9 @@ def _check(source: View, destination: View, box: Box, names: tuple[str, ...]) ->
     for view, end in ((source, "source"), (destination, "destination")):
         for dim, hi in zip(source.dims, box.hi, strict=True):
             reach = hi + view.origin[view.dims.index(dim)]
-            if reach > view.linearization.space[dim] and box.volume:
-                raise LayoutError(f"copy: box reaches {dim}={reach}, the {end} has {view.linearization.space[dim]}")
+            room = view.linearization.space[dim] + (view.linearization.padding[dim] if padding else 0)
+            if reach > room and box.volume:
+                raise LayoutError(f"copy: box reaches {dim}={reach}, the {end} has {room}")
     a, b = source.linearization.fields, destination.linearization.fields
     for name in names:
         if a.sizes[a.index(name)] != b.sizes[b.index(name)]:

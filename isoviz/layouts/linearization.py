@@ -113,6 +113,13 @@ class Linearization:
         return self.count != self.space.volume
 
     @cached_property
+    def padding(self) -> dict[str, int]:
+        """How many coordinates behind each dimension's last have room: those that complete its last block."""
+        return {
+            part.dim: part.step * part.extent - self.space[part.dim] for part in self.parts if isinstance(part, Mode) and part.top
+        }
+
+    @cached_property
     def inner_count(self) -> int:
         """The product of the extents faster than `F`."""
         place = self.parts.index(FIELDS)

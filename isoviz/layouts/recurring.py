@@ -48,7 +48,7 @@ class RecurringCopies:
     def of(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[StridedCopy]:
         """The copies of a box; the views differ from those given first in nothing but their `base`."""
         if not self._alike:
-            return strided_copies(source, destination, box, fields)
+            return strided_copies(source, destination, box, fields, padding=True)
         lo = box.lo
         shape = tuple([high - low for low, high in zip(lo, box.hi, strict=True)])
         phase = tuple([low % period for low, period in zip(lo, self._periods, strict=True)])
@@ -56,7 +56,7 @@ class RecurringCopies:
         here, there = source.base + _at(self._source, lo), destination.base + _at(self._destination, lo)
         known = self._known.get(key)
         if known is None:
-            copies = strided_copies(source, destination, box, fields)
+            copies = strided_copies(source, destination, box, fields, padding=True)
             if len(self._known) < MOST:
                 self._known[key] = copies, here, there
             return copies
@@ -82,13 +82,19 @@ class RecurringChunks:
     """The copies of one hop, chunk after chunk. Along the slowest digit that numbers the blocks, chunks repeat those before: they
     are looked up by their numbers, without working out what is in them.
 
-    `views` gives both ends of the hop for the chunk of a number, `chunk` what is in it.
+    `views` gives both ends of the hop for the chunk of a number, `chunk` what is in it. `padding` is how many coordinates behind
+    each dimension's last both ends have and move along: without them, rows of blocks fall into pieces where they end.
     """
 
     def __init__(
-        self, chunks: ChunkSequence, views: Callable[[int], tuple[View, View]], chunk: Callable[[int], Chunk] | None = None
+        self,
+        chunks: ChunkSequence,
+        views: Callable[[int], tuple[View, View]],
+        chunk: Callable[[int], Chunk] | None = None,
+        padding: Sequence[int] = (),
     ) -> None:
         self._views, self._chunk = views, chunk or chunks.__getitem__
+        self._chunks, self._padding = chunks, padding
         self._boxes = RecurringCopies(*views(0))
         self._known: dict[int, tuple[int, list[StridedCopy], int]] = {}
         self._turn, self._whole, self._shift = self._turns(chunks)
@@ -110,7 +116,8 @@ class RecurringChunks:
 
     def _anew(self, number: int) -> tuple[list[StridedCopy], int]:
         chunk, (source, destination) = self._chunk(number), self._views(number)
-        copies = [copy for box, names in chunk.parts for copy in self._boxes.of(source, destination, box, names)]
+        parts = self._chunks.padded_parts(number, self._padding) if any(self._padding) else chunk.parts
+        copies = [copy for box, names in parts for copy in self._boxes.of(source, destination, box, names)]
         return copies, chunk.payload_bytes
 
     def _turns(self, chunks: ChunkSequence) -> tuple[int, int, tuple[int, int]]:

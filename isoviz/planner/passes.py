@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, TransferError, show
-from isoviz.layouts import strided_copies
 from isoviz.machines import MemoryKind
 from isoviz.planner.options import Options
 from isoviz.planner.planners import plan
@@ -160,8 +159,7 @@ def disk_seconds(plan: Plan, machine: Machine) -> float:
         disk = hop.source if i == 0 else hop.destination
         if machine.memory(disk).kind is not MemoryKind.DSK or not middle.payload_bytes:
             continue
-        source, destination = plan.views(i, middle.index)
-        copies = [copy for box, names in middle.parts for copy in strided_copies(source, destination, box, names)]
+        copies = plan.copies(i, middle.index)
         channel = machine.channel(hop.channel)
         seconds = _reading(copies, channel) if i == 0 else _writing(copies, channel)
         busy.append((channel, seconds * plan.bytes / middle.payload_bytes))

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.layouts import ChunkSequence, Layout, View, compare
+from isoviz.layouts.recurring import RecurringChunks
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from isoviz.layouts import Linearization
+    from isoviz.layouts import Linearization, StridedCopy
     from isoviz.machines import Machine
     from isoviz.planner.explanation import Explanation
     from isoviz.planner.options import Options
@@ -38,6 +39,10 @@ class Hop(NamedTuple):
     request_bytes: float
     throughput: float
     converts: bool
+
+
+MOST_PADDED, MOST_CONVERTED = 2.0, 1.25
+"""How many bytes may move with padding for one without, between equal orders and between different ones."""
 
 
 @dataclass(frozen=True)
@@ -166,6 +171,25 @@ class Plan:
         last = len(self.hops) - 1
         source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
         return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
+
+    @cached_property
+    def padding(self) -> tuple[tuple[int, ...], ...]:
+        """For every hop, how many coordinates behind each dimension's last move along: the padding that both of its ends have
+        alike, so that blocks stay whole. None where only a part of the instances moves, and where it would cost more than
+        it saves: a quarter of the bytes, or, between equal orders, as many again."""
+        space, nothing = self.transfer.space, (0,) * len(self.transfer.space)
+        if not self.transfer.is_whole:
+            return (nothing,) * len(self.hops)
+        found = []
+        for here, there in pairwise(self.orders):
+            alike = tuple(here.padding[dim] if here.padding[dim] == there.padding[dim] else 0 for dim in space)
+            more = math.prod(1 + pad / space[dim] for dim, pad in zip(space, alike, strict=True))
+            found.append(alike if more <= (MOST_PADDED if here.normal == there.normal else MOST_CONVERTED) else nothing)
+        return tuple(found)
+
+    def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
+        """What a hop moves of the chunk of a number."""
+        return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
 
     def _slot(self, buffer: int, chunk: int) -> View:
         held = self._held[buffer]

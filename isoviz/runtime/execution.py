@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, RunError, TransferError
@@ -77,6 +78,8 @@ class Execution:
             for channel, requests in zip(channels, work.requests, strict=True)
         ]
         """Whether the requests of a hop cost less than handing them to another thread."""
+        self._cleared = [any(later > here for here, later in zip(*pair, strict=True)) for pair in pairwise(plan.padding)]
+        """Whether the hop behind a slot moves more padding than the one before it."""
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = ExitStack()
@@ -104,6 +107,9 @@ class Execution:
         if self.source.identity == self.destination.identity:
             raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
         self._allocate()
+        if self.work.chunks:  # what the first requests move takes as long to work out as small transfers take to move
+            for hop in range(len(self.channels)):
+                self.parts_of(hop, 0)
 
     def _allocate(self) -> None:
         """The rings, in the order of the memories' names: the global order (Isometry, section 3.6)."""
@@ -227,7 +233,9 @@ class Execution:
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         recurring = self._recurring.get(hop)
         if recurring is None:
-            recurring = self._recurring[hop] = RecurringChunks(self.plan.chunks, partial(self.plan.views, hop), self._chunk)
+            recurring = self._recurring[hop] = RecurringChunks(
+                self.plan.chunks, partial(self.plan.views, hop), self._chunk, self.plan.padding[hop]
+            )
         copies, self._payloads[number] = recurring.of(number)
         return copies
 
@@ -240,7 +248,7 @@ class Execution:
 
     def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
         """Shift the slot that a hop writes a chunk to, so that what a disk reads or writes in whole pages lies on pages in memory
-        too.
+        too; and clear it where padding will leave it that nobody writes.
 
         Done before the first request writes to it: nobody else uses it then.
         """
@@ -251,8 +259,10 @@ class Execution:
         elif hop + 1 == last and self.destination.alignment > 1 and (leaving := self._copies(last, number)):
             first = leaving[0]
             shift = (self.destination.base + first.destination_offset - first.source_offset) % self.destination.alignment
-        ring = self._rings[hop]
-        ring[number % len(ring)].place(shift)
+        slot = self._rings[hop][number % len(self._rings[hop])]
+        slot.place(shift)
+        if self._cleared[hop]:
+            slot.clear()
 
     # ---- what was measured
 

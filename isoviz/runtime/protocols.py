@@ -43,10 +43,13 @@ class Slot(Store, Protocol):
     """A store for one chunk between two hops.
 
     `place(shift)` moves its first byte `shift` bytes (less than a page) past a page boundary, so that what a disk reads in
-    whole pages lands where it belongs without another copy.
+    whole pages lands where it belongs without another copy. `clear()` fills it with zeros: padding that moves along is never what
+    another transfer left there.
     """
 
     def place(self, shift: int) -> None: ...
+
+    def clear(self) -> None: ...
 
 
 class Endpoint(Store, Protocol):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import RunError, TransferError
-from isoviz.layouts import strided_copies
 from isoviz.runtime.event import Event
 
 if TYPE_CHECKING:
@@ -54,11 +53,7 @@ def prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMem
     """What is known of a copy from its plan; `channel` is that of its first hop."""
     copies = None
     if len(plan.hops) == 1 and plan.bytes <= AT_ONCE and channel.at_once:
-        found: list[StridedCopy] = []
-        for chunk in plan.chunks:
-            for box, names in chunk.parts:
-                found += strided_copies(*plan.views(0, chunk.index), box, names)
-        copies = tuple(found)
+        copies = tuple([copy for chunk in range(plan.chunk_count) for copy in plan.copies(0, chunk)])
     return Prepared(here, there, plan, copies, memories)
 
 

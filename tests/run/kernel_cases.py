@@ -73,6 +73,29 @@ def random_structs(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return copies, sizes[0], sizes[1]
 
 
+def random_alike(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Pieces of entries that turn alike: at both ends in any order within an entry, with gaps, the loops in any order too."""
+    runs = [rng.choice((1, 2, 3, 4, 8, 13, 16, 40)) for _ in range(rng.randint(2, 9))]
+    extents = [rng.choice((32, 33, 64, 200)), *(rng.choice((2, 3, 5)) for _ in range(rng.randint(0, 2)))]
+    ends = []
+    for _ in range(2):
+        order, offsets, at = list(range(len(runs))), [0] * len(runs), rng.choice((0, 1, 60))
+        rng.shuffle(order)
+        for k in order:
+            offsets[k] = at
+            at += runs[k] + rng.choice((0, 0, 0, 1, 30))
+        loops, strides = list(range(len(extents))), [0] * len(extents)
+        rng.shuffle(loops)
+        stride = at
+        for k in loops:
+            strides[k] = stride
+            stride = stride * extents[k] + rng.choice((0, 0, 7))
+        ends.append((offsets, strides, stride))
+    (here, by_here, source), (there, by_there, destination) = ends
+    turns = tuple(zip(extents, by_here, by_there, strict=True))
+    return [StridedCopy(*each, turns) for each in zip(here, there, runs, strict=True)], source, destination
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -106,7 +129,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
     rng = random.Random(seed)
     for number in range(count):
         if number % 4 == 3:
-            yield random_structs(rng)
+            yield (random_structs if number % 8 == 3 else random_alike)(rng)
         else:
             copy, source, destination = random_copy(rng)
             yield [copy], source, destination
@@ -135,6 +158,7 @@ def main() -> None:
         kernel.WORTH_THREADS = 0
         recipe.recipe_of.cache_clear()
         recipe.recipe_of_structs.cache_clear()
+        recipe.recipe_of_alike.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)

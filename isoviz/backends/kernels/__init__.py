@@ -113,17 +113,18 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes) -> bool:
 
 
 def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes) -> bool:
-    """Carry out strided copies that are the fields of structs, all at once; False where they are not."""
-    from isoviz.backends.kernels.recipe import recipe_of_structs
+    """Carry out strided copies that are the fields of structs, or turn alike, all at once; False where they do not."""
+    from isoviz.backends.kernels.recipe import recipe_of_alike, recipe_of_structs
 
     if _compiled is None or any(min(loop) <= 0 for each in copies for loop in each.loops):
         return False
     here, there = copies[0].source_offset, copies[0].destination_offset
     shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
-    recipe = recipe_of_structs(shapes)
+    recipe = recipe_of_structs(shapes) or recipe_of_alike(shapes)
     if recipe is None:
         return False
-    _compiled.walk(source.ctypes.data + here, destination.ctypes.data + there, _buffer(), *recipe)
+    to = destination.ctypes.data + there
+    _compiled.walk(source.ctypes.data + here, to, _buffer() if len(recipe.outs) else to, *recipe)
     return True
 
 

@@ -196,15 +196,19 @@ def _row(size: int):
 
     @njit(nogil=True)
     def row(source, source_stride, destination, destination_stride, count):
-        whole = count & ~15
-        for k in range(0, whole, 16):
-            here, there = source + k * source_stride, destination + k * destination_stride
-            for line in range(0, 16 * source_stride, LINE):
-                fetch(here + line + FAR)
-            for turn in range(16):
-                move(here + turn * source_stride, there + turn * destination_stride, size)
-        for k in range(whole, count):
-            move(source + k * source_stride, destination + k * destination_stride, size)
+        here, there = source, destination
+        # Elements far apart: a line for each of them. That lines are fetched in this very loop also keeps LLVM from making
+        # scattered vectors of it, which take ten times as long.
+        ahead = 32 * source_stride if source_stride > LINE else FAR
+        skip = 0
+        while skip < LINE - 1 and 2 * (skip + 1) * source_stride <= LINE:
+            skip = 2 * skip + 1
+        for k in range(count):
+            if k & skip == 0:
+                fetch(here + ahead)
+            move(here, there, size)
+            here += source_stride
+            there += destination_stride
 
     return row
 
@@ -230,6 +234,8 @@ def read_row(source, source_stride, destination, destination_stride, count, size
             some_bytes(source + k * source_stride, destination + k * destination_stride, size)
     else:
         for k in range(count):
+            if source_stride > LINE:
+                fetch(source + (k + 16) * source_stride)
             _element(source + k * source_stride, destination + k * destination_stride, size)
 
 

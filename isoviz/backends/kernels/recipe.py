@@ -27,6 +27,8 @@ FIRST_LEVEL = 24 << 10
 """Bytes of a tile that is one run at the destination."""
 STRUCTS = 256 << 10
 """Bytes of a tile of structs of different fields."""
+SHARED = 128 << 10
+"""Bytes through which several copies go together before they go on."""
 ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
 LONG = 4096
@@ -78,6 +80,8 @@ def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
     tiles = _tiles(run, ordered, along, across)
     strides, chain, runs = _buffer(run, ordered, tiles)
     staged = past_caches and chain >= 0 and _room(run, ordered, tiles) <= ROOM
+    if across < 0 and not staged:  # nothing is gathered anywhere: rows as long as they are
+        tiles = [loop[0] for loop in ordered]
     batch = _batch(ordered, tiles, along, across)
     rows = [
         0,
@@ -169,6 +173,34 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     extents = _integers(loop[0] for loop in loops[0])
     table = np.array(jobs, np.int64), np.array(outs, np.int64)
     return Recipe(extents, _integers(tiles), *table, count - 1, np.zeros(1, np.int64))
+
+
+@lru_cache(maxsize=1024)
+def recipe_of_alike(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]) -> Recipe | None:
+    """The recipe for copies that turn alike, tile by tile all of them: (source offset, destination offset, run, loops) of each,
+    relative to any address. One after the other they would go through all lines that they share once for each of them.
+
+    None where they do not turn alike or not often, have runs so long that they share no lines, or are transpositions.
+    """
+    first = shapes[0][3]
+    if not first or any([loop[0] for loop in shape[3]] != [loop[0] for loop in first] for shape in shapes):
+        return None
+    if max(shape[2] for shape in shapes) > RUN or max(loop[0] for loop in first) < LINE // 2:
+        return None
+    if any(all(any(loop[end] == run for loop in loops) for end in (1, 2)) for _, _, run, loops in shapes):
+        return None
+    order = sorted(range(len(first)), key=lambda i: -first[i][2])
+    along = max(range(len(order)), key=lambda place: first[order[place]][0])
+    widest = max(max(shape[3][order[along]][1:]) for shape in shapes)
+    tiles = [1] * len(order)
+    tiles[along] = min(first[order[along]][0], max(2 * LINE, SHARED // widest))
+    jobs = [
+        [here, there, run, along, -1, -1, *(loops[i][1] for i in order), *(loops[i][2] for i in order)]
+        for here, there, run, loops in shapes
+    ]
+    outs = np.zeros((0, 3 + 2 * len(order)), np.int64)
+    extents = _integers(first[i][0] for i in order)
+    return Recipe(extents, _integers(tiles), np.array(jobs, np.int64), outs, -1, np.zeros(1, np.int64))
 
 
 def _integers(values: Any) -> Integers:
