@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isoviz.backends import Engine as Engine
     from isoviz.backends import convert as convert
     from isoviz.backends.probing import probe as probe
+    from isoviz.backends.rehearsing import rehearse as rehearse
     from isoviz.layouts import Box as Box
     from isoviz.layouts import FieldSpace as FieldSpace
     from isoviz.layouts import IndexSpace as IndexSpace
@@ -58,6 +59,7 @@ _HOMES: dict[str, str | None] = {
     "plan": "isoviz.planner",
     "presets": "isoviz.machines",
     "probe": "isoviz.backends.probing",
+    "rehearse": "isoviz.backends.rehearsing",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
 }
@@ -96,6 +98,7 @@ __all__ = [
     "plan",
     "presets",
     "probe",
+    "rehearse",
     "simulate",
     "sweep",
 ]

@@ -39,13 +39,16 @@ class Engine(_Engine):
         progress: ProgressCallback | None = None,
         cancel: CancelToken | None = None,
         pipelined: bool = True,
+        chunks: int | None = None,
     ) -> Report:
         from isoviz.runtime.calibration import recorded
         from isoviz.runtime.ledger import recording
 
-        report = super().run(plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined)
+        report = super().run(
+            plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks
+        )
         book = self._ledger or (recording() if self._is_here else None)
-        if not pipelined:  # stored and forwarded, it is not what was predicted
+        if not pipelined or chunks is not None:  # stored and forwarded, or a part: it is not what was predicted
             return report
         return recorded(report, self.machine, book)
 

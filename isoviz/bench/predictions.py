@@ -1,7 +1,8 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
 
-For every transfer the prediction is set beside the median of a few runs, and the interval beside every single one. For a sample
-of them the chosen plan competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its
+For every transfer the prediction is set beside the median of a few runs, and the interval beside every single one; and so is
+what a rehearsal said before these runs (`isoviz.runtime.rehearsal`), with what it cost. For a sample of them the chosen plan
+competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its
 own. The first run of every transfer goes into the user's prediction ledger, by which later intervals are calibrated; here
 intervals are calibrated by what was in the ledger before, and by the transfers that went before.
 """
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from isoviz.planner.prediction import Prediction
     from isoviz.runtime import Devices, Report
     from isoviz.runtime.ledger import Ledger
+    from isoviz.runtime.rehearsal import Rehearsal
 
 ORIGIN = "bench predictions"
 
@@ -70,13 +72,14 @@ RUNS_OF_A_REGRET = 120
 @dataclass(frozen=True)
 class Measured:
     """One transfer: its plan, the prediction with the interval that spreads give and with that of earlier runs (None: too few),
-    and seconds of its runs."""
+    what its rehearsal said, and seconds of its runs."""
 
     transfer: Transfer
     plan: Plan
     spread: Prediction | None
     history: Prediction | None
     times: tuple[float, ...]
+    rehearsal: Rehearsal | None = None
 
     @property
     def seconds(self) -> float:
@@ -93,6 +96,13 @@ class Measured:
         interval = None if prediction is None else (prediction.low, prediction.high)
         path = " → ".join(hop.kind for hop in self.plan.hops)
         return Outcome(path, transfer_words(self.transfer), self.plan.bytes, self.plan.seconds, seconds, interval)
+
+    def rehearsed_outcome(self, seconds: float) -> Outcome | None:
+        """What the rehearsal said beside one figure."""
+        if self.rehearsal is None:
+            return None
+        said = self.rehearsal.prediction
+        return replace(self.outcome(seconds, None), predicted=said.seconds, interval=(said.low, said.high))
 
 
 @dataclass
@@ -111,6 +121,12 @@ class Found:
     def outcomes(self) -> list[Outcome]:
         """Predictions beside the medians."""
         return [each.outcome(each.seconds, each.prediction) for each in self.measured]
+
+    @property
+    def rehearsed(self) -> list[Outcome]:
+        """What rehearsals said beside the medians."""
+        found = [each.rehearsed_outcome(each.seconds) for each in self.measured]
+        return [each for each in found if each is not None]
 
 
 def transfer_words(transfer: Transfer) -> str:
@@ -196,6 +212,7 @@ class _Bench:
         history = found if found is not None and found.basis == "history" else None
         limit = self.effort.patience * made.seconds + self.effort.slack
         times: list[float] = []
+        rehearsal: Rehearsal | None = None
         with self._runs(transfer) as runs:
             began = time.monotonic()
             report = runs.run(made, limit, verify=True, most=left + GRACE)
@@ -203,6 +220,7 @@ class _Bench:
                 return None
             if report is not None:
                 self._keep(replace(report, prediction=found))
+                (rehearsal,) = runs.rehearsed([made])
                 most = min(left, self.effort.error_seconds * MOST_OF_IT)
                 while len(times) < self.repeat and (not times or time.monotonic() - began < most):
                     seconds = runs.seconds(made, limit)
@@ -212,7 +230,7 @@ class _Bench:
         if not times:
             self.found.given_up.append(transfer_words(transfer))
             times.append(limit)  # or more
-        return Measured(transfer, made, spread, history, tuple(times))
+        return Measured(transfer, made, spread, history, tuple(times), rehearsal)
 
     def _keep(self, report: Report) -> None:
         entry = entry_of(report, self.machine, ORIGIN)

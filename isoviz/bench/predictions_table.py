@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from isoviz.bench.predictions import Found, Measured
     from isoviz.bench.regret import Regret
     from isoviz.machines import Machine
+    from isoviz.runtime.rehearsal import Rehearsal
 
 NOTED = 3
 """So many of the predictions that were furthest off are named."""
@@ -76,9 +77,10 @@ class PredictionTable(Table):
 def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], repeat: int) -> PredictionTable:
     """The tables of what was found."""
     outcomes = found.outcomes
-    summaries = [*by_path(outcomes), summarized(outcomes)] if outcomes else []
+    summaries = _summaries(outcomes)
     singles = {each.path: each for each in _single_runs(found.measured)}
-    rows = [{**each.to_json(), **_coverage(singles.get(each.path))} for each in summaries]
+    rehearsed = {each.path: each for each in _summaries(found.rehearsed)}
+    rows = [{**each.to_json(), **_coverage(singles.get(each.path)), **_rehearsed(rehearsed.get(each.path))} for each in summaries]
     return PredictionTable(
         "predictions",
         f"predicted against measured: {len(outcomes)} random transfers of {format_bytes(sizes[0])} to {format_bytes(sizes[1])}"
@@ -90,7 +92,9 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
             "p95_error": ("95 % below", percent_text),
             "median_ratio": ("measured ÷ predicted", factor_text),
             "worst_factor": ("worst factor", factor_text),
-            "coverage": ("runs in their interval", lambda share: "-" if share is None else percent_text(share)),
+            "coverage": ("runs in their interval", _share_text),
+            "rehearsed_median_error": ("rehearsed: median error", _share_text),
+            "rehearsed_p95_error": ("95 % below", _share_text),
         },
         rows,
         _notes(found, seed),
@@ -103,7 +107,58 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
 
 def _single_runs(measured: Sequence[Measured]) -> list[ErrorSummary]:
     singles = [each.outcome(seconds, each.prediction) for each in measured for seconds in each.times]
-    return [*by_path(singles), summarized(singles)] if singles else []
+    return _summaries(singles)
+
+
+def _summaries(outcomes: Sequence[Outcome]) -> list[ErrorSummary]:
+    """One for every path, and one for all."""
+    return [*by_path(outcomes), summarized(outcomes)] if outcomes else []
+
+
+def _rehearsed(summary: ErrorSummary | None) -> dict[str, Any]:
+    """Errors of rehearsals."""
+    if summary is None:
+        return {"rehearsed_median_error": None, "rehearsed_p95_error": None}
+    return {"rehearsed_median_error": summary.median, "rehearsed_p95_error": summary.tail}
+
+
+def _share_text(share: float | None) -> str:
+    return "-" if share is None else percent_text(share)
+
+
+def _rehearsals(found: Found) -> dict[str, Any]:
+    """What rehearsals said, and what they cost: the share of its chunks that a rehearsal moves each time, and its seconds as a
+    multiple of those that the transfer takes."""
+    done = [(each, each.rehearsal) for each in found.measured if each.rehearsal is not None]
+    if not done:
+        return {}
+    every = summarized(found.rehearsed)
+    within = [rehearsal.prediction.holds(seconds) for each, rehearsal in done for seconds in each.times]
+    moved = sorted(rehearsal.chunks / max(1, each.plan.chunk_count) for each, rehearsal in done)
+    return {
+        "transfers": len(done),
+        "median_error": every.median,
+        "p95_error": every.tail,
+        "runs": len(within),
+        "held": sum(within),
+        "median_share_of_chunks": quantile(moved, 0.5),
+        "median_cost": quantile(sorted(rehearsal.spent / each.seconds for each, rehearsal in done), 0.5),
+        "as_a_whole": sum(share == 1 for share in moved),
+        "in_part": _in_part([(each, rehearsal) for each, rehearsal in done if rehearsal.chunks < each.plan.chunk_count]),
+    }
+
+
+def _in_part(done: Sequence[tuple[Measured, Rehearsal]]) -> dict[str, Any]:
+    """The same of those that were not moved as a whole."""
+    if not done:
+        return {}
+    every = summarized([outcome for each, _ in done if (outcome := each.rehearsed_outcome(each.seconds)) is not None])
+    return {
+        "transfers": len(done),
+        "median_error": every.median,
+        "p95_error": every.tail,
+        "median_cost": quantile(sorted(rehearsal.spent / each.seconds for each, rehearsal in done), 0.5),
+    }
 
 
 def _coverage(singles: ErrorSummary | None) -> dict[str, Any]:
@@ -129,6 +184,8 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         "regrets": len(regrets),
         "share_within_goal": share_within(regrets) if regrets else None,
         "share_within_goal_and_noise": share_within(regrets, with_noise=True) if regrets else None,
+        "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
+        "rehearsed": _rehearsals(found),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
         "left_out": found.too_long,
         "given_up": len(found.given_up),
@@ -155,6 +212,17 @@ def _notes(found: Found, seed: int) -> list[str]:
     for basis, (held, runs) in _bases(found.measured).items():
         if runs:
             notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
+    if done := _rehearsals(found):
+        notes.append(
+            f"rehearsed: the first chunks were moved before; {done['as_a_whole']} of {done['transfers']} transfers are so short"
+            f" that all of them were; it took {factor_text(done['median_cost'])} times the transfer (median);"
+            f" intervals held {done['held']} of {done['runs']} single runs ({percent_text(done['held'] / done['runs'])})"
+        )
+        if part := done["in_part"]:
+            notes.append(
+                f"of the {part['transfers']} of which a part was moved: median error {percent_text(part['median_error'])},"
+                f" 95 % below {percent_text(part['p95_error'])}, for {factor_text(part['median_cost'])} times the transfer"
+            )
     for each in sorted(found.outcomes, key=lambda outcome: outcome.factor, reverse=True)[:NOTED]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
         notes.append(f"furthest off: {each.label}: {times}")
@@ -173,6 +241,7 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
     values = sorted(each.value for each in regrets)
     noises = sorted(each.noise for each in regrets)
     within, with_noise = share_within(regrets), share_within(regrets, with_noise=True)
+    rehearsed = percent_text(share_within(regrets, rehearsed=True))
     said = (
         f"regret of at most {percent_text(GOAL)}: {percent_text(within)} of the transfers; with its noise allowed for:"
         f" {percent_text(with_noise)} (aimed at: {percent_text(TRANSFERS_WITHIN)})"
@@ -188,6 +257,7 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
             "best_seconds": ("best", format_seconds),
             "regret": ("regret", percent_text),
             "noise": ("± noise", percent_text),
+            "rehearsed_regret": ("rehearsed", _share_text),
             "best_words": ("best plan", str),
         },
         [
@@ -198,6 +268,7 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
             said,
             f"median regret {percent_text(quantile(values, 0.5))}; median noise {percent_text(quantile(noises, 0.5))}",
             "noise: by how much two medians of the chosen plan differ",
+            f"rehearsed: of the plan that was the quickest of five in rehearsal; at most {percent_text(GOAL)} for {rehearsed}",
             "rivals: the five best predicted and five drawn from all others, run in turn; figures from fresh runs of two",
         ),
     )
@@ -216,11 +287,10 @@ def _transfer(each: Measured) -> dict[str, Any]:
         "measured_seconds": outcome.measured,
         "runs": list(each.times),
         "error": outcome.error,
+        "rehearsed_seconds": None if each.rehearsal is None else each.rehearsal.prediction.seconds,
+        "rehearsed_chunks": None if each.rehearsal is None else each.rehearsal.chunks,
+        "chunks": each.plan.chunk_count,
     }
-
-
-def _best(each: Regret) -> str:
-    return "the chosen" if each.best is each.chosen else plan_words(each.best)
 
 
 def _shortened(label: str) -> str:

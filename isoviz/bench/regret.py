@@ -12,19 +12,18 @@ import math
 import random
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
-from isoviz.machines import MemoryKind
-from isoviz.planner import Options, plan, rechunked
-from isoviz.planner.full import search
+from isoviz.planner import Options
+from isoviz.planner.alternatives import every_route, holds_no_files, identity, in_other_chunks
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.problem import Problem
 from isoviz.planner.routes import Route
 from isoviz.planner.settling import settled
+from isoviz.runtime.rehearsal import quickest
 
 if TYPE_CHECKING:
     from isoviz.bench.timed_runs import TimedRuns
@@ -52,7 +51,8 @@ SLACK = 0.05
 class Regret:
     """What came of one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
 
-    `noise` is by how much two medians of the chosen plan differed, as a share; `candidates` how many plans were run.
+    `noise` is by how much two medians of the chosen plan differed, as a share; `candidates` how many plans were run; `rehearsed`
+    which one of the best predicted was the quickest in rehearsal (`isoviz.runtime.rehearsal`).
     """
 
     label: str
@@ -63,11 +63,19 @@ class Regret:
     chosen_seconds: float
     rival_seconds: float
     noise: float
+    rehearsed: Plan
+    rehearsed_seconds: float
 
     @property
     def value(self) -> float:
         """What the chosen plan takes longer, as a share of the best: 0 where nothing was faster."""
         return max(0.0, self.chosen_seconds / self.rival_seconds - 1)
+
+    @property
+    def rehearsed_value(self) -> float:
+        """The same for the plan that was the quickest in rehearsal."""
+        best = min(self.chosen_seconds, self.rival_seconds)
+        return max(0.0, self.rehearsed_seconds / best - 1)
 
     @property
     def best(self) -> Plan:
@@ -87,6 +95,9 @@ class Regret:
             "best_seconds": min(self.chosen_seconds, self.rival_seconds),
             "best_predicted_seconds": self.best.seconds,
             "regret": self.value,
+            "rehearsed": plan_words(self.rehearsed),
+            "rehearsed_seconds": self.rehearsed_seconds,
+            "rehearsed_regret": self.rehearsed_value,
             "noise": self.noise,
         }
 
@@ -108,16 +119,17 @@ def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = B
     Where there are too few, the same in chunks of other sizes make up for them.
     """
     problem = Problem(chosen.transfer, machine, Options())
-    found = {_key(chosen): chosen}
+    found = {identity(chosen): chosen}
     for made in _everything(problem, rng):
-        if all(machine.memory(hop.destination).kind is not MemoryKind.DSK for hop in made.hops[:-1]):
-            found.setdefault(_key(made), made)  # engines keep no buffers on a disk
+        if holds_no_files(made, machine):
+            found.setdefault(identity(made), made)
     rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
     rest = rivals[best - 1 :]
     taken = [chosen, *rivals[: best - 1], *rng.sample(rest, min(others, len(rest)))]
     missing = best + others - len(taken)
     if missing > 0:
-        variants = {_key(made): made for base in (chosen, *rivals) for made in _in_other_chunks(base, machine, problem)}
+        others_of = (made for base in (chosen, *rivals) for made in in_other_chunks(base, machine, problem, FACTORS))
+        variants = {identity(made): made for made in others_of}
         new = sorted((made for key, made in variants.items() if key not in found), key=lambda made: made.seconds)
         missing_best = min(missing, max(0, best - 1 - len(rivals)))
         fastest, rest = new[:missing_best], new[missing_best:]
@@ -125,20 +137,9 @@ def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = B
     return taken
 
 
-def _key(made: Plan) -> tuple[object, ...]:
-    """What makes a plan run as it does."""
-    hops = tuple((hop.channel, hop.source_layout, hop.destination_layout) for hop in made.hops)
-    return hops, str(made.order), made.outer, made.per_chunk, made.slots
-
-
 def _everything(problem: Problem, rng: random.Random) -> Iterator[Plan]:
     """Everything that could have been chosen: every route's best, and what other planners make."""
-    for candidate in search(problem, everything=True).candidates:
-        if candidate.choice is not None and math.isfinite(candidate.choice.seconds):
-            yield make_plan(problem, settled(problem, candidate.choice, candidate.clock), candidate.clock, "full")
-    for planner in ("simple", "spsl", "spdl", "direct"):
-        with suppress(InputError):  # it has no path, or no room
-            yield plan(problem.transfer, problem.machine, planner)
+    yield from every_route(problem)
     yield from _beaten(problem, rng)
 
 
@@ -175,22 +176,6 @@ def _is_new(path: tuple[Channel, ...], channel: Channel) -> bool:
     return channel.destination not in {path[0].source, *(each.destination for each in path)}
 
 
-def _in_other_chunks(base: Plan, machine: Machine, problem: Problem) -> Iterator[Plan]:
-    inside = [hop.destination for hop in base.hops[:-1]]
-    limit = problem.limit(inside) if inside else base.bytes
-    for factor in FACTORS:
-        count = round(base.per_chunk * factor)
-        if 1 <= count <= base.chunks.blocks:
-            with suppress(InputError):
-                made = rechunked(base, count, machine)
-                if all(buffer.nbytes <= limit for buffer in made.buffers):
-                    yield made
-        elif factor < 1 and inside and base.planner == "full":  # smaller than a block: blocks of another size
-            bound = max(int(base.chunk_bytes * factor), base.transfer.fields.nbytes)
-            with suppress(InputError):
-                yield plan(base.transfer, machine, "full", Options(slot_limit=bound))
-
-
 # ---- runs
 
 
@@ -212,12 +197,18 @@ def regret_of(
     label = label or str(chosen.transfer)
     if 0 not in medians:
         raise Cancelled(f"{label}: the chosen plan takes more than {PATIENCE:g} times what it took before")
-    rival = min(rivals, key=medians.__getitem__, default=None)
-    fresh = _in_turn([chosen] if rival is None else [chosen, able[rival]], runs, math.inf, repeat, rng, keep=True)
-    again = statistics.median(fresh[0])
+    rival = able[min(rivals, key=medians.__getitem__)] if rivals else None
+    picked = quickest(runs.rehearsed([made for made in able if any(made is each for each in every[:BEST])])).plan
+    finals = [chosen]
+    for made in (rival, picked):
+        if made is not None and all(made is not each for each in finals):
+            finals.append(made)
+    fresh = _in_turn(finals, runs, math.inf, repeat, rng, keep=True)
+    seconds = {id(made): statistics.median(fresh[k]) for k, made in enumerate(finals)}
+    again = seconds[id(chosen)]
     noise = max(again, medians[0]) / min(again, medians[0]) - 1
-    against = again if rival is None else statistics.median(fresh[1])
-    return Regret(label, chosen.bytes, len(able), chosen, None if rival is None else able[rival], again, against, noise)
+    against = again if rival is None else seconds[id(rival)]
+    return Regret(label, chosen.bytes, len(able), chosen, rival, again, against, noise, picked, seconds[id(picked)])
 
 
 def _is_able(made: Plan, runs: TimedRuns, limit: float) -> bool:
@@ -252,7 +243,8 @@ def _in_turn(
     return times
 
 
-def share_within(regrets: Iterable[Regret], *, with_noise: bool = False) -> float:
-    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise."""
-    found = [each.value <= GOAL + (each.noise if with_noise else 0.0) for each in regrets]
-    return sum(found) / len(found) if found else math.nan
+def share_within(regrets: Iterable[Regret], *, with_noise: bool = False, rehearsed: bool = False) -> float:
+    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise: of the chosen plans, or of those that were
+    the quickest in rehearsal."""
+    values = [(each.rehearsed_value if rehearsed else each.value, each.noise if with_noise else 0.0) for each in regrets]
+    return sum(value <= GOAL + noise for value, noise in values) / len(values) if values else math.nan

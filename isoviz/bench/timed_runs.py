@@ -13,12 +13,15 @@ from isoviz.backends.files import DiskMemory
 from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host import HostMemory, page_aligned, touch
 from isoviz.errors import Cancelled
+from isoviz.runtime.rehearsal import rehearsed
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
     from isoviz.planner import Instance, Plan, Transfer
     from isoviz.runtime import Devices, Engine, Progress, Report
+    from isoviz.runtime.rehearsal import Rehearsal
 
 
 class Deadline:
@@ -114,6 +117,10 @@ class TimedRuns:
             return self._engine.run(plan, self._source, self._destination, verify=verify, progress=told, cancel=deadline)
         except Cancelled:
             return None
+
+    def rehearsed(self, plans: Sequence[Plan]) -> list[Rehearsal]:
+        """What some plans take by rehearsal; those that are clearly slower than one before are left out."""
+        return rehearsed(self._engine, plans, self._source, self._destination)
 
     def seconds(self, plan: Plan, limit: float) -> float | None:
         """Seconds of one run that nobody verifies; None where it was given up."""

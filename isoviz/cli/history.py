@@ -89,6 +89,7 @@ def _page(entries: Sequence[LedgerEntry]) -> str:
 
 
 def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:
+    from isoviz.cli.output import aligned
     from isoviz.runtime.ledger_entry import hop_outcomes
     from isoviz.runtime.prediction_errors import by_path
 
@@ -103,10 +104,10 @@ def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed:
     hops = by_path(hop_outcomes(_real(entries)))
     head = ("median error", "95 % below", "measured ÷ predicted time", "in their interval")
     rows = [("path", "runs", *head), *map(_errors, _summaries(entries)), ("",) * 6, ("channel", "hops", *head)]
-    lines += ["", *_aligned([*rows, *map(_errors, hops)], left=(0,))]
+    lines += ["", *aligned([*rows, *map(_errors, hops)], left=(0,))]
     shown = entries[-listed:]
     head_of_runs = ("date", "bytes", "transfer", "predicted", "expected", "measured", "error", "")
-    lines += ["", *_aligned([head_of_runs, *map(_row, reversed(shown))], left=(0, 2, 7))]
+    lines += ["", *aligned([head_of_runs, *map(_row, reversed(shown))], left=(0, 2, 7))]
     return "\n".join(lines)
 
 
@@ -135,13 +136,3 @@ def _row(each: LedgerEntry) -> tuple[str, ...]:
         percent_text(each.outcome.error),
         ", ".join(marks),
     )
-
-
-def _aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(width) if k in left else cell.rjust(width) for k, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.runtime.rehearsal import Rehearsal
 
 CANDIDATES = 10
 RIVALS = 2
@@ -16,7 +20,29 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_transfer_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
     add_explain_arguments(parser)
+    parser.add_argument(
+        "--rehearse",
+        metavar="N",
+        type=int,
+        nargs="?",
+        const=1,
+        help="move the first chunks on this computer to see what it takes; with N, of the N best plans, and take the quickest",
+    )
     parser.set_defaults(func=run)
+
+
+def rehearsal_table(found: list[Rehearsal]) -> str:
+    """What plans were rehearsed, and what came of it."""
+    from isoviz.cli.output import aligned
+    from isoviz.units import format_bytes, format_seconds
+
+    rows = [["plan", "chunks of", "predicted", "rehearsed", "moved", "took"]]
+    for each in found:
+        hops = " → ".join(f"{hop.kind}{'*' if hop.converts else ''}" for hop in each.plan.hops)
+        moved = f"{each.chunks:,} of {each.plan.chunk_count:,}"
+        times = [format_seconds(seconds) for seconds in (each.plan.seconds, each.prediction.seconds, each.spent)]
+        rows.append([hops, format_bytes(each.plan.chunk_bytes), *times[:2], moved, times[2]])
+    return "\n".join(aligned(rows, left=(0,)))
 
 
 def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +79,20 @@ def run(args: argparse.Namespace) -> int:
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
     expected = predicted(plan, machine)
+    if args.rehearse is not None:
+        from isoviz.backends.rehearsing import rehearsals
+        from isoviz.runtime.rehearsal import quickest
+
+        if args.rehearse < 1:
+            raise InputError(f"plan: --rehearse {args.rehearse}; expected at least 1")
+        found = rehearsals(plan, machine, of=args.rehearse, options=file.options)
+        best = quickest(found)
+        plan, expected = best.plan, best.prediction
+        if len(found) > 1 and not args.json:
+            print(rehearsal_table(found), end="\n\n")
     interval = {} if expected is None else expected.to_json()
+    if args.rehearse is not None and expected is not None:
+        interval["rehearsed_seconds"] = expected.seconds
     if not (args.explain or args.candidates is not None):
         if args.json:
             print_json({**plan.to_json(), **interval})

@@ -118,7 +118,7 @@ def strided_copies(
     # The pieces depend on where digits turn over, which is the same for all fields of a group of like-strided fields.
     for group in groups:
         found += _copies_of(source, destination, box, group)
-    return _joined(found)
+    return joined(found)
 
 
 def _check(source: View, destination: View, box: Box, names: tuple[str, ...], *, padding: bool) -> None:
@@ -282,7 +282,7 @@ def _merged(source_offset: int, destination_offset: int, run: int, loops: Iterab
     return StridedCopy(source_offset, destination_offset, run, tuple(found[::-1]))
 
 
-def _joined(copies: list[StridedCopy]) -> list[StridedCopy]:
+def joined(copies: list[StridedCopy]) -> list[StridedCopy]:
     """Runs that continue each other on both sides, turn by turn, become one: ragged ends, chunks of several boxes, and fields of
     different sizes that lie side by side at both ends."""
     found: list[StridedCopy] = []

@@ -127,6 +127,22 @@ class Linearization:
 
     def strides(self, field: str) -> tuple[tuple[Mode, int], ...]:
         """Every mode with its stride in bytes for one field, fastest first."""
+        known = self._strides.get(field)
+        if known is None:
+            known = self._strides[field] = self._strides_of(field)
+        return known
+
+    @cached_property
+    def _strides(self) -> dict[str, tuple[tuple[Mode, int], ...]]:
+        """What `strides` has been asked for."""
+        return {}
+
+    @cached_property
+    def _steps(self) -> dict[tuple[str, str], tuple[tuple[int, int], ...]]:
+        """What `steps` has been asked for."""
+        return {}
+
+    def _strides_of(self, field: str) -> tuple[tuple[Mode, int], ...]:
         size = self.fields.sizes[self.fields.index(field)]
         found: list[tuple[Mode, int]] = []
         stride = size
@@ -149,6 +165,12 @@ class Linearization:
 
         Within a run of a digit the weight is its stride; where the digit turns over, the next weight takes back what it walked.
         """
+        known = self._steps.get((dim, field))
+        if known is None:
+            known = self._steps[dim, field] = self._steps_of(dim, field)
+        return known
+
+    def _steps_of(self, dim: str, field: str) -> tuple[tuple[int, int], ...]:
         digits = sorted((mode.step, mode.extent, stride) for mode, stride in self.strides(field) if mode.dim == dim)
         found: list[tuple[int, int]] = []
         walked = 0

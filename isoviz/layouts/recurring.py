@@ -6,10 +6,11 @@ alike between the turns of all digits, has the same copies with other offsets.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import TYPE_CHECKING
 
-from isoviz.layouts.geometry import StridedCopy, strided_copies
+from isoviz.layouts.geometry import StridedCopy, joined, strided_copies
 from isoviz.layouts.linearization import Mode
 
 if TYPE_CHECKING:
@@ -24,15 +25,12 @@ MOST = 256
 """Shapes that are remembered."""
 
 
-class RecurringCopies:
-    """`strided_copies` between the linearizations of two views, for one box after the other."""
+class _Alike:
+    """Copies of fields that have the same strides at both ends: a box that is moved on takes all of them along equally far."""
 
-    def __init__(self, source: View, destination: View) -> None:
+    def __init__(self, source: View, destination: View, names: Sequence[str]) -> None:
+        self.names = tuple(names)
         self._known: dict[_Key, tuple[list[StridedCopy], int, int]] = {}
-        names = [name for name in destination.linearization.fields.names if name in source.linearization.fields.names]
-        sizes = {source.linearization.fields.sizes[source.linearization.fields.index(name)] for name in names}
-        self._alike = len(sizes) == 1
-        """Whether all fields have the same strides: then a box is shifted by the same bytes for all of them."""
         dims = source.dims
         axes = [
             [(step, weight, view.origin[view.dims.index(dim)]) for step, weight in view.linearization.steps(dim, names[0])]
@@ -40,19 +38,16 @@ class RecurringCopies:
             for dim in dims
         ]
         self._source, self._destination = axes[: len(dims)], axes[len(dims) :]
-        self._periods = [
+        self.periods = [
             math.lcm(*(step for step, _, _ in (*here, *there)), 1)
             for here, there in zip(self._source, self._destination, strict=True)
         ]
 
-    def of(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[StridedCopy]:
-        """The copies of a box; the views differ from those given first in nothing but their `base`."""
-        if not self._alike:
-            return strided_copies(source, destination, box, fields, padding=True)
+    def of(self, source: View, destination: View, box: Box, fields: tuple[str, ...]) -> list[StridedCopy]:
         lo = box.lo
         shape = tuple([high - low for low, high in zip(lo, box.hi, strict=True)])
-        phase = tuple([low % period for low, period in zip(lo, self._periods, strict=True)])
-        key = shape, phase, tuple(fields)
+        phase = tuple([low % period for low, period in zip(lo, self.periods, strict=True)])
+        key = shape, phase, fields
         here, there = source.base + _at(self._source, lo), destination.base + _at(self._destination, lo)
         known = self._known.get(key)
         if known is None:
@@ -61,21 +56,45 @@ class RecurringCopies:
                 self._known[key] = copies, here, there
             return copies
         copies, before, behind = known
-        by_source, by_destination = here - before, there - behind
-        if not by_source and not by_destination:
-            return copies
-        return _shifted(copies, by_source, by_destination)
+        return shifted(copies, here - before, there - behind)
 
-    def shift(self, axis: int, distance: int) -> tuple[int, int] | None:
-        """By how many bytes of source and destination the copies of any box lie further once it is moved so far along an axis;
-        None where that depends on the box."""
-        if not self._alike or distance % self._periods[axis]:
-            return None
+    def shift(self, axis: int, distance: int) -> tuple[int, int]:
         return _along(self._source[axis], distance), _along(self._destination[axis], distance)
+
+
+class RecurringCopies:
+    """`strided_copies` between the linearizations of two views, for one box after the other."""
+
+    def __init__(self, source: View, destination: View) -> None:
+        a, b = source.linearization, destination.linearization
+        names = [name for name in b.fields.names if name in a.fields.names]
+        # Neighbours only: fields of one size with others between them would be one loop, and part the others' runs.
+        dims = [dim for dim in source.dims if a.space[dim] > 1 or b.space[dim] > 1]
+        stretches = itertools.groupby(names, lambda name: [lin.steps(dim, name) for lin in (a, b) for dim in dims])
+        self.classes = [_Alike(source, destination, list(stretch)) for _, stretch in stretches]
+
+    def of(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[StridedCopy]:
+        """The copies of a box; the views differ from those given first in nothing but their `base`."""
+        return together(self.apart(source, destination, box, fields))
+
+    def apart(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[list[StridedCopy]]:
+        """The same for every class, neighbouring fields that have the same strides, not joined yet."""
+        if len(self.classes) == 1:
+            return [self.classes[0].of(source, destination, box, tuple(fields))]
+        found = []
+        for each in self.classes:
+            names = tuple([name for name in each.names if name in fields])
+            found.append(each.of(source, destination, box, names) if names else [])
+        return found
+
+    def shifts(self, axis: int, distance: int) -> list[tuple[int, int]]:
+        """By how many bytes of source and destination the copies of any box lie further, class by class, once it is moved so far
+        along an axis: a multiple of `period(axis)`."""
+        return [each.shift(axis, distance) for each in self.classes]
 
     def period(self, axis: int) -> int:
         """After how many coordinates of an axis both ends repeat themselves."""
-        return self._periods[axis]
+        return math.lcm(*(each.periods[axis] for each in self.classes))
 
 
 class RecurringChunks:
@@ -96,53 +115,65 @@ class RecurringChunks:
         self._views, self._chunk = views, chunk or chunks.__getitem__
         self._chunks, self._padding = chunks, padding
         self._boxes = RecurringCopies(*views(0))
-        self._known: dict[int, tuple[int, list[StridedCopy], int]] = {}
-        self._turn, self._whole, self._shift = self._turns(chunks)
+        self._known: dict[int, tuple[int, list[list[StridedCopy]], int]] = {}
+        self._shifts: list[tuple[int, int]] = []
+        self._turn, self._whole = self._turns(chunks)
 
     def of(self, number: int) -> tuple[list[StridedCopy], int]:
         """The copies of a chunk, and the bytes of entries in it."""
         if number >= self._whole:
-            return self._anew(number)
+            copies, payload = self._anew(number)
+            return together(copies), payload
         turn, place = divmod(number, self._turn)
         known = self._known.get(place)
         if known is None:
             copies, payload = self._anew(number)
             if len(self._known) < MOST:
                 self._known[place] = turn, copies, payload
-            return copies, payload
+            return together(copies), payload
         before, copies, payload = known
         turn -= before
-        return (_shifted(copies, turn * self._shift[0], turn * self._shift[1]) if turn else copies), payload
+        moved = [shifted(each, turn * by[0], turn * by[1]) for each, by in zip(copies, self._shifts, strict=True)]
+        return together(moved), payload
 
-    def _anew(self, number: int) -> tuple[list[StridedCopy], int]:
+    def _anew(self, number: int) -> tuple[list[list[StridedCopy]], int]:
         chunk, (source, destination) = self._chunk(number), self._views(number)
         parts = self._chunks.padded_parts(number, self._padding) if any(self._padding) else chunk.parts
-        copies = [copy for box, names in parts for copy in self._boxes.of(source, destination, box, names)]
-        return copies, chunk.payload_bytes
+        found: list[list[StridedCopy]] = [[] for _ in self._boxes.classes]
+        for box, names in parts:
+            for copies, more in zip(found, self._boxes.apart(source, destination, box, names), strict=True):
+                copies += more
+        return found, chunk.payload_bytes
 
-    def _turns(self, chunks: ChunkSequence) -> tuple[int, int, tuple[int, int]]:
-        """After how many chunks they repeat themselves, how many chunks are full and not cut off at the edge of the index space,
-        and how far the copies have moved by then at both ends."""
-        none = 0, 0, (0, 0)
+    def _turns(self, chunks: ChunkSequence) -> tuple[int, int]:
+        """After how many chunks they repeat themselves, and how many chunks are full and not cut off at the edge of the index
+        space; notes how far the copies have moved by then at both ends."""
         slowest = chunks.digits[-1] if chunks.outer else None
         space = chunks.linearization.space
         if not isinstance(slowest, Mode) or not slowest.top:
-            return none
+            return 0, 0
         axis, size = space.dims.index(slowest.dim), space[slowest.dim]
         row = chunks.blocks // slowest.extent
         """Blocks with the same slowest digit."""
         period = self._boxes.period(axis)
         turn = math.lcm(period // math.gcd(period, slowest.step) * row, chunks.per_chunk) // chunks.per_chunk
         if turn >= len(chunks):
-            return none
-        shift = self._boxes.shift(axis, turn * chunks.per_chunk // row * slowest.step)
-        if shift is None:
-            return none
+            return 0, 0
         here, there = (later.base - first.base for first, later in zip(self._views(0), self._views(turn), strict=True))
-        return turn, size // slowest.step * row // chunks.per_chunk, (shift[0] + here, shift[1] + there)
+        shifts = self._boxes.shifts(axis, turn * chunks.per_chunk // row * slowest.step)
+        self._shifts = [(by_source + here, by_destination + there) for by_source, by_destination in shifts]
+        return turn, size // slowest.step * row // chunks.per_chunk
 
 
-def _shifted(copies: Sequence[StridedCopy], here: int, there: int) -> list[StridedCopy]:
+def together(classes: Sequence[list[StridedCopy]]) -> list[StridedCopy]:
+    """The copies of all classes of fields; those that continue each other are joined."""
+    return classes[0] if len(classes) == 1 else joined([copy for copies in classes for copy in copies])
+
+
+def shifted(copies: list[StridedCopy], here: int, there: int) -> list[StridedCopy]:
+    """Copies so many bytes further in the source and in the destination."""
+    if not here and not there:
+        return copies
     return [StridedCopy(copy.source_offset + here, copy.destination_offset + there, copy.run, copy.loops) for copy in copies]
 
 

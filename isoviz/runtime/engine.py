@@ -182,13 +182,15 @@ class Engine:
         progress: ProgressCallback | None = None,
         cancel: CancelToken | None = None,
         pipelined: bool = True,
+        chunks: int | None = None,
     ) -> Report:
         """Carry out a plan, wait for it and report.
 
         `source` and `destination` are arrays (host memory) or paths (disks); without them the paths that the plan's instances
         name are used, and where there are none the source is generated and the destination given up afterwards. `cancel` (such as
         a `threading.Event`) is asked between requests. A destination file appears under its name only once it is complete, on
-        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread.
+        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread. With `chunks` no more
+        than the first so many move (`isoviz.runtime.rehearsal`), and the destination is given up.
 
         Raises:
             TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination
@@ -198,9 +200,8 @@ class Engine:
         moved = threading.Event()
         arrived = threading.Event()
         over = setting(moved, arrived)
-        execution = self._submitted(
-            plan, source, destination, None, pipelined, cancel, over, arrived.set if progress is not None else None
-        )
+        told = arrived.set if progress is not None else None
+        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks)
         left = False
         try:
             with allowed():
@@ -217,7 +218,8 @@ class Engine:
                     self.devices.verify(plan, execution.source, execution.destination, execution.check)
                     verified = True
             execution.check()
-            execution.destination.publish()
+            if chunks is None:
+                execution.destination.publish()
             execution.event.end()
             ends = execution.source.notes, execution.destination.notes
             used = dict.fromkeys(note for channel in execution.channels for note in getattr(channel, "notes", ()))
@@ -272,10 +274,11 @@ class Engine:
         cancel: CancelToken | None,
         over: Callable[[Execution], None],
         arrived: Callable[[], None] | None = None,
+        chunks: int | None = None,
     ) -> Execution:
         memories = self._real.memories(plan)
         channels = [self._real.channel(hop.channel) for hop in plan.hops]
-        work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
+        work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes, chunks=chunks)
         number = next(self._numbers)
         event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
         execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over)

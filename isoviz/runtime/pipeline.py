@@ -14,12 +14,20 @@ REQUEST_BYTES = 1 << 20
 """Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""
 
 
-def work_of(plan: Plan, priority: int | None = None, *, pipelined: bool = True, request_bytes: int = REQUEST_BYTES) -> Work:
-    """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes.
+def work_of(
+    plan: Plan,
+    priority: int | None = None,
+    *,
+    pipelined: bool = True,
+    request_bytes: int = REQUEST_BYTES,
+    chunks: int | None = None,
+) -> Work:
+    """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes;
+    with `chunks` the first so many only.
 
     Not `pipelined`, every hop moves everything before the next one begins, through buffers that hold all of it.
     """
-    chunks = plan.chunk_count
+    chunks = plan.chunk_count if chunks is None else min(chunks, plan.chunk_count)
     requests = max(1, math.ceil(plan.chunk_payload / request_bytes))
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)

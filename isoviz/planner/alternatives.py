@@ -1,0 +1,78 @@
+"""Other plans for a transfer than the one that was chosen: what a rehearsal, or a benchmark, may set beside it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError
+from isoviz.machines import MemoryKind
+from isoviz.planner.chunk_curve import rechunked
+from isoviz.planner.full import search
+from isoviz.planner.making import make_plan
+from isoviz.planner.options import Options
+from isoviz.planner.planners import plan
+from isoviz.planner.problem import Problem
+from isoviz.planner.settling import settled
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner.plan import Plan
+
+OTHER_PLANNERS = ("simple", "spsl", "spdl", "direct")
+FACTORS = (1 / 4, 4)
+"""By so much larger are the chunks of the alternatives that differ in nothing else."""
+
+
+def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Options | None = None) -> list[Plan]:
+    """The chosen plan first, then up to `count` − 1 others that are predicted to be the fastest: other paths, other hops that
+    convert, other planners, and the chosen one with smaller and larger chunks. An engine can run all of them; they keep within
+    the limits of the `options`."""
+    problem = Problem(chosen.transfer, machine, options or Options())
+    found = {identity(chosen): chosen}
+    for made in (*every_route(problem), *in_other_chunks(chosen, machine, problem, FACTORS)):
+        if holds_no_files(made, machine):
+            found.setdefault(identity(made), made)
+    rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
+    return [chosen, *rivals[: max(0, count - 1)]]
+
+
+def identity(made: Plan) -> tuple[object, ...]:
+    """What makes a plan run as it does: equal for plans that do nothing different."""
+    hops = tuple((hop.channel, hop.source_layout, hop.destination_layout) for hop in made.hops)
+    return hops, str(made.order), made.outer, made.per_chunk, made.slots
+
+
+def holds_no_files(made: Plan, machine: Machine) -> bool:
+    """Whether all buffers are in memories: engines keep none on a disk."""
+    return all(machine.memory(hop.destination).kind is not MemoryKind.DSK for hop in made.hops[:-1])
+
+
+def every_route(problem: Problem) -> Iterator[Plan]:
+    """The best plan of every route, and those of the other planners."""
+    for candidate in search(problem, everything=True).candidates:
+        if candidate.choice is not None and math.isfinite(candidate.choice.seconds):
+            yield make_plan(problem, settled(problem, candidate.choice, candidate.clock), candidate.clock, "full")
+    for planner in OTHER_PLANNERS:
+        with suppress(InputError):  # it has no path, or no room
+            yield plan(problem.transfer, problem.machine, planner, problem.options)
+
+
+def in_other_chunks(base: Plan, machine: Machine, problem: Problem, factors: Sequence[float]) -> Iterator[Plan]:
+    """A plan with chunks so many times as large, where its buffers have room for them."""
+    inside = [hop.destination for hop in base.hops[:-1]]
+    limit = problem.limit(inside) if inside else base.bytes
+    for factor in factors:
+        count = round(base.per_chunk * factor)
+        if 1 <= count <= base.chunks.blocks:
+            with suppress(InputError):
+                made = rechunked(base, count, machine)
+                if all(buffer.nbytes <= limit for buffer in made.buffers):
+                    yield made
+        elif factor < 1 and inside and base.planner == "full":  # smaller than a block: blocks of another size
+            bound = max(int(base.chunk_bytes * factor), base.transfer.fields.nbytes)
+            with suppress(InputError):
+                yield plan(base.transfer, machine, "full", replace(problem.options, slot_limit=bound))
