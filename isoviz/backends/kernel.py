@@ -21,7 +21,7 @@ from isoviz.backends import kernels
 from isoviz.errors import LayoutError
 from isoviz.layouts import StridedCopy, apply
 from isoviz.layouts.kernel import strided_view
-from isoviz.layouts.recurring import split
+from isoviz.layouts.recurring import split_together
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -38,6 +38,7 @@ _SHORT = 16  # an innermost loop below this costs more than it moves
 LINE = 64  # bytes
 WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
 MOST_FIELDS = 64  # fields of a struct that are moved together
+MOST_APART = 8  # fields of one size that are taken apart to be moved with others
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
 
@@ -75,7 +76,7 @@ def copy_all(
         LayoutError: as `copy_strided`. Whatever `check` raises.
     """
     if threads > 1 and sum(copy.nbytes for copy in copies) >= WORTH_THREADS:
-        parts = [part for part in _parts(copies, threads) if part]
+        parts = [part for part in split_together(copies, threads, LINE) if part]
         if len(parts) > 1:
             others = [_pool().submit(copy_all, part, source, destination, check) for part in parts[1:]]
             try:
@@ -85,36 +86,42 @@ def copy_all(
             for other in others:
                 other.result()
             return
-    if 2 <= len(copies) <= MOST_FIELDS and kernels.is_ready():
-        check()
-        for copy in copies:
-            _check(copy, source, destination)
-        if kernels.copy_structs(copies, source, destination):
-            return
+    for group in _alike(copies) if len(copies) > 1 and kernels.is_ready() else (copies,):
+        if 2 <= len(group) <= MOST_FIELDS and kernels.is_ready():
+            check()
+            for copy in group:
+                _check(copy, source, destination)
+            if kernels.copy_structs(group, source, destination):
+                continue
+        for copy in group:
+            check()
+            copy_strided(copy, source, destination)
+
+
+def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
+    """The copies in groups that turn alike. Fields of one size that were made one loop are taken apart again, where that makes
+    them like others: a struct is moved as a whole."""
+    groups: dict[tuple[int, ...], list[StridedCopy]] = {}
     for copy in copies:
-        check()
-        copy_strided(copy, source, destination)
+        groups.setdefault(tuple([loop[0] for loop in copy.loops]), []).append(copy)
+    for turns, found in [each for each in groups.items() if len(groups) > 1]:
+        for k, count in enumerate(turns):
+            fewer = turns[:k] + turns[k + 1 :]
+            if count <= MOST_APART and fewer in groups:
+                groups[fewer] += [part for copy in found for part in _apart(copy, k)]
+                del groups[turns]
+                break
+    return list(groups.values())
 
 
-def _parts(copies: Sequence[StridedCopy], count: int) -> list[list[StridedCopy]]:
-    """The copies in so many parts; fields of structs stay together."""
-    shape = [loop[0] for loop in copies[0].loops]
-    place = max(range(len(shape)), key=lambda i: (shape[i], copies[0].loops[i][2]), default=None)
-    if place is None or shape[place] < count or any([loop[0] for loop in copy.loops] != shape for copy in copies):
-        return split(copies, count, LINE)
-    found = []
-    for k in range(count):
-        low, high = shape[place] * k // count, shape[place] * (k + 1) // count
-        found.append([_turns(copy, place, low, high) for copy in copies])
-    return found
-
-
-def _turns(copy: StridedCopy, place: int, low: int, high: int) -> StridedCopy:
-    """The copy with some turns of one loop."""
-    _, here, there = copy.loops[place]
-    loops = tuple((high - low, *loop[1:]) if i == place else loop for i, loop in enumerate(copy.loops))
-    loops = tuple(loop for loop in loops if loop[0] > 1)
-    return StridedCopy(copy.source_offset + low * here, copy.destination_offset + low * there, copy.run, loops)
+def _apart(copy: StridedCopy, k: int) -> list[StridedCopy]:
+    """The turns of a loop as copies of their own."""
+    count, here, there = copy.loops[k]
+    rest = (*copy.loops[:k], *copy.loops[k + 1 :])
+    return [
+        StridedCopy(copy.source_offset + turn * here, copy.destination_offset + turn * there, copy.run, rest)
+        for turn in range(count)
+    ]
 
 
 @cache

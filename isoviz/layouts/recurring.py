@@ -212,6 +212,39 @@ def split(
     return found
 
 
+def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list[StridedCopy]]:
+    """Copies in so many parts of about equal bytes, as `split`; but of copies that turn alike (the fields of structs) every part
+    has some turns of all: lines that they share are visited once."""
+    if parts <= 1:
+        return [list(copies)]
+    if len(copies) == 1:
+        return split(copies, parts, unit)
+    groups: dict[tuple[int, ...], list[StridedCopy]] = {}
+    for copy in copies:
+        groups.setdefault(tuple([loop[0] for loop in copy.loops]), []).append(copy)
+    if max(max(turns, default=1) for turns in groups) < parts:
+        return split(copies, parts, unit)
+    found: list[list[StridedCopy]] = [[] for _ in range(parts)]
+    for turns, group in groups.items():
+        place = max(range(len(turns)), key=lambda i: (turns[i], group[0].loops[i][2]), default=None)
+        if place is None or turns[place] < parts:
+            for part, more in zip(found, split(group, parts, unit), strict=True):
+                part += more
+            continue
+        bounds = [turns[place] * k // parts for k in range(parts + 1)]
+        for part, (low, high) in zip(found, itertools.pairwise(bounds), strict=True):
+            part += [_turns(copy, place, low, high) for copy in group]
+    return found
+
+
+def _turns(copy: StridedCopy, place: int, low: int, high: int) -> StridedCopy:
+    """The copy with some turns of one loop."""
+    _, here, there = copy.loops[place]
+    loops = tuple((high - low, *loop[1:]) if i == place else loop for i, loop in enumerate(copy.loops))
+    loops = tuple(loop for loop in loops if loop[0] > 1)
+    return StridedCopy(copy.source_offset + low * here, copy.destination_offset + low * there, copy.run, loops)
+
+
 def _cut(copy: StridedCopy, nbytes: int, unit: int, phase: int) -> tuple[StridedCopy, StridedCopy | None]:
     """About the first so many bytes of a copy that begins `phase` bytes behind a multiple of `unit`, and the rest."""
     if copy.nbytes <= nbytes:

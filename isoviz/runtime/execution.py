@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, RunError, TransferError
-from isoviz.layouts.recurring import RecurringChunks, split
+from isoviz.layouts.recurring import RecurringChunks, split, split_together
 from isoviz.runtime.report import HopMeasurement
 from isoviz.runtime.spans import Spans
 from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
@@ -228,7 +228,9 @@ class Execution:
             return [copies, *([] for _ in range(count - 1))]
         if hop == len(self.channels) - 1 and self.destination.alignment > 1:
             return split(copies, count, UNIT, self.destination.base)
-        return split(copies, count, UNIT, self.source.base if hop == 0 else 0, "source")
+        if hop == 0 and self.source.alignment > 1:
+            return split(copies, count, UNIT, self.source.base, "source")
+        return split_together(copies, count, UNIT)
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         recurring = self._recurring.get(hop)
