@@ -217,8 +217,6 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
     has some turns of all: lines that they share are visited once."""
     if parts <= 1:
         return [list(copies)]
-    if len(copies) == 1:
-        return split(copies, parts, unit)
     groups: dict[tuple[int, ...], list[StridedCopy]] = {}
     for copy in copies:
         groups.setdefault(tuple([loop[0] for loop in copy.loops]), []).append(copy)

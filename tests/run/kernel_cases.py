@@ -96,6 +96,26 @@ def random_alike(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return [StridedCopy(*each, turns) for each in zip(here, there, runs, strict=True)], source, destination
 
 
+def random_blocks(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Small matrices in one piece at both ends, transposed, in one, two or three loops with and without gaps."""
+    run, rows, columns = rng.choice((4, 4, 4, 8, 2)), rng.choice((2, 3, 4, 8, 16)), rng.choice((2, 4, 5, 8, 16))
+    block = run * rows * columns
+    extents = [rng.choice((1, 2, 7, 33, 100)) for _ in range(rng.randint(1, 3))]
+    extents[1:] = [min(extent, 7) for extent in extents[1:]]
+    ends = []
+    for _ in range(2):
+        order, strides, at = list(range(len(extents))), [0] * len(extents), block + rng.choice((0, 0, 0, 64, 3))
+        rng.shuffle(order)
+        for k in order:
+            strides[k] = at
+            at = at * extents[k] + rng.choice((0, 0, 64))
+        ends.append((strides, at, rng.choice((0, 0, 1, 64))))
+    (here, source, first), (there, destination, second) = ends
+    turns = tuple(turn for turn in zip(extents, here, there, strict=True) if turn[0] > 1)
+    copy = StridedCopy(first, second, run, (*turns, (rows, run, run * columns), (columns, run * rows, run)))
+    return [copy], first + source, second + destination
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -129,7 +149,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
     rng = random.Random(seed)
     for number in range(count):
         if number % 4 == 3:
-            yield (random_structs if number % 8 == 3 else random_alike)(rng)
+            yield (random_structs, random_alike, random_structs, random_blocks)[number // 4 % 4](rng)
         else:
             copy, source, destination = random_copy(rng)
             yield [copy], source, destination
@@ -159,6 +179,7 @@ def main() -> None:
         recipe.recipe_of.cache_clear()
         recipe.recipe_of_structs.cache_clear()
         recipe.recipe_of_alike.cache_clear()
+        recipe.blocks_of.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)

@@ -98,13 +98,17 @@ def is_ready() -> bool:
 
 def copy(each: StridedCopy, source: Bytes, destination: Bytes) -> bool:
     """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels."""
-    from isoviz.backends.kernels.recipe import Recipe, recipe_of
+    from isoviz.backends.kernels.recipe import LINE, Recipe, blocks_of, recipe_of
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
-    recipe = recipe_of(each.run, each.loops)
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
+    blocks = blocks_of(each.run, each.loops) if _width == LINE else None
+    if blocks is not None:
+        _compiled.permute_blocks(here, there, *blocks[:-1], blocks.past_caches and not there % LINE)
+        return True
+    recipe = recipe_of(each.run, each.loops)
     if isinstance(recipe, Recipe):
         _compiled.walk(here, there, _buffer() if len(recipe.outs) else there, *recipe)
     else:
@@ -149,6 +153,8 @@ def _warmed(compiled: ModuleType) -> None:
     zeros[0, 4:6] = -1
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
+    if hasattr(compiled, "permute_blocks"):
+        compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, np.zeros(32, np.int32), False)
 
 
 def _in_background() -> subprocess.Popen[bytes] | None:

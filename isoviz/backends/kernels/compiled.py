@@ -17,7 +17,17 @@ from numba.core import config
 
 from isoviz.backends.kernels.cache import folder
 from isoviz.backends.kernels.planes import read_planes, read_row
-from isoviz.backends.kernels.vectors import LINE, keep_line, line_past_caches, settle, some_bytes
+from isoviz.backends.kernels.vectors import (
+    FAR,
+    LINE,
+    WIDE,
+    block_permuter,
+    fetch,
+    keep_line,
+    line_past_caches,
+    settle,
+    some_bytes,
+)
 
 _elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder())  # only for what is compiled here, see the end
 
@@ -161,6 +171,59 @@ def stream_rows(source, destination, extents, source_strides, destination_stride
             break
     if past_caches:
         settle()
+
+
+if WIDE == LINE:
+    _two, _four, _eight = (block_permuter(vectors, past_caches=False) for vectors in (2, 4, 8))
+    _two_past, _four_past, _eight_past = (block_permuter(vectors, past_caches=True) for vectors in (2, 4, 8))
+
+    @njit(nogil=True)
+    def _row_of_blocks(source, destination, count, source_stride, destination_stride, vectors, order, past_caches):
+        for _ in range(count):
+            for line in range(0, vectors * LINE, LINE):
+                fetch(source + line + FAR)
+            if past_caches:
+                if vectors == 2:
+                    _two_past(source, destination, order)
+                elif vectors == 4:
+                    _four_past(source, destination, order)
+                else:
+                    _eight_past(source, destination, order)
+            elif vectors == 2:
+                _two(source, destination, order)
+            elif vectors == 4:
+                _four(source, destination, order)
+            else:
+                _eight(source, destination, order)
+            source += source_stride
+            destination += destination_stride
+
+    @njit(cache=True, nogil=True)
+    def permute_blocks(source, destination, extents, source_strides, destination_strides, vectors, order, past_caches):
+        """Blocks of so many vectors, each in one piece at both ends, their words of 4 bytes in another order: for all turns of
+        the loops, the last one the innermost. `order` is an array as `block_permuter` takes it, `past_caches` whether blocks are
+        written past the caches: then the destination has to begin with a line, and all its strides be whole lines."""
+        inner = len(extents) - 1
+        index = np.zeros(len(extents), np.int64)
+        while True:
+            here, there = source, destination
+            for loop in range(inner):
+                here += index[loop] * source_strides[loop]
+                there += index[loop] * destination_strides[loop]
+            _row_of_blocks(
+                here,
+                there,
+                extents[inner],
+                source_strides[inner],
+                destination_strides[inner],
+                vectors,
+                order.ctypes.data,
+                past_caches,
+            )
+            if not _advanced(index, extents, inner, -1, -1):
+                break
+        if past_caches:
+            settle()
 
 
 config.CACHE_DIR = _elsewhere

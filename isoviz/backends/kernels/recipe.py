@@ -60,6 +60,50 @@ class Streams(NamedTuple):
     past_caches: bool
 
 
+class Blocks(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.compiled.permute_blocks`."""
+
+    extents: Integers
+    source_strides: Integers
+    destination_strides: Integers
+    vectors: int
+    order: Any
+    past_caches: bool
+
+
+@lru_cache(maxsize=1024)
+def blocks_of(run: int, loops: tuple[Loop, ...]) -> Blocks | None:
+    """The recipe for small matrices that lie in one piece at both ends and are transposed: structs and blocks of a few of them.
+    None where these are none, or of another size than 2, 4 or 8 vectors."""
+    if run not in (4, 8):
+        return None
+    found = next(
+        (
+            (p, q)
+            for p, (rows, here, there) in enumerate(loops)
+            for q, (columns, along, across) in enumerate(loops)
+            if p != q and (here, along) == (run, run * rows) and (across, there) == (run, run * columns)
+        ),
+        None,
+    )
+    if found is None or len(loops) < 3:
+        return None
+    (rows, _, _), (columns, _, _) = loops[found[0]], loops[found[1]]
+    vectors, rest = divmod(run * rows * columns, LINE)
+    if rest or vectors not in (2, 4, 8):
+        return None
+    word = np.arange(vectors * 16)
+    element, part = np.divmod(word, run // 4)
+    source = (element % columns * rows + element // columns) * (run // 4) + part  # the word of the source that comes there
+    vector, place = np.divmod(source.reshape(vectors, 1, 16), 16)
+    k, lane = np.arange(1, vectors).reshape(1, -1, 1), np.arange(16)
+    order = np.where(vector == k, 16 + place, np.where((vector == 0) & (k == 1), place, lane)).astype(np.int32)
+    outer = sorted((loop for i, loop in enumerate(loops) if i not in found), key=lambda loop: -loop[2])
+    extents, here, there = (_integers(loop[i] for loop in outer) for i in range(3))
+    past_caches = run * math.prod(loop[0] for loop in loops) >= PAST_CACHES and not any(stride % LINE for _, _, stride in outer)
+    return Blocks(extents, here, there, vectors, order.reshape(-1), past_caches)
+
+
 @lru_cache(maxsize=4096)
 def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
     """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin."""

@@ -138,6 +138,37 @@ def zipper(size: int, fields: int):
     return zipped
 
 
+def block_permuter(vectors: int, *, past_caches: bool):
+    """`permute(source, destination, order)`: a block of so many vectors, its words of 4 bytes in another order.
+
+    `order` is the address of 16 words for every vector of the destination and every one of the source but the first: which word
+    of what was put together before (0 to 15), or of that vector of the source (16 to 31), comes where. Needs vectors of 512 bits.
+    """
+    words = ir.VectorType(_I32, 16)
+
+    @intrinsic
+    def permute(context, source, destination, order):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            source, destination, order = values
+            kind = ir.FunctionType(words, [words] * 3)
+            pick = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpermi2var.d.512")
+            loaded = [_load(builder, source, words, k * 64) for k in range(vectors)]
+            done = []
+            for there in range(vectors):
+                found = loaded[0]
+                for k in range(1, vectors):
+                    places = _load(builder, order, words, (there * (vectors - 1) + k - 1) * 64)
+                    found = builder.call(pick, [found, places, loaded[k]])
+                done.append(found)
+            for there, found in enumerate(done):
+                _store(builder, found, destination, there * 64, past_caches=past_caches)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 3), generate
+
+    return permute
+
+
 @intrinsic
 def move(context, source, destination, size):  # noqa: ARG001
     """A literal number of bytes: 1, 2, 4, 8 or 16."""
