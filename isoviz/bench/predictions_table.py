@@ -148,6 +148,14 @@ def _rehearsals(found: Found) -> dict[str, Any]:
     }
 
 
+def _meets_goals_rehearsed(found: Found) -> bool:
+    """Whether rehearsals say what transfers take, and which plan to choose, as well as predictions aim at."""
+    outcomes, regrets = found.rehearsed, found.regrets
+    if not outcomes or not regrets:
+        return False
+    return summarized(outcomes).meets_goals and share_within(regrets, rehearsed=True) >= TRANSFERS_WITHIN
+
+
 def _in_part(done: Sequence[tuple[Measured, Rehearsal]]) -> dict[str, Any]:
     """The same of those that were not moved as a whole."""
     if not done:
@@ -187,6 +195,7 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
         "rehearsed": _rehearsals(found),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
+        "meets_goals_rehearsed": _meets_goals_rehearsed(found),
         "left_out": found.too_long,
         "given_up": len(found.given_up),
         "seconds": found.seconds,

@@ -154,7 +154,7 @@ def _warmed(compiled: ModuleType) -> None:
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
     if hasattr(compiled, "permute_blocks"):
-        compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, np.zeros(32, np.int32), False)
+        compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
 
 
 def _in_background() -> subprocess.Popen[bytes] | None:

@@ -22,6 +22,7 @@ from isoviz.backends.kernels.vectors import (
     LINE,
     WIDE,
     block_permuter,
+    block_turner,
     fetch,
     keep_line,
     line_past_caches,
@@ -176,6 +177,43 @@ def stream_rows(source, destination, extents, source_strides, destination_stride
 if WIDE == LINE:
     _two, _four, _eight = (block_permuter(vectors, past_caches=False) for vectors in (2, 4, 8))
     _two_past, _four_past, _eight_past = (block_permuter(vectors, past_caches=True) for vectors in (2, 4, 8))
+    _square, _turn_4, _turn_8 = (
+        block_turner(vectors, size, back=False, past_caches=False) for vectors, size in ((4, 4), (8, 4), (8, 8))
+    )
+    _square_past, _turn_4_past, _turn_8_past = (
+        block_turner(vectors, size, back=False, past_caches=True) for vectors, size in ((4, 4), (8, 4), (8, 8))
+    )
+    _back_4, _back_8 = (block_turner(8, size, back=True, past_caches=False) for size in (4, 8))
+    _back_4_past, _back_8_past = (block_turner(8, size, back=True, past_caches=True) for size in (4, 8))
+
+    @njit(nogil=True)
+    def _row_of_turns(source, destination, count, source_stride, destination_stride, vectors, turn, past_caches):
+        for _ in range(count):
+            for line in range(0, vectors * LINE, LINE):
+                fetch(source + line + FAR)
+            if past_caches:
+                if vectors == 4:
+                    _square_past(source, destination)
+                elif turn == 4:
+                    _turn_4_past(source, destination)
+                elif turn == 8:
+                    _turn_8_past(source, destination)
+                elif turn == -4:
+                    _back_4_past(source, destination)
+                else:
+                    _back_8_past(source, destination)
+            elif vectors == 4:
+                _square(source, destination)
+            elif turn == 4:
+                _turn_4(source, destination)
+            elif turn == 8:
+                _turn_8(source, destination)
+            elif turn == -4:
+                _back_4(source, destination)
+            else:
+                _back_8(source, destination)
+            source += source_stride
+            destination += destination_stride
 
     @njit(nogil=True)
     def _row_of_blocks(source, destination, count, source_stride, destination_stride, vectors, order, past_caches):
@@ -199,10 +237,11 @@ if WIDE == LINE:
             destination += destination_stride
 
     @njit(cache=True, nogil=True)
-    def permute_blocks(source, destination, extents, source_strides, destination_strides, vectors, order, past_caches):
+    def permute_blocks(source, destination, extents, source_strides, destination_strides, vectors, turn, order, past_caches):
         """Blocks of so many vectors, each in one piece at both ends, their words of 4 bytes in another order: for all turns of
-        the loops, the last one the innermost. `order` is an array as `block_permuter` takes it, `past_caches` whether blocks are
-        written past the caches: then the destination has to begin with a line, and all its strides be whole lines."""
+        the loops, the last one the innermost. `order` is an array as `block_permuter` takes it; with a `turn` they go
+        through `block_turner` instead, for elements of so many bytes, back if it is negative. `past_caches` is whether
+        blocks are written past the caches: then the destination has to begin with a line, and all its strides be whole lines."""
         inner = len(extents) - 1
         index = np.zeros(len(extents), np.int64)
         while True:
@@ -210,16 +249,11 @@ if WIDE == LINE:
             for loop in range(inner):
                 here += index[loop] * source_strides[loop]
                 there += index[loop] * destination_strides[loop]
-            _row_of_blocks(
-                here,
-                there,
-                extents[inner],
-                source_strides[inner],
-                destination_strides[inner],
-                vectors,
-                order.ctypes.data,
-                past_caches,
-            )
+            count, step, by = extents[inner], source_strides[inner], destination_strides[inner]
+            if turn:
+                _row_of_turns(here, there, count, step, by, vectors, turn, past_caches)
+            else:
+                _row_of_blocks(here, there, count, step, by, vectors, order.ctypes.data, past_caches)
             if not _advanced(index, extents, inner, -1, -1):
                 break
         if past_caches:

@@ -67,6 +67,7 @@ class Blocks(NamedTuple):
     source_strides: Integers
     destination_strides: Integers
     vectors: int
+    turn: int
     order: Any
     past_caches: bool
 
@@ -101,7 +102,10 @@ def blocks_of(run: int, loops: tuple[Loop, ...]) -> Blocks | None:
     outer = sorted((loop for i, loop in enumerate(loops) if i not in found), key=lambda loop: -loop[2])
     extents, here, there = (_integers(loop[i] for loop in outer) for i in range(3))
     past_caches = run * math.prod(loop[0] for loop in loops) >= PAST_CACHES and not any(stride % LINE for _, _, stride in outer)
-    return Blocks(extents, here, there, vectors, order.reshape(-1), past_caches)
+    turn = run if columns == 8 else -run if rows == 8 else 0
+    if vectors == 2 or (vectors == 4 and (run, rows, columns) != (4, 8, 8)):
+        turn = 0
+    return Blocks(extents, here, there, vectors, turn, order.reshape(-1), past_caches)
 
 
 @lru_cache(maxsize=4096)

@@ -169,6 +169,38 @@ def block_permuter(vectors: int, *, past_caches: bool):
     return permute
 
 
+def block_turner(vectors: int, size: int, *, back: bool, past_caches: bool):
+    """`turn(source, destination)`: a block of 4 or 8 vectors of 64 bytes, transposed: of elements of `size` bytes, with eight
+    columns, or, `back`, with eight rows. Three times its halves are interleaved element by element, or parted again: that turns
+    the bits of the elements' numbers by three."""
+    half_of_all = vectors // 2
+    count = 64 // size
+    kind = _vector(size, count)
+    half = count // 2
+    low = [place for k in range(half) for place in (k, count + k)]
+    high = [place + half for place in low]
+    even, odd = list(range(0, 2 * count, 2)), list(range(1, 2 * count, 2))
+
+    @intrinsic
+    def turn(context, source, destination):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            block = [_load(builder, values[0], kind, k * 64) for k in range(vectors)]
+            for _ in range(3):
+                if back:
+                    pairs = list(zip(block[::2], block[1::2], strict=True))
+                    block = [_picked(builder, *pair, places) for places in (even, odd) for pair in pairs]
+                else:
+                    pairs = list(zip(block[:half_of_all], block[half_of_all:], strict=True))
+                    block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
+            for k, vector in enumerate(block):
+                _store(builder, vector, values[1], k * 64, past_caches=past_caches)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 2), generate
+
+    return turn
+
+
 @intrinsic
 def move(context, source, destination, size):  # noqa: ARG001
     """A literal number of bytes: 1, 2, 4, 8 or 16."""
