@@ -53,6 +53,10 @@ def touch(array: Bytes) -> None:
     array[::PAGE] = 0
 
 
+LARGE = 16 << 20
+"""Bytes that do not stay in caches."""
+
+
 class HostStore:
     """Bytes of host memory: one end of a transfer, or a slot. Meets `Endpoint` and `Slot`."""
 
@@ -72,6 +76,8 @@ class HostStore:
         self.nbytes = len(array) if nbytes is None else nbytes
         self.notes = notes
         self._shift = 0
+        self.is_large = give_back is None and self.nbytes >= LARGE
+        """Whether what is written here is not read again soon: an end of a large transfer, no slot."""
 
     @property
     def array(self) -> Bytes:
@@ -222,5 +228,5 @@ class Memcpy:
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, HostStore)
-        copy_all(copies, source.array, destination.array, check)
+        copy_all(copies, source.array, destination.array, check, large=destination.is_large)
         return len(copies)

@@ -42,14 +42,15 @@ MOST_APART = 8  # fields of one size that are taken apart to be moved with other
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
 
-def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
-    """Move the bytes of one strided copy between two one-dimensional contiguous arrays.
+def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> None:
+    """Move the bytes of one strided copy between two one-dimensional contiguous arrays. `large`: it is a part of a large copy,
+    which nobody reads again soon.
 
     Raises:
         LayoutError: the copy reaches outside one of the arrays, or what it writes may overlap what it reads.
     """
     _check(copy, source, destination)
-    if kernels.copy(copy, source, destination):
+    if kernels.copy(copy, source, destination, large=large):
         return
     swap = _transposed(copy)
     if swap is None or copy.run > _WIDEST:
@@ -67,10 +68,17 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
 
 
 def copy_all(
-    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None], threads: int = 1
+    copies: Sequence[StridedCopy],
+    source: Bytes,
+    destination: Bytes,
+    check: Callable[[], None],
+    threads: int = 1,
+    *,
+    large: bool = False,
 ) -> None:
     """Move the bytes of several copies; fields of different sizes together where they are those of structs. `check` is called
-    between copies. With more than one of the `threads` large copies are cut along their longest loop.
+    between copies. With more than one of the `threads` large copies are cut along their longest loop. `large` is as in
+    `copy_strided`.
 
     Raises:
         LayoutError: as `copy_strided`. Whatever `check` raises.
@@ -78,9 +86,9 @@ def copy_all(
     if threads > 1 and sum(copy.nbytes for copy in copies) >= WORTH_THREADS:
         parts = [part for part in split_together(copies, threads, LINE) if part]
         if len(parts) > 1:
-            others = [_pool().submit(copy_all, part, source, destination, check) for part in parts[1:]]
+            others = [_pool().submit(copy_all, part, source, destination, check, large=large) for part in parts[1:]]
             try:
-                copy_all(parts[0], source, destination, check)
+                copy_all(parts[0], source, destination, check, large=large)
             finally:
                 wait(others)
             for other in others:
@@ -91,11 +99,11 @@ def copy_all(
             check()
             for copy in group:
                 _check(copy, source, destination)
-            if kernels.copy_structs(group, source, destination):
+            if kernels.copy_structs(group, source, destination, large=large):
                 continue
         for copy in group:
             check()
-            copy_strided(copy, source, destination)
+            copy_strided(copy, source, destination, large=large)
 
 
 def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from isoviz.layouts.spaces import Box
 
 _Key = tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
+EVEN = 64
+"""Turns of a long loop of which parts have a multiple."""
 MOST = 256
 """Shapes that are remembered."""
 
@@ -229,7 +231,8 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
             for part, more in zip(found, split(group, parts, unit), strict=True):
                 part += more
             continue
-        bounds = [turns[place] * k // parts for k in range(parts + 1)]
+        unit_turns = EVEN if turns[place] >= EVEN * parts else 1  # so that parts begin with whole lines, too
+        bounds = [turns[place] * k // parts // unit_turns * unit_turns for k in range(parts)] + [turns[place]]
         for part, (low, high) in zip(found, itertools.pairwise(bounds), strict=True):
             part += [_turns(copy, place, low, high) for copy in group]
     return found

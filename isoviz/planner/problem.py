@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.machines import MemoryKind
-from isoviz.planner.runs import contiguous_bytes
+from isoviz.planner.runs import contiguous_bytes, stretch_bytes
 from isoviz.planner.shapes import ends_of
 
 if TYPE_CHECKING:
@@ -114,9 +114,21 @@ class Problem:
 
     def held_order(self, route: Route) -> str:
         """Whose order the buffers of a route hold that converts in no hop between two buffers."""
-        if len(route.channels) == 1 or route.converting is None:
+        if len(route.channels) == 1:
+            return self._denser if self.ends.converts else self.follows
+        if route.converting is None:
             return self.follows
         return "destination" if route.converting == 0 else "source"
+
+    @cached_property
+    def _denser(self) -> str:
+        """Whose order chunks follow that nobody holds: a disk's; between memories, the one whose chunks lie in longer stretches
+        at the other end too. A chunk that picks one field out of structs would read all lines of them, once for every field."""
+        ends = self.transfer.source, self.transfer.destination
+        if any(self.machine.memory(end.memory).kind is MemoryKind.DSK for end in ends):
+            return self.follows
+        here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(self.slot_limit, self.nbytes)
+        return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
 
 
 @lru_cache(maxsize=256)

@@ -35,6 +35,32 @@ def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[
     return math.inf
 
 
+def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> float:
+    """About how many bytes lie together in another order of what is in the first so many of an order."""
+    count, fields = len(order.fields), 1
+    mean = order.fields.nbytes / count
+    left = max(1.0, nbytes / mean)
+    covered: dict[str, int] = {}  # of every dimension, the coordinates from 0 on
+    for part in order.parts:
+        extent = count if isinstance(part, FieldsComponent) else part.extent
+        taken = int(min(extent, left))
+        if isinstance(part, FieldsComponent):
+            fields = taken
+        elif covered.get(part.dim, 1) == part.step:
+            covered[part.dim] = part.step * taken
+        if taken < extent:
+            break
+        left /= taken
+    together = 1
+    for part in other.parts:
+        extent = count if isinstance(part, FieldsComponent) else part.extent
+        have = fields if isinstance(part, FieldsComponent) else max(1, covered.get(part.dim, 1) // part.step)
+        together *= min(extent, have)
+        if have < extent:
+            break
+    return together * mean
+
+
 def _groups(space: FieldSpace, fields: Sequence[str]) -> int:
     """How many groups of neighbouring fields those that move make."""
     places = sorted(space.index(name) for name in fields)

@@ -116,6 +116,25 @@ def random_blocks(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return [copy], first + source, second + destination
 
 
+def random_lines(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Entries of elements of 4 bytes and arrays of these, one from the other, at whole lines and elsewhere, with entries left."""
+    width, count = rng.choice((2, 4, 8, 16, 16, 32, 48, 24)), rng.choice((16, 31, 128, 129, 300))
+    apart = 4 * count + rng.choice((-4 * count % 64, -4 * count % 64, -4 * count % 64 + 64, 4, 0))
+    structs, arrays = (4 * width, 4), (4, apart)
+    outer, reach = rng.choice((1, 1, 3)), (4 * width * count, apart * width)
+    ends, sizes = [], []
+    both = list(zip((structs, arrays), reach, strict=True))
+    for (entry, field), nbytes in both if rng.random() < 0.6 else both[::-1]:
+        stride = nbytes + rng.choice((-nbytes % 64, -nbytes % 64, 0, 8))
+        first = rng.choice((0, 0, 64, 4))
+        ends.append((first, entry, field, stride))
+        sizes.append(first + outer * stride)
+    (here, *source), (there, *destination) = ends
+    turns = list(zip((count, width, outer), source, destination, strict=True))
+    rng.shuffle(turns)
+    return [StridedCopy(here, there, 4, tuple(turn for turn in turns if turn[0] > 1))], *sizes
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -145,11 +164,14 @@ class Guarded:
         return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(start), np.uint8)
 
 
+SHAPED = (random_structs, random_alike, random_blocks, random_lines)
+
+
 def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]:
     rng = random.Random(seed)
     for number in range(count):
         if number % 4 == 3:
-            yield (random_structs, random_alike, random_structs, random_blocks)[number // 4 % 4](rng)
+            yield SHAPED[number // 4 % len(SHAPED)](rng)
         else:
             copy, source, destination = random_copy(rng)
             yield [copy], source, destination
@@ -180,6 +202,7 @@ def main() -> None:
         recipe.recipe_of_structs.cache_clear()
         recipe.recipe_of_alike.cache_clear()
         recipe.blocks_of.cache_clear()
+        recipe.lines_of.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)
@@ -189,7 +212,7 @@ def main() -> None:
             spelled_out(copy, source, expected)
         threads = rng.choice((1, 1, 1, 2))
         kernels._buffer = guarded_buffer if threads == 1 else own_buffer
-        kernel.copy_all(copies, source, found, lambda: None, threads=threads)
+        kernel.copy_all(copies, source, found, lambda: None, threads=threads, large=rng.random() < 0.3)
         if not np.array_equal(found, expected):
             sys.exit(f"wrong, seed {seed}: {copies}, {recipe.PAST_CACHES}, {recipe.RUN}")
         right += 1

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from isoviz.layouts import StridedCopy
+    from isoviz.layouts.geometry import Loop
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
@@ -96,35 +97,51 @@ def is_ready() -> bool:
     return _compiled is not None
 
 
-def copy(each: StridedCopy, source: Bytes, destination: Bytes) -> bool:
-    """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels."""
-    from isoviz.backends.kernels.recipe import LINE, Recipe, blocks_of, recipe_of
+def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
+    """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels. `large`: it is
+    a part of a large copy, which nobody reads again soon."""
+    from isoviz.backends.kernels.recipe import LINE, blocks_of, lines_of
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
-    blocks = blocks_of(each.run, each.loops) if _width == LINE else None
+    blocks = blocks_of(each.run, each.loops, large=large) if _width == LINE else None
     if blocks is not None:
         _compiled.permute_blocks(here, there, *blocks[:-1], blocks.past_caches and not there % LINE)
         return True
-    recipe = recipe_of(each.run, each.loops)
+    lines = lines_of(each.run, each.loops, large=large) if _width == LINE and not there % LINE else None
+    if lines is not None:
+        _compiled.turn_lines(here, there, *lines[0])
+        if lines[1] is not None:
+            _carry_out(each.run, lines[1].loops, here + lines[1].source_offset, there + lines[1].destination_offset)
+        return True
+    _carry_out(each.run, each.loops, here, there, large=large)
+    return True
+
+
+def _carry_out(run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool = False) -> None:
+    """A copy between two addresses, by the recipe for any."""
+    from isoviz.backends.kernels.recipe import Recipe, recipe_of
+
+    assert _compiled is not None
+    recipe = recipe_of(run, loops, large=large)
     if isinstance(recipe, Recipe):
         _compiled.walk(here, there, _buffer() if len(recipe.outs) else there, *recipe)
     else:
         _compiled.stream_rows(here, there, *recipe)
-    return True
 
 
-def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes) -> bool:
-    """Carry out strided copies that are the fields of structs, or turn alike, all at once; False where they do not."""
+def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
+    """Carry out strided copies that are the fields of structs, or turn alike, all at once; False where they do not. `large` is as
+    in `copy`."""
     from isoviz.backends.kernels.recipe import recipe_of_alike, recipe_of_structs
 
     if _compiled is None or any(min(loop) <= 0 for each in copies for loop in each.loops):
         return False
     here, there = copies[0].source_offset, copies[0].destination_offset
     shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
-    recipe = recipe_of_structs(shapes) or recipe_of_alike(shapes)
+    recipe = recipe_of_structs(shapes, large=large) or recipe_of_alike(shapes)
     if recipe is None:
         return False
     to = destination.ctypes.data + there
@@ -154,6 +171,8 @@ def _warmed(compiled: ModuleType) -> None:
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
     if hasattr(compiled, "permute_blocks"):
+        two = np.ones(2, np.int64)
+        compiled.turn_lines(address, address, none, none, none, 0, 1, two, two, two, 2, False)
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
 
 

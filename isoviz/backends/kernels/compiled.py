@@ -26,6 +26,7 @@ from isoviz.backends.kernels.vectors import (
     fetch,
     keep_line,
     line_past_caches,
+    line_turner,
     settle,
     some_bytes,
 )
@@ -214,6 +215,65 @@ if WIDE == LINE:
                 _back_8(source, destination)
             source += source_stride
             destination += destination_stride
+
+    _apart_2, _apart_4, _apart_8, _apart_16 = (line_turner(count, 4, back=True) for count in (2, 4, 8, 16))
+    _joined_2, _joined_4, _joined_8, _joined_16 = (line_turner(count, 4, back=False) for count in (2, 4, 8, 16))
+
+    @njit(nogil=True)
+    def _turned(source, source_step, destination, destination_step, vectors, back):
+        if back:
+            if vectors == 16:
+                _apart_16(source, source_step, destination, destination_step)
+            elif vectors == 8:
+                _apart_8(source, source_step, destination, destination_step)
+            elif vectors == 4:
+                _apart_4(source, source_step, destination, destination_step)
+            else:
+                _apart_2(source, source_step, destination, destination_step)
+        elif vectors == 16:
+            _joined_16(source, source_step, destination, destination_step)
+        elif vectors == 8:
+            _joined_8(source, source_step, destination, destination_step)
+        elif vectors == 4:
+            _joined_4(source, source_step, destination, destination_step)
+        else:
+            _joined_2(source, source_step, destination, destination_step)
+
+    @njit(cache=True, nogil=True)
+    def turn_lines(
+        source, destination, extents, source_strides, destination_strides, lines, chunks, by, chunk_by, steps, vectors, back
+    ):
+        """Entries of elements of 4 bytes and a line for each of these, one from the other, past the caches, without a buffer
+        between: for all turns of the loops, `lines` times 16 entries, their elements in `chunks` of so many `vectors`. `by` are
+        the bytes from one line to the next in the source and in the destination, `chunk_by` those from one chunk to the next,
+        `steps` those between the vectors of one. The destination's are whole lines."""
+        index = np.zeros(len(extents), np.int64)
+        ahead_by = FAR if chunks == 1 else 8 * by[0]
+        while True:
+            here, there = source, destination
+            for loop in range(len(extents)):
+                here += index[loop] * source_strides[loop]
+                there += index[loop] * destination_strides[loop]
+            for first in range(0, lines, 8):
+                count = min(8, lines - first)
+                if not back:  # eight lines of every array one after the other: memory likes that
+                    for k in range(vectors):
+                        for ahead in range(8 * LINE, 16 * LINE, LINE):
+                            fetch(here + k * steps[0] + ahead)
+                for chunk in range(chunks):
+                    a, b = here + chunk * chunk_by[0], there + chunk * chunk_by[1]
+                    for _ in range(count):
+                        if back:
+                            for k in range(vectors):
+                                fetch(a + k * steps[0] + ahead_by)
+                        _turned(a, steps[0], b, steps[1], vectors, back)
+                        a += by[0]
+                        b += by[1]
+                here += count * by[0]
+                there += count * by[1]
+            if not _advanced(index, extents, -1, -1, -1):
+                break
+        settle()
 
     @njit(nogil=True)
     def _row_of_blocks(source, destination, count, source_stride, destination_stride, vectors, order, past_caches):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.layouts.geometry import Loop
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
@@ -29,12 +31,16 @@ STRUCTS = 256 << 10
 """Bytes of a tile of structs of different fields."""
 SHARED = 128 << 10
 """Bytes through which several copies go together before they go on."""
+LONGEST_ENTRY = 14 << 10
+"""Bytes of entries that are read sixteen at a time: longer ones lie too far apart for that."""
 ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
 LONG = 4096
 """Runs of so many bytes need no buffer: they are streamed."""
 PAST_CACHES = 1 << 20
 """Smaller copies may be read again from a cache; larger ones are written past them."""
+PART_PAST_CACHES = 128 << 10
+"""The same for parts of what is large as a whole."""
 AHEAD = 16 << 10
 """Bytes of the source that are fetched before they are read."""
 
@@ -73,7 +79,7 @@ class Blocks(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def blocks_of(run: int, loops: tuple[Loop, ...]) -> Blocks | None:
+def blocks_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Blocks | None:
     """The recipe for small matrices that lie in one piece at both ends and are transposed: structs and blocks of a few of them.
     None where these are none, or of another size than 2, 4 or 8 vectors."""
     if run not in (4, 8):
@@ -101,20 +107,73 @@ def blocks_of(run: int, loops: tuple[Loop, ...]) -> Blocks | None:
     order = np.where(vector == k, 16 + place, np.where((vector == 0) & (k == 1), place, lane)).astype(np.int32)
     outer = sorted((loop for i, loop in enumerate(loops) if i not in found), key=lambda loop: -loop[2])
     extents, here, there = (_integers(loop[i] for loop in outer) for i in range(3))
-    past_caches = run * math.prod(loop[0] for loop in loops) >= PAST_CACHES and not any(stride % LINE for _, _, stride in outer)
+    past_caches = _goes_past(run, loops, large=large) and not any(stride % LINE for _, _, stride in outer)
     turn = run if columns == 8 else -run if rows == 8 else 0
     if vectors == 2 or (vectors == 4 and (run, rows, columns) != (4, 8, 8)):
         turn = 0
     return Blocks(extents, here, there, vectors, turn, order.reshape(-1), past_caches)
 
 
+class Lines(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.compiled.turn_lines`."""
+
+    extents: Integers
+    source_strides: Integers
+    destination_strides: Integers
+    lines: int
+    chunks: int
+    by: Integers
+    chunk_by: Integers
+    steps: Integers
+    vectors: int
+    back: bool
+
+
+@lru_cache(maxsize=1024)
+def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Lines, StridedRest | None] | None:
+    """The recipe for entries of 2, 4, 8 or a multiple of 16 elements of 4 bytes that become an array for each of them, or (up to
+    16) the other way round; with what is left of the entries. None where these are none, or cannot be written in whole lines."""
+    if run != 4 or not _goes_past(run, loops, large=large):
+        return None
+    for entries, (count, near, far) in enumerate(loops):
+        for fields, (width, one, other) in enumerate(loops):
+            if entries == fields or count < 16 or (width not in (2, 4, 8) and width % 16):
+                continue
+            back = (one, far) == (run, run) and near == run * width <= LONGEST_ENTRY  # structs → arrays
+            if not back and not ((near, other) == (run, run) and far == run * width and width <= 16):
+                continue
+            outer = [loop for i, loop in enumerate(loops) if i not in (entries, fields)]
+            if any(loop[2] % LINE for loop in outer) or (back and other % LINE):
+                continue
+            vectors, entry = min(width, 16), run * width
+            lines, left = divmod(count, 16)
+            apart = other if back else one  # bytes between the arrays
+            inside = LINE if width <= 16 else entry  # bytes between the vectors of a chunk, at the end where entries lie
+            ends = ((16 * entry, LINE), (LINE, vectors * apart), (inside, apart))
+            by, chunk_by, steps = (_integers(end if back else end[::-1]) for end in ends)
+            extents, here, there = (_integers(loop[i] for loop in outer) for i in range(3))
+            found = Lines(extents, here, there, lines, width // vectors, by, chunk_by, steps, vectors, back)
+            rest = None
+            if left:
+                kept = tuple(((left, *loop[1:]) if i == entries else loop) for i, loop in enumerate(loops))
+                rest = StridedRest(lines * 16 * near, lines * 16 * far, tuple(loop for loop in kept if loop[0] > 1))
+            return found, rest
+    return None
+
+
+class StridedRest(NamedTuple):
+    """What a recipe leaves of a copy: how much further it begins at either end, and its loops."""
+
+    source_offset: int
+    destination_offset: int
+    loops: tuple[Loop, ...]
+
+
 @lru_cache(maxsize=4096)
-def recipe_of(run: int, loops: tuple[Loop, ...]) -> Recipe | Streams:
-    """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin."""
-    nbytes = run
-    for extent, _, _ in loops:
-        nbytes *= extent
-    past_caches = nbytes >= PAST_CACHES
+def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Recipe | Streams:
+    """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin. `large`: it
+    is a part of a large one."""
+    past_caches = _goes_past(run, loops, large=large)
     # The slowest first as the destination counts: neighbouring tiles lie side by side there.
     ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
     if run >= LONG or not loops:
@@ -181,7 +240,7 @@ def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> 
 
 
 @lru_cache(maxsize=1024)
-def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]) -> Recipe | None:
+def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...], *, large: bool = False) -> Recipe | None:
     """The recipe for fields of different sizes together: (source offset, destination offset, run, loops) of each, relative to
     any address. One after the other they would read or write every line once for each of them.
 
@@ -191,7 +250,7 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     first = loops[0]
     if sum(runs) * LINE > STRUCTS:  # long runs are as well one after the other
         return None
-    if not first or sum(runs) * math.prod(loop[0] for loop in first) < PAST_CACHES:
+    if not first or not _goes_past(sum(runs), first, large=large):
         return None
     if any([loop[0] for loop in each] != [loop[0] for loop in first] for each in loops):
         return None
@@ -249,6 +308,11 @@ def recipe_of_alike(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]) 
     outs = np.zeros((0, 3 + 2 * len(order)), np.int64)
     extents = _integers(first[i][0] for i in order)
     return Recipe(extents, _integers(tiles), np.array(jobs, np.int64), outs, -1, np.zeros(1, np.int64))
+
+
+def _goes_past(run: int, loops: Sequence[Loop], *, large: bool) -> bool:
+    """Whether runs in loops are written past the caches."""
+    return run * math.prod(loop[0] for loop in loops) >= (min(PAST_CACHES, PART_PAST_CACHES) if large else PAST_CACHES)
 
 
 def _integers(values: Any) -> Integers:

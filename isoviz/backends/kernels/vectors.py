@@ -201,6 +201,43 @@ def block_turner(vectors: int, size: int, *, back: bool, past_caches: bool):
     return turn
 
 
+def line_turner(vectors: int, size: int, *, back: bool):
+    """`turn(source, source_step, destination, destination_step)`: vectors of 64 bytes, so many bytes apart at either end, are
+    read, turned as by `block_turner` and written past the caches as whole lines. `back`: entries of so many elements become a
+    line for each of these; else lines of so many fields become entries."""
+    kind = _vector(size, 64 // size)
+    count = 64 // size
+    half, places = vectors // 2, [place for k in range(count // 2) for place in (k, count + k)]
+    low, high = places, [place + count // 2 for place in places]
+    even, odd = list(range(0, 2 * count, 2)), list(range(1, 2 * count, 2))
+
+    @intrinsic
+    def turn(context, source, source_step, destination, destination_step):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            source, source_step, destination, destination_step = values
+            block = []
+            for k in range(vectors):
+                block.append(_load(builder, source, kind))
+                if k < vectors - 1:
+                    source = builder.add(source, source_step)
+            for _ in range(vectors.bit_length() - 1):
+                if back:
+                    pairs = list(zip(block[::2], block[1::2], strict=True))
+                    block = [_picked(builder, *pair, places) for places in (even, odd) for pair in pairs]
+                else:
+                    pairs = list(zip(block[:half], block[half:], strict=True))
+                    block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
+            for k, vector in enumerate(block):
+                _store(builder, vector, destination, past_caches=True)
+                if k < vectors - 1:
+                    destination = builder.add(destination, destination_step)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return turn
+
+
 @intrinsic
 def move(context, source, destination, size):  # noqa: ARG001
     """A literal number of bytes: 1, 2, 4, 8 or 16."""
