@@ -69,7 +69,8 @@ def test_what_is_described_rightly_is_predicted_rightly() -> None:
     assert len(found["transfers"]) == 4 and len(found["regret"]) == 2
     for row in found["regret"]:
         assert row["regret"] < 0.25 + row["noise"]
-        assert row["candidates"] >= 2
+        assert row["candidates"] >= 1
+    assert max(row["candidates"] for row in found["regret"]) >= 2
     assert found["summary"]["seconds"] > 0 and found["summary"]["given_up"] == 0
     assert sum(row["count"] for row in found["rows"] if row["path"] != "all") == 4
 
