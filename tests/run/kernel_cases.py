@@ -135,6 +135,26 @@ def random_lines(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return [StridedCopy(here, there, 4, tuple(turn for turn in turns if turn[0] > 1))], *sizes
 
 
+def random_rows(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Runs of a line or a part of one, of several arrays in turn, and the way back, with more loops, with and without gaps."""
+    run, rows, count = rng.choice((16, 32, 32, 64)), rng.choice((2, 4, 8, 8, 40)), rng.choice((2, 9, 64, 65))
+    outer = [rng.choice((2, 3)) for _ in range(rng.randint(0, 2))]
+    together, apart = (run * rows, run), (run, run * count + rng.choice((0, 0, -run * count % 64, 16)))
+    ends, sizes = [], []
+    for end in rng.sample((together, apart), 2):
+        strides = list(end)
+        at = max(run * rows * count, apart[1] * rows)
+        for extent in outer:
+            strides.append(at + rng.choice((0, -at % 64, -at % 64)))
+            at = strides[-1] * extent
+        first = rng.choice((0, 0, 64, 8))
+        ends.append((first, strides))
+        sizes.append(first + at)
+    turns = list(zip((count, rows, *outer), ends[0][1], ends[1][1], strict=True))
+    rng.shuffle(turns)
+    return [StridedCopy(ends[0][0], ends[1][0], run, tuple(turns))], *sizes
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -164,7 +184,7 @@ class Guarded:
         return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(start), np.uint8)
 
 
-SHAPED = (random_structs, random_alike, random_blocks, random_lines)
+SHAPED = (random_structs, random_alike, random_blocks, random_lines, random_rows)
 
 
 def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]:
@@ -203,6 +223,7 @@ def main() -> None:
         recipe.recipe_of_alike.cache_clear()
         recipe.blocks_of.cache_clear()
         recipe.lines_of.cache_clear()
+        recipe.gather_of.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)

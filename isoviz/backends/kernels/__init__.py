@@ -100,7 +100,7 @@ def is_ready() -> bool:
 def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels. `large`: it is
     a part of a large copy, which nobody reads again soon."""
-    from isoviz.backends.kernels.recipe import LINE, blocks_of, lines_of
+    from isoviz.backends.kernels.recipe import LINE, blocks_of, gather_of, lines_of
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
@@ -110,12 +110,15 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     if blocks is not None:
         _compiled.permute_blocks(here, there, *blocks[:-1], blocks.past_caches and not there % LINE)
         return True
-    lines = lines_of(each.run, each.loops, large=large) if _width == LINE and not there % LINE else None
-    if lines is not None:
-        _compiled.turn_lines(here, there, *lines[0])
-        if lines[1] is not None:
-            _carry_out(each.run, lines[1].loops, here + lines[1].source_offset, there + lines[1].destination_offset)
-        return True
+    if _width == LINE and not there % LINE:
+        for recipe_for, kernel in ((lines_of, _compiled.turn_lines), (gather_of, _compiled.gather_lines)):
+            found = recipe_for(each.run, each.loops, large=large)
+            if found is not None:
+                arguments, rest = found
+                kernel(here, there, *arguments)
+                if rest is not None:
+                    _carry_out(each.run, rest.loops, here + rest.source_offset, there + rest.destination_offset)
+                return True
     _carry_out(each.run, each.loops, here, there, large=large)
     return True
 
@@ -173,6 +176,7 @@ def _warmed(compiled: ModuleType) -> None:
     if hasattr(compiled, "permute_blocks"):
         two = np.ones(2, np.int64)
         compiled.turn_lines(address, address, none, none, none, 0, 1, two, two, two, 2, False)
+        compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, two)
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
 
 

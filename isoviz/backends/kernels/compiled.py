@@ -25,6 +25,7 @@ from isoviz.backends.kernels.vectors import (
     block_turner,
     fetch,
     keep_line,
+    line_gatherer,
     line_past_caches,
     line_turner,
     settle,
@@ -271,6 +272,45 @@ if WIDE == LINE:
                         b += by[1]
                 here += count * by[0]
                 there += count * by[1]
+            if not _advanced(index, extents, -1, -1, -1):
+                break
+        settle()
+
+    _line_32, _line_64 = (line_gatherer(size) for size in (32, 64))
+
+    @njit(cache=True, nogil=True)
+    def gather_lines(
+        source, destination, extents, source_strides, destination_strides, turns, by, inner, inner_by, step, run, ahead
+    ):
+        """Lines of pieces of 32 or 64 bytes that lie `step` apart in the source, past the caches, without a buffer between: for
+        all turns of the loops, `turns` times `inner` lines; `by` and `inner_by` are the bytes from one to the next in the source
+        and in the destination. `ahead` are how many arrays are read in turn, and how far they lie apart (0: one, in sequence)."""
+        index = np.zeros(len(extents), np.int64)
+        burst = 8 * LINE // run
+        while True:
+            here, there = source, destination
+            for loop in range(len(extents)):
+                here += index[loop] * source_strides[loop]
+                there += index[loop] * destination_strides[loop]
+            for turn in range(turns):
+                if ahead[1]:
+                    if turn % burst == 0:  # eight lines of every array one after the other: memory likes that
+                        for array in range(ahead[0]):
+                            for line in range(8 * LINE, 16 * LINE, LINE):
+                                fetch(here + array * ahead[1] + line)
+                else:
+                    for line in range(0, by[0], LINE):
+                        fetch(here + line + FAR)
+                a, b = here, there
+                for _ in range(inner):
+                    if run == 32:
+                        _line_32(a, step, b)
+                    else:
+                        _line_64(a, step, b)
+                    a += inner_by[0]
+                    b += inner_by[1]
+                here += by[0]
+                there += by[1]
             if not _advanced(index, extents, -1, -1, -1):
                 break
         settle()

@@ -33,6 +33,8 @@ SHARED = 128 << 10
 """Bytes through which several copies go together before they go on."""
 LONGEST_ENTRY = 14 << 10
 """Bytes of entries that are read sixteen at a time: longer ones lie too far apart for that."""
+ARRAYS = 16
+"""Places that are read in turn."""
 ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
 LONG = 4096
@@ -159,6 +161,57 @@ def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple
                 rest = StridedRest(lines * 16 * near, lines * 16 * far, tuple(loop for loop in kept if loop[0] > 1))
             return found, rest
     return None
+
+
+class Gather(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.compiled.gather_lines`."""
+
+    extents: Integers
+    source_strides: Integers
+    destination_strides: Integers
+    turns: int
+    by: Integers
+    inner: int
+    inner_by: Integers
+    step: int
+    run: int
+    ahead: Integers
+
+
+@lru_cache(maxsize=1024)
+def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Gather, StridedRest | None] | None:
+    """The recipe for runs of 32 or 64 bytes of which lines are put together: blocks of rows, arrays of short vectors, and the way
+    back; with what is left of the last line. None where lines are not whole or come from too many places, or blocks have gaps."""
+    if run not in (32, 64) or not _goes_past(run, loops, large=large):
+        return None
+    pieces = LINE // run
+    rows = next((i for i, (count, _, far) in enumerate(loops) if far == run and count % pieces == 0 and count <= ARRAYS), None)
+    along = next((i for i, (_, near, _) in enumerate(loops) if near == run and i != rows), None)
+    rest = None
+    if rows is not None and along is not None and loops[along][2] == run * loops[rows][0]:  # arrays in turn
+        count, apart, _ = loops[rows]
+        turns, _, far = loops[along]
+        by, inner, inner_by = (run, far), count // pieces, (pieces * apart, LINE)
+        step, ahead, taken = apart, (count, apart), (rows, along)
+    else:  # a line of every run that several blocks have in turn
+        along = next((i for i, (_, _, far) in enumerate(loops) if far == run), None)
+        if along is None or loops[along][0] < pieces or loops[along][1] > LONGEST_ENTRY:
+            return None
+        count, step, _ = loops[along]
+        within = next((i for i, loop in enumerate(loops) if i != along and loop[:2] == (step // run, run)), None)
+        if within is None or step % run or loops[within][2] % LINE:
+            return None
+        turns, left = divmod(count, pieces)
+        by, ahead = (pieces * step, LINE), (1, 0)
+        inner, inner_by, taken = loops[within][0], loops[within][1:], (along, within)
+        if left:
+            kept = tuple((left, *loop[1:]) if i == along else loop for i, loop in enumerate(loops))
+            rest = StridedRest(turns * by[0], turns * by[1], tuple(loop for loop in kept if loop[0] > 1))
+    outer = sorted((loop for i, loop in enumerate(loops) if i not in taken), key=lambda loop: -loop[2])
+    if any(loop[2] % LINE for loop in outer):
+        return None
+    extents, here, there = (_integers(loop[i] for loop in outer) for i in range(3))
+    return Gather(extents, here, there, turns, _integers(by), inner, _integers(inner_by), step, run, _integers(ahead)), rest
 
 
 class StridedRest(NamedTuple):

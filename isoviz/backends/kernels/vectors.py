@@ -238,6 +238,31 @@ def line_turner(vectors: int, size: int, *, back: bool):
     return turn
 
 
+def line_gatherer(size: int):
+    """`gather(source, source_step, destination)`: a line of 64 bytes, written past the caches, of pieces of `size` bytes that lie
+    so far apart."""
+    count = 64 // size
+
+    @intrinsic
+    def gather(context, source, source_step, destination):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            source, source_step, destination = values
+            pieces = []
+            for k in range(count):
+                pieces.append(_load(builder, source, _vector(4, size // 4)))
+                if k < count - 1:
+                    source = builder.add(source, source_step)
+            while len(pieces) > 1:
+                places = list(range(2 * pieces[0].type.count))
+                pieces = [_picked(builder, *pair, places) for pair in zip(pieces[::2], pieces[1::2], strict=True)]
+            _store(builder, pieces[0], destination, past_caches=True)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 3), generate
+
+    return gather
+
+
 @intrinsic
 def move(context, source, destination, size):  # noqa: ARG001
     """A literal number of bytes: 1, 2, 4, 8 or 16."""
