@@ -310,6 +310,8 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     order = sorted(range(len(first)), key=lambda i: -first[i][2])
     loops = [tuple(each[i] for i in order) for each in loops]
     inner, count = len(order) - 1, len(order)
+    if loops[0][inner][0] < LINE:  # structs in short rows: a tile would hold one of these
+        return None
     tiles = [1] * inner + [min(loops[0][inner][0], max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
     jobs, outs, at = [], [], 0
     if all(each[inner][2] == run for each, run in zip(loops, runs, strict=True)):  # apart in the destination
