@@ -199,7 +199,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 
 def main() -> None:
     from isoviz.backends import kernel, kernels
-    from isoviz.backends.kernels import recipe
+    from isoviz.backends.kernels import direct, recipe
 
     seed, count = map(int, sys.argv[1:])
     if not kernels.prepare(wait=True):
@@ -221,9 +221,9 @@ def main() -> None:
         recipe.recipe_of.cache_clear()
         recipe.recipe_of_structs.cache_clear()
         recipe.recipe_of_alike.cache_clear()
-        recipe.blocks_of.cache_clear()
-        recipe.lines_of.cache_clear()
-        recipe.gather_of.cache_clear()
+        direct.blocks_of.cache_clear()
+        direct.lines_of.cache_clear()
+        direct.gather_of.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)

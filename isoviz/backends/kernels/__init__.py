@@ -100,7 +100,8 @@ def is_ready() -> bool:
 def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels. `large`: it is
     a part of a large copy, which nobody reads again soon."""
-    from isoviz.backends.kernels.recipe import LINE, blocks_of, gather_of, lines_of
+    from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of
+    from isoviz.backends.kernels.recipe import LINE
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
