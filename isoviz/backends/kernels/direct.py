@@ -1,8 +1,8 @@
 """Copies that need no buffer: from registers to whole lines past the caches.
 
 Small matrices in one piece at both ends; entries of elements of 4 bytes and an array for each of these, one from the other; rows
-of half a line or a whole one. What is written are whole lines, each once, so that nothing has to be put together in a cache first;
-and what is read lies in sequence, or in a few sequences in turn. Everything else is for `isoviz.backends.kernels.recipe`.
+of half a line or a whole one. What is written are whole lines, each once, so that nothing has to be put together in a cache
+first; what is read lies in sequence, or in a few sequences in turn. Everything else is for `isoviz.backends.kernels.recipe`.
 """
 
 from __future__ import annotations
