@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime.rehearsal import Rehearsal
 
+REHEARSED = (
+    "The same runs beside what a rehearsal said before: the first chunks were moved, of short transfers all of them, and the rest"
+    " was taken to go on like that."
+)
 NOTED = 3
 """So many of the predictions that were furthest off are named."""
 LONGEST_LABEL = 72
@@ -37,9 +41,10 @@ TRANSFERS_WITHIN = 0.9
 
 @dataclass(frozen=True)
 class PredictionTable(Table):
-    """Errors by path; the transfers themselves and regret besides."""
+    """Errors by path; the transfers themselves, what rehearsals said, and regret besides."""
 
     outcomes: Sequence[Outcome] = ()
+    rehearsed: Sequence[Outcome] = ()
     regret: Table | None = None
     transfers: Sequence[Row] = ()
     summary: Row | None = None
@@ -61,9 +66,11 @@ class PredictionTable(Table):
     def to_html(self) -> str:
         """A page: predicted against measured as a scatter, errors as a histogram, tables of both."""
         from isoviz.figures.html_parts import heading, items, paragraph, table
-        from isoviz.figures.prediction_page import prediction_page
+        from isoviz.figures.prediction_page import prediction_page, prediction_section
 
         more = []
+        if self.rehearsed:
+            more.append(prediction_section("By rehearsal", REHEARSED, self.rehearsed))
         if self.regret is not None:
             headings = [text for text, _ in self.regret.columns.values()]
             cells = [[write(row[key]) for key, (_, write) in self.regret.columns.items()] for row in self.regret.rows]
@@ -99,6 +106,7 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
         rows,
         _notes(found, seed),
         outcomes=outcomes,
+        rehearsed=found.rehearsed,
         regret=_regrets(found.regrets),
         transfers=[_transfer(each) for each in found.measured],
         summary=_summary(found, summaries),

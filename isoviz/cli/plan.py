@@ -88,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         found = rehearsals(plan, machine, of=args.rehearse, options=file.options)
         best = quickest(found)
         plan, expected = best.plan, best.prediction
-        if len(found) > 1 and not args.json:
+        if args.rehearse > 1 and not args.json:
             print(rehearsal_table(found), end="\n\n")
     interval = {} if expected is None else expected.to_json()
     if args.rehearse is not None and expected is not None:

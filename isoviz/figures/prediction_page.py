@@ -43,6 +43,12 @@ def prediction_page(title: str, outcomes: Sequence[Outcome], more: Iterable[str]
     return html_document(title, sections)
 
 
+def prediction_section(title: str, said: str, outcomes: Sequence[Outcome], *, theme: ThemeName = "auto") -> str:
+    """A section for `more`: other predictions of the same runs, with a sentence on them, key figures and a scatter."""
+    every = summarized(outcomes)
+    return heading(title, 2) + paragraph(said) + prediction_facts(every) + prediction_scatter_svg(outcomes, theme=theme)
+
+
 def prediction_facts(every: ErrorSummary) -> str:
     """Key figures of a number of predictions."""
     key: list[tuple[str, object]] = [

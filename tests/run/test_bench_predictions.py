@@ -222,7 +222,8 @@ def test_on_this_computer(
     assert data["benchmark"] == "predictions" and len(data["transfers"]) == 3 and len(data["regret"]) == 1
     assert data["rows"][-1]["path"] == "all" and data["rows"][-1]["count"] == 3
     assert list(work.iterdir()) == []
-    assert "<svg" in page.read_text(encoding="utf-8")
+    shown = page.read_text(encoding="utf-8")
+    assert shown.count("<svg") == 2 and "By rehearsal" in shown
     kept = Ledger(tmp_path / "runs.jsonl").read().entries
     assert [each.origin for each in kept] == ["bench predictions"] * 3 and all(each.verified for each in kept)
 

@@ -149,3 +149,18 @@ def test_nothing_is_compiled_that_cannot_be_kept(tmp_path: Path) -> None:
     first, second = done.stdout.splitlines()
     assert first == "False None"
     assert "nothing can be kept" in second
+
+
+def test_kernels_that_nobody_uses_any_more_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from isoviz.backends.kernels import cache
+
+    names = "kernels-this", "kernels-used", "kernels-old", "kernels-unfinished", "kernels-begun", "another"
+    for name in names:
+        (tmp_path / name).mkdir()
+        if name not in ("kernels-unfinished", "kernels-begun"):
+            (tmp_path / name / "complete").touch()
+    for name in ("kernels-old/complete", "kernels-unfinished", "kernels-this/complete"):
+        os.utime(tmp_path / name, (1e9, 1e9))
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path / "kernels-this")
+    assert cache.mark_complete()
+    assert {each.name for each in tmp_path.iterdir()} == set(names) - {"kernels-old", "kernels-unfinished"}

@@ -5,10 +5,13 @@ A file in it says that everything has been compiled; without it the first use wo
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import platform
+import shutil
 import sys
+import time
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -17,6 +20,8 @@ from isoviz.machines.measurements import cache_directory
 
 _SOURCES = ("compiled.py", "planes.py", "vectors.py", "cache.py")
 _DONE = "complete"
+KEPT = 30 * 86400
+"""Seconds for which kernels are kept that nobody uses."""
 
 
 @cache
@@ -50,10 +55,16 @@ def can_keep() -> bool:
 
 
 def mark_complete() -> bool:
-    """Everything has been compiled and kept; False where nothing can be kept."""
+    """Everything has been compiled and kept, and is in use; False where nothing can be kept. What other versions left, and nobody
+    has used for long, is removed."""
     try:
         folder().mkdir(parents=True, exist_ok=True)
         (folder() / _DONE).touch()
     except OSError:
         return False
+    for other in folder().parent.glob("kernels-*"):
+        with contextlib.suppress(OSError):
+            last = (other / _DONE if (other / _DONE).exists() else other).stat().st_mtime
+            if other != folder() and time.time() - last > KEPT:
+                shutil.rmtree(other)
     return True
