@@ -164,7 +164,10 @@ class RecurringChunks:
         here, there = (later.base - first.base for first, later in zip(self._views(0), self._views(turn), strict=True))
         shifts = self._boxes.shifts(axis, turn * chunks.per_chunk // row * slowest.step)
         self._shifts = [(by_source + here, by_destination + there) for by_source, by_destination in shifts]
-        return turn, size // slowest.step * row // chunks.per_chunk
+        full = size // slowest.step
+        if any(self._padding) and self._padding[axis] and not size % slowest.step:
+            full -= 1  # the last ones may have padding behind them that is only at the ends of the hop
+        return turn, full * row // chunks.per_chunk
 
 
 def together(classes: Sequence[list[StridedCopy]]) -> list[StridedCopy]:
@@ -217,8 +220,8 @@ def split(
 def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list[StridedCopy]]:
     """Copies in so many parts of about equal bytes, as `split`; but of copies that turn alike (the fields of structs) every part
     has some turns of all: lines that they share are visited once."""
-    if parts <= 1:
-        return [list(copies)]
+    if parts <= 1 or not copies:  # a chunk may hold nothing but padding
+        return [list(copies), *([] for _ in range(parts - 1))]
     groups: dict[tuple[int, ...], list[StridedCopy]] = {}
     for copy in copies:
         groups.setdefault(tuple([loop[0] for loop in copy.loops]), []).append(copy)

@@ -189,16 +189,18 @@ class Engine:
         `source` and `destination` are arrays (host memory) or paths (disks); without them the paths that the plan's instances
         name are used, and where there are none the source is generated and the destination given up afterwards. `cancel` (such as
         a `threading.Event`) is asked between requests. A destination file appears under its name only once it is complete, on
-        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread. With `chunks` no more
-        than the first so many move (`isoviz.runtime.rehearsal`), and the destination is given up.
+        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread. Padding may move along, over that
+        of the destination (`Plan.padding`). With `chunks` no more than the first so many move (`isoviz.runtime.rehearsal`),
+        nothing is verified and the destination is given up; bytes and rates of the report are those of the whole plan.
 
         Raises:
+            InputError: `chunks` is below 1.
             TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination
                 are the same; nothing has been touched. FileError: a file is not what the plan expects.
             RunError: a hop failed; Cancelled: `cancel` was set; VerificationError: the ends differ. No destination file is left.
         """
-        moved = threading.Event()
-        arrived = threading.Event()
+        verify = verify and chunks is None
+        moved, arrived = threading.Event(), threading.Event()
         over = setting(moved, arrived)
         told = arrived.set if progress is not None else None
         execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks)

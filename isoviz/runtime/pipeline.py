@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from isoviz.errors import InputError
 from isoviz.runtime.work import Ring, Work
 
 if TYPE_CHECKING:
@@ -23,10 +24,14 @@ def work_of(
     chunks: int | None = None,
 ) -> Work:
     """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes;
-    with `chunks` the first so many only.
+    with `chunks` the first so many only. Not `pipelined`, every hop moves everything before the next one begins, through buffers
+    that hold all of it.
 
-    Not `pipelined`, every hop moves everything before the next one begins, through buffers that hold all of it.
+    Raises:
+        InputError: `chunks` is below 1.
     """
+    if chunks is not None and chunks < 1:
+        raise InputError(f"{chunks} chunks; expected at least 1")
     chunks = plan.chunk_count if chunks is None else min(chunks, plan.chunk_count)
     requests = max(1, math.ceil(plan.chunk_payload / request_bytes))
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, RunError, TransferError
+from isoviz.machines import MemoryKind
 from isoviz.planner.prediction import Prediction
 
 if TYPE_CHECKING:
@@ -33,8 +34,10 @@ QUICK = 0.05
 """Seconds: a rehearsal below is repeated, one above is tried with few chunks first."""
 LOST = 2.0
 """A plan that takes so many times as long as the best before it is given up."""
-GRACE = 0.05
-"""Seconds that opening files may take."""
+GRACE = 0.02
+"""Seconds that may always be taken."""
+FLUSHES = 0.2
+"""The share of a run from which on waiting for the disk at its end grows with what was moved: what was written lay in a cache."""
 REPEATS = 3
 MARGIN = 0.05
 """The share by which an interval is wider than what rehearsals differed."""
@@ -74,6 +77,7 @@ def rehearse(
     count = chunks_to_move(plan)
     began = time.perf_counter()
     repeats: list[float] = []
+    source, room = _held_ready(engine, plan, source, room)
     share = count / max(1, plan.chunk_count)
     few = count if plan.seconds * share < QUICK else min(count, len(plan.hops) + 1)
     # What is done only once, such as page faults, is not to be seen.
@@ -107,13 +111,33 @@ def quickest(found: Sequence[Rehearsal]) -> Rehearsal:
 
 
 class _Deadline:
-    """A cancel token that is set once something takes too long."""
+    """A cancel token that is set once moving takes too long: nobody asks it before the ends are open."""
 
     def __init__(self, seconds: float) -> None:
-        self._end = time.perf_counter() + seconds + GRACE
+        self._seconds = seconds + GRACE
+        self._end: float | None = None
 
     def is_set(self) -> bool:
+        if self._end is None:
+            self._end = time.perf_counter() + self._seconds
         return time.perf_counter() > self._end
+
+
+def _held_ready(engine: Engine, plan: Plan, source: Any, room: Any) -> tuple[Any, Any]:
+    """Both ends; where they are in memory and nobody gave them, got once for all runs, generated data and all."""
+    transfer = plan.transfer
+    for end, given in ((transfer.source, source), (transfer.destination, room)):
+        memory = engine.machine.memory(end.memory)
+        real = engine.devices.memory(memory) if given is None and memory.kind is not MemoryKind.DSK else None
+        if real is None:
+            continue
+        store = real.source(end, None) if end is transfer.source else real.destination(end, None, False)
+        array = getattr(store, "array", None)
+        if end is transfer.source:
+            source = array
+        else:
+            room = array
+    return source, room
 
 
 def chunks_to_move(plan: Plan) -> int:
@@ -128,8 +152,7 @@ def chunks_to_move(plan: Plan) -> int:
 def seconds_of_all(report: Report, moved: int) -> float:
     """What all chunks of a plan take, going by a run of its first ones: the later half of these says how it goes on."""
     plan, trace = report.plan, report.trace
-    rest = plan.bytes / plan.chunk_payload - moved
-    if trace is None or rest <= 0:
+    if trace is None or moved >= plan.chunk_count:
         return report.seconds
     ends: dict[int, float] = {}
     for span in trace.requests:
@@ -137,4 +160,10 @@ def seconds_of_all(report: Report, moved: int) -> float:
             ends[span.chunk] = max(ends.get(span.chunk, 0.0), span.end)
     times = sorted(ends.values())
     middle = len(times) // 2
-    return report.seconds + rest * (times[-1] - times[middle - 1]) / (len(times) - middle)
+    payloads = [plan.chunks[number].payload_bytes for number in range(len(times))]
+    done, later = sum(payloads), sum(payloads[middle:])
+    rest = plan.bytes - sum(plan.chunks[number].payload_bytes for number in range(len(times), moved)) - done
+    if rest <= 0 or not later:
+        return report.seconds
+    flush = report.flush_seconds / done * rest if report.flush_seconds > FLUSHES * report.seconds else 0.0
+    return report.seconds + (times[-1] - times[middle - 1]) / later * rest + flush

@@ -55,7 +55,8 @@ def watch(
     while not moved.is_set():
         (arrived if progress is not None else moved).wait(_TICK)
         arrived.clear()
-        if token is not None and token.is_set():
+        opening = execution.is_granted and execution.is_open is None  # it does not stop before that is done
+        if token is not None and not opening and token.is_set():
             cancel()
         if told != (told := execution.event.bytes_done):
             tell(execution, progress, "move")

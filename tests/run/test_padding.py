@@ -65,6 +65,16 @@ def test_a_part_moves_without_padding() -> None:
     assert plan(part, machine).padding == ((0, 0),) * len(plan(part, machine).hops)
 
 
+def test_chunks_of_nothing_but_padding() -> None:
+    """In several requests each: there is nothing to move, and nothing goes wrong."""
+    machine = preset("local", measure="assumed")
+    fields, space = FieldSpace(a="f4", b="f4"), IndexSpace(x=200001)
+    with Engine(machine) as engine:
+        for layout in ("<F, x_in=8, x_out>", "<x_in=131072, F, x_out>"):
+            made = plan(Transfer.whole(space, fields, "node0.sys", "<F, x>", "node0.sys", layout), machine)
+            assert engine.run(made).verified
+
+
 def test_padding_never_shows_what_a_buffer_held_before(tmp_path: Path) -> None:
     """Buffers are used again: what lay in them must not get into a file."""
     space = IndexSpace(x=4, y=500)

@@ -18,7 +18,7 @@ from isoviz.cli import main
 from isoviz.errors import InputError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.planner.alternatives import alternatives, identity
-from isoviz.runtime.rehearsal import chunks_to_move, quickest, rehearse, rehearsed
+from isoviz.runtime.rehearsal import chunks_to_move, quickest, rehearse, rehearsed, seconds_of_all
 
 PAIR = FieldSpace(re="float32", im="float32")
 
@@ -75,6 +75,38 @@ def test_nothing_of_the_users_is_touched_and_nothing_is_left(tmp_path: Path) -> 
     assert found.prediction.seconds > 0
     assert {each.name for each in tmp_path.iterdir()} == {"in.raw", "out.raw"}
     assert target.read_bytes() == b"precious"
+
+
+def test_rivals_of_large_transfers_are_rehearsed_too() -> None:
+    """It takes longer to generate their data than to move some chunks; that does not count against them."""
+    machine = preset("local", measure="assumed")
+    space = IndexSpace(x=16 << 20)
+    made = plan(Transfer.whole(space, PAIR, "node0.sys", "<F, x>", "node0.sys", "<F, x>"), machine)
+    with Engine(machine) as engine:
+        found = rehearsed(engine, [made] * 3)
+    assert len(found) >= 2
+
+
+def test_waiting_for_the_disk_grows_with_what_was_written() -> None:
+    """A disk that takes all its time at the end: part of the chunks, part of the time."""
+    machine = preset("local", measure="assumed")
+    transfer = Transfer.whole(IndexSpace(x=1 << 22), PAIR, "node0.sys", "<F, x>", "node0.sys", "<x, F>")
+    made = plan(transfer, machine, options=Options(slot_limit=1 << 20))
+    with Engine(machine) as engine:
+        report = engine.run(made, verify=False, chunks=4)
+    slow = replace(report, seconds=report.seconds + 1.0, flush_seconds=1.0)
+    quick = replace(report, flush_seconds=report.seconds / 100)
+    all_of_it = made.chunk_count / 4
+    assert seconds_of_all(slow, 4) == pytest.approx(seconds_of_all(quick, 4) + all_of_it, rel=0.05)
+
+
+def test_so_many_chunks() -> None:
+    machine = chain(1e9)
+    made = plan(along(machine), machine, "full")
+    with Engine(machine, EmulatedMachine()) as engine:
+        assert engine.run(made, chunks=2).verified is None
+        with pytest.raises(InputError, match="at least 1"):
+            engine.run(made, chunks=0)
 
 
 def test_the_room_that_is_given_is_used() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, StridedCopy, View, strided_copies
 from isoviz.layouts.chunks import ChunkSequence
-from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, split
+from isoviz.layouts.recurring import RecurringChunks, RecurringCopies, split, split_together
 
 UNIT = 4096
 
@@ -141,6 +141,29 @@ def test_chunks_are_looked_up_by_their_numbers(full: bool) -> None:
             assert (pairs(copies), payload) == (pairs(anew), there.payload_bytes), (order, chunks.outer, chunks.per_chunk, end)
         again += len(numbers) - len(asked)
     assert again > 1.2 * (3000 if full else 300)
+
+
+def test_chunks_with_padding_behind_them_are_looked_up_too(full: bool) -> None:
+    """Both ends of the hop pad, the order in which chunks are counted does or does not: in any order of asking."""
+    rng = random.Random(12)
+    again = 0
+    for _ in range(2000 if full else 300):
+        space = IndexSpace.of({dim: rng.randint(1, 20) for dim in "xy"[: rng.randint(1, 2)]})
+        fields = FieldSpace.of({f"f{i}": rng.choice(("f4", "u1")) for i in range(rng.randint(1, 3))})
+        order, end = (random_layout(rng, space).on(space, fields) for _ in range(2))
+        chunks = ChunkSequence(order, rng.randint(0, len(order.parts)), rng.randint(1, 5))
+        padding = tuple(end.padding[dim] for dim in space)
+        recurring = RecurringChunks(chunks, lambda _, end=end: (View(end), View(end)), padding=padding)
+        for number in rng.choices(range(len(chunks)), k=min(2 * len(chunks), 30)):
+            parts = chunks.padded_parts(number, padding)
+            anew = [copy for box, names in parts for copy in strided_copies(View(end), View(end), box, names, padding=True)]
+            assert pairs(recurring.of(number)[0]) == pairs(anew), (order, chunks.outer, chunks.per_chunk, end, number)
+        again += any(padding)
+    assert again > 50
+
+
+def test_nothing_in_parts() -> None:
+    assert split_together([], 3) == split([], 3) == [[], [], []]
 
 
 def test_only_so_many_chunks_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
