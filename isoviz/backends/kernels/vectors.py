@@ -169,30 +169,33 @@ def block_permuter(vectors: int, *, past_caches: bool):
     return permute
 
 
+def _turned(builder, block: list[Any], size: int, times: int, *, back: bool) -> list[Any]:
+    """Vectors of elements of `size` bytes, their halves interleaved element by element so many times; `back`: parted again."""
+    count, half = 64 // size, len(block) // 2
+    low = [place for k in range(count // 2) for place in (k, count + k)]
+    high = [place + count // 2 for place in low]
+    even, odd = list(range(0, 2 * count, 2)), list(range(1, 2 * count, 2))
+    for _ in range(times):
+        if back:
+            pairs = list(zip(block[::2], block[1::2], strict=True))
+            block = [_picked(builder, *pair, places) for places in (even, odd) for pair in pairs]
+        else:
+            pairs = list(zip(block[:half], block[half:], strict=True))
+            block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
+    return block
+
+
 def block_turner(vectors: int, size: int, *, back: bool, past_caches: bool):
     """`turn(source, destination)`: a block of 4 or 8 vectors of 64 bytes, transposed: of elements of `size` bytes, with eight
     columns, or, `back`, with eight rows. Three times its halves are interleaved element by element, or parted again: that turns
     the bits of the elements' numbers by three."""
-    half_of_all = vectors // 2
-    count = 64 // size
-    kind = _vector(size, count)
-    half = count // 2
-    low = [place for k in range(half) for place in (k, count + k)]
-    high = [place + half for place in low]
-    even, odd = list(range(0, 2 * count, 2)), list(range(1, 2 * count, 2))
+    kind = _vector(size, 64 // size)
 
     @intrinsic
     def turn(context, source, destination):  # noqa: ARG001
         def generate(context, builder, signature, values):  # noqa: ARG001
             block = [_load(builder, values[0], kind, k * 64) for k in range(vectors)]
-            for _ in range(3):
-                if back:
-                    pairs = list(zip(block[::2], block[1::2], strict=True))
-                    block = [_picked(builder, *pair, places) for places in (even, odd) for pair in pairs]
-                else:
-                    pairs = list(zip(block[:half_of_all], block[half_of_all:], strict=True))
-                    block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
-            for k, vector in enumerate(block):
+            for k, vector in enumerate(_turned(builder, block, size, 3, back=back)):
                 _store(builder, vector, values[1], k * 64, past_caches=past_caches)
             return context.get_dummy_value()
 
@@ -206,10 +209,6 @@ def line_turner(vectors: int, size: int, *, back: bool):
     read, turned as by `block_turner` and written past the caches as whole lines. `back`: entries of so many elements become a
     line for each of these; else lines of so many fields become entries."""
     kind = _vector(size, 64 // size)
-    count = 64 // size
-    half, places = vectors // 2, [place for k in range(count // 2) for place in (k, count + k)]
-    low, high = places, [place + count // 2 for place in places]
-    even, odd = list(range(0, 2 * count, 2)), list(range(1, 2 * count, 2))
 
     @intrinsic
     def turn(context, source, source_step, destination, destination_step):  # noqa: ARG001
@@ -220,14 +219,7 @@ def line_turner(vectors: int, size: int, *, back: bool):
                 block.append(_load(builder, source, kind))
                 if k < vectors - 1:
                     source = builder.add(source, source_step)
-            for _ in range(vectors.bit_length() - 1):
-                if back:
-                    pairs = list(zip(block[::2], block[1::2], strict=True))
-                    block = [_picked(builder, *pair, places) for places in (even, odd) for pair in pairs]
-                else:
-                    pairs = list(zip(block[:half], block[half:], strict=True))
-                    block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
-            for k, vector in enumerate(block):
+            for k, vector in enumerate(_turned(builder, block, size, vectors.bit_length() - 1, back=back)):
                 _store(builder, vector, destination, past_caches=True)
                 if k < vectors - 1:
                     destination = builder.add(destination, destination_step)
