@@ -155,6 +155,40 @@ def random_rows(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return [StridedCopy(ends[0][0], ends[1][0], run, tuple(turns))], *sizes
 
 
+def random_hybrids(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Many structs of fields of any sizes in blocks of a few entries, and other blocks, or arrays, or structs, at the other end;
+    not all the fields, in rows, with and without gaps."""
+    sizes = [rng.choice((1, 1, 2, 3, 4, 5, 8, 8, 13, 16)) for _ in range(rng.choice((1, 2, 2, 3, 5, 9)))]
+    inner, count, rows = rng.choice((1, 2, 3, 4, 16)), rng.choice((40, 128, 257, 1000)), rng.choice((1, 1, 3))
+    ends, reaches = [], []
+    for _ in range(2):
+        gap = rng.choice((0, 0, 0, 1, 5, 64))
+        if rng.random() < 0.4:  # arrays
+            offsets, at = [], rng.choice((0, 3))
+            for size in sizes:
+                offsets.append(at)
+                at += size * inner * count + rng.choice((0, 0, 7, 64))
+            strides, reach = [(size, size * inner) for size in sizes], at
+        else:
+            blocks = rng.random() < 0.5  # else structs
+            entry = sum(sizes) + gap
+            starts = [sum(sizes[:k]) for k in range(len(sizes))]
+            offsets = [start * inner for start in starts] if blocks else starts
+            strides = [(size if blocks else entry, entry * inner) for size in sizes]
+            reach = entry * inner * count
+        row = reach + rng.choice((0, 0, -reach % 64, 1))
+        first = rng.choice((0, 0, 1, 8, 60))
+        ends.append([(first + offset, [row, by, within]) for offset, (within, by) in zip(offsets, strides, strict=True)])
+        reaches.append(first + row * rows)
+    extents, copies = (rows, count, inner), []
+    for (here, by_here), (there, by_there), size in zip(*ends, sizes, strict=True):
+        turns = zip(extents, by_here, by_there, strict=True)
+        copies.append(StridedCopy(here, there, size, tuple(turn for turn in turns if turn[0] > 1)))
+    if len(copies) > 1 and rng.random() < 0.2:
+        copies.pop(rng.randrange(len(copies)))
+    return copies, reaches[0], reaches[1]
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -184,7 +218,7 @@ class Guarded:
         return np.frombuffer((ctypes.c_uint8 * nbytes).from_address(start), np.uint8)
 
 
-SHAPED = (random_structs, random_alike, random_blocks, random_lines, random_rows)
+SHAPED = (random_structs, random_alike, random_blocks, random_lines, random_rows, random_hybrids)
 
 
 def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]:
@@ -199,9 +233,10 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 
 def main() -> None:
     from isoviz.backends import kernel, kernels
-    from isoviz.backends.kernels import direct, recipe
+    from isoviz.backends.kernels import direct, pattern, recipe
 
     seed, count = map(int, sys.argv[1:])
+    own_most = pattern._most_steps
     if not kernels.prepare(wait=True):
         sys.exit(f"no kernels: {kernels.state()}")
     rng, data = random.Random(seed), np.random.default_rng(seed)
@@ -218,6 +253,9 @@ def main() -> None:
         recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
         kernels.LEAST = 0
         kernel.WORTH_THREADS = 0
+        pattern.LEAST, pattern.LEAST_REPEATS = 0, rng.choice((4, 8))
+        pattern._most_steps = rng.choice((own_most, lambda shapes: 1000))
+        pattern.pattern_of.cache_clear()
         recipe.recipe_of.cache_clear()
         recipe.recipe_of_structs.cache_clear()
         recipe.recipe_of_alike.cache_clear()

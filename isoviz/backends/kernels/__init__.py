@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    from isoviz.backends.kernels.pattern import Shape
     from isoviz.layouts import StridedCopy
     from isoviz.layouts.geometry import Loop
 
@@ -120,7 +121,23 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
                 if rest is not None:
                     _carry_out(each.run, rest.loops, here + rest.source_offset, there + rest.destination_offset)
                 return True
-    _carry_out(each.run, each.loops, here, there, large=large)
+    if not _shuffled(((0, 0, each.run, each.loops),), here, there, large=large):
+        _carry_out(each.run, each.loops, here, there, large=large)
+    return True
+
+
+def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:
+    """Copies that turn alike between two addresses, by shuffling bytes; False where these had better be made in another way."""
+    from isoviz.backends.kernels.pattern import pattern_of
+    from isoviz.backends.kernels.recipe import LINE
+
+    if not hasattr(_compiled, "shuffle_lines"):
+        return False
+    pattern = pattern_of(shapes, there % LINE, large=large)
+    if pattern is None:
+        return False
+    assert _compiled is not None
+    _compiled.shuffle_lines(here, there, *pattern)
     return True
 
 
@@ -145,11 +162,13 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
         return False
     here, there = copies[0].source_offset, copies[0].destination_offset
     shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
+    start, to = source.ctypes.data + here, destination.ctypes.data + there
+    if _shuffled(shapes, start, to, large=large):
+        return True
     recipe = recipe_of_structs(shapes, large=large) or recipe_of_alike(shapes)
     if recipe is None:
         return False
-    to = destination.ctypes.data + there
-    _compiled.walk(source.ctypes.data + here, to, _buffer() if len(recipe.outs) else to, *recipe)
+    _compiled.walk(start, to, _buffer() if len(recipe.outs) else to, *recipe)
     return True
 
 
@@ -174,6 +193,12 @@ def _warmed(compiled: ModuleType) -> None:
     zeros[0, 4:6] = -1
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
+    if hasattr(compiled, "shuffle_lines"):
+        from isoviz.backends.kernels.pattern import pattern_of
+
+        found = pattern_of(((0, 0, 3, ((1 << 20, 6, 3), (2, 3, 3 << 20))),), 0)
+        assert found is not None
+        compiled.shuffle_lines(address, address, *found._replace(pieces=found.pieces[:0], repeats=0))
     if hasattr(compiled, "permute_blocks"):
         two = np.ones(2, np.int64)
         compiled.turn_lines(address, address, none, none, none, 0, 1, two, two, two, 2, False)

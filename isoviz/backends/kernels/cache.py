@@ -15,10 +15,14 @@ import time
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from isoviz.machines.measurements import cache_directory
 
-_SOURCES = ("compiled.py", "planes.py", "vectors.py", "cache.py")
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_SOURCES = ("cache.py", "compiled.py", "lines.py", "planes.py", "shuffle.py", "vectors.py", "walk.py")
 _DONE = "complete"
 KEPT = 30 * 86400
 """Seconds for which kernels are kept that nobody uses."""
@@ -31,6 +35,20 @@ def folder() -> Path:
     parts = [(here / name).read_bytes() for name in _SOURCES]
     parts += [text.encode() for text in (version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor())]
     return cache_directory() / f"kernels-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
+
+
+def kept(function: Callable[..., Any]) -> Any:
+    """Numba's `njit`, without the GIL, for what is called from Python: what is compiled of it is kept in `folder`."""
+    from numba import njit
+    from numba.core import config as numba_config
+
+    config: Any = numba_config
+
+    elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder())  # only for what is compiled here
+    try:
+        return njit(cache=True, nogil=True)(function)
+    finally:
+        config.CACHE_DIR = elsewhere
 
 
 def _processor() -> str:

@@ -16,6 +16,8 @@ from numba.extending import intrinsic
 _FEATURES = llvm.get_host_cpu_features()
 WIDE = 64 if _FEATURES.get("avx512bw") else 32 if _FEATURES.get("avx2") else 16
 """Bytes of a vector register."""
+SHUFFLES = bool(_FEATURES.get("avx512vbmi")) and WIDE == 64
+"""Whether the processor shuffles the bytes of vectors of 512 bits."""
 LINE = 64
 """Bytes of a line of the caches."""
 FAR = 4096
@@ -253,6 +255,53 @@ def line_gatherer(size: int):
         return types.void(*[types.int64] * 3), generate
 
     return gather
+
+
+def line_shuffler(*, past_caches: bool, whole: bool = True):
+    """`shuffle(steps, count, repeat, destination, written)`: a line put together of bytes of windows of 64, two in a step.
+
+    `steps` is the address of `count` steps of 16 words of 8 bytes: the addresses of its two windows at first, how far they move
+    with every repeat, a bit for each byte of the line that comes from them, three words that say nothing, and for each byte of
+    the line which of their 128 bytes it is. The line is written as a `whole`, or only the bytes `written`; `past_caches` writes
+    it to an aligned address. Needs shuffles of bytes in vectors of 512 bits.
+    """
+    line, bits = _vector(1, LINE), ir.VectorType(ir.IntType(1), LINE)
+
+    @intrinsic
+    def shuffle(context, steps, count, repeat, destination, written):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            steps, count, repeat, destination, written = values
+            kind = ir.FunctionType(line, [line] * 3)
+            pick = cgutils.get_or_insert_function(builder.module, kind, "llvm.x86.avx512.vpermi2var.qi.512")
+            before, again, after = builder.block, *(builder.append_basic_block(name) for name in ("step", "written"))
+            end = builder.add(steps, builder.mul(count, ir.Constant(_I64, 128)))
+            builder.branch(again)
+            builder.position_at_end(again)
+            step, found = builder.phi(_I64), builder.phi(line)
+            place, other, by, other_by, mask = (builder.load(_at(builder, step, _I64, 8 * k)) for k in range(5))
+            one = _load(builder, builder.add(place, builder.mul(by, repeat)), line)
+            two = _load(builder, builder.add(other, builder.mul(other_by, repeat)), line)
+            picked = builder.call(pick, [one, _load(builder, step, line, 64), two])
+            merged = builder.select(builder.bitcast(mask, bits), picked, found)
+            following = builder.add(step, ir.Constant(_I64, 128))
+            builder.cbranch(builder.icmp_unsigned("<", following, end), again, after)
+            for phi, first, later in ((step, steps, following), (found, ir.Constant(line, None), merged)):
+                phi.add_incoming(first, before)
+                phi.add_incoming(later, again)
+            builder.position_at_end(after)
+            if whole:
+                _store(builder, merged, destination, past_caches=past_caches)
+            else:
+                pointer = line.as_pointer()
+                kind = ir.FunctionType(ir.VoidType(), [line, pointer, _I32, bits])
+                store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
+                to = builder.inttoptr(destination, pointer)
+                builder.call(store, [merged, to, ir.Constant(_I32, 1), builder.bitcast(written, bits)])
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 5), generate
+
+    return shuffle
 
 
 @intrinsic
