@@ -169,11 +169,11 @@ def _suffix(a: Normal, b: Normal, space: IndexSpace) -> tuple[Normal, Normal, No
             left.pop()
             right.pop()
             continue
-        if x.dim != y.dim or x.top != y.top or not (x.top or x.step * x.extent == y.step * y.extent):
+        alike = x.step * x.extent == y.step * y.extent  # of top digits: the same padding
+        if x.dim != y.dim or x.top != y.top or not (x.top or alike):
             break
         step = math.lcm(x.step, y.step)
-        blocks = -(-space[x.dim] // step) if x.top else x.step * x.extent // step
-        extent = x.extent if x == y else blocks  # equal digits pad alike
+        extent = x.step * x.extent // step if alike else -(-space[x.dim] // step)
         if extent <= 1 and x.step != y.step:
             break
         found.append(Mode(x.dim, extent, step, x.top))

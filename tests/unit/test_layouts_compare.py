@@ -52,6 +52,12 @@ def test_blocks_that_do_not_nest() -> None:
     assert found.shuffle_bytes == 16 * 12 * 5
 
 
+def test_blocks_that_are_padding_on_both_sides_count() -> None:
+    found = between("<y_0=2, F, y_1=2, y_2>", "<F, y_in=4, y_out>", PAIR, y=5)
+    assert found.suffix_count == 4, "both allocate 8, in blocks of 2"
+    assert between("<y_0=2, F, y_out>", "<F, y>", PAIR, y=5).suffix_count == 3, "one side does not pad"
+
+
 def test_a_run_ends_where_one_side_pads() -> None:
     found = between("<F, x_in=4, x_out, y>", "<F, x, y>", ENTRY, x=10, y=3)
     assert found.run_bytes == 16 * 10
