@@ -55,7 +55,7 @@ def test_blocks_that_do_not_nest() -> None:
 def test_blocks_that_are_padding_on_both_sides_count() -> None:
     found = between("<y_0=2, F, y_1=2, y_2>", "<F, y_in=4, y_out>", PAIR, y=5)
     assert found.suffix_count == 4, "both allocate 8, in blocks of 2"
-    assert between("<y_0=2, F, y_out>", "<F, y>", PAIR, y=5).suffix_count == 3, "one side does not pad"
+    assert between("<y_in=2, F, y_out>", "<F, y>", PAIR, y=5).suffix_count == 3, "one side does not pad"
 
 
 def test_a_run_ends_where_one_side_pads() -> None:
