@@ -233,7 +233,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 
 def main() -> None:
     from isoviz.backends import kernel, kernels
-    from isoviz.backends.kernels import direct, pattern, recipe
+    from isoviz.backends.kernels import direct, pattern, recipe, tiles
 
     seed, count = map(int, sys.argv[1:])
     own_most = pattern._most_steps
@@ -253,12 +253,14 @@ def main() -> None:
         recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
         kernels.LEAST = 0
         kernel.WORTH_THREADS = 0
-        pattern.LEAST, pattern.LEAST_REPEATS = 0, rng.choice((4, 8))
+        pattern.LEAST, pattern.LEAST_LOOP, pattern.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
+        tiles.BYTES, recipe.LEAST_PLANE = rng.choice(((24 << 10, 16), (500, 16), (24 << 10, 1000), (500, 1000)))
+        tiles.tiles_of.cache_clear()
+        recipe.is_plane.cache_clear()
         pattern._most_steps = rng.choice((own_most, lambda shapes: 1000))
         pattern.pattern_of.cache_clear()
         recipe.recipe_of.cache_clear()
         recipe.recipe_of_structs.cache_clear()
-        recipe.recipe_of_alike.cache_clear()
         direct.blocks_of.cache_clear()
         direct.lines_of.cache_clear()
         direct.gather_of.cache_clear()

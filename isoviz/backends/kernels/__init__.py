@@ -143,9 +143,11 @@ def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) 
 
 def _carry_out(run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool = False) -> None:
     """A copy between two addresses, by the recipe for any."""
-    from isoviz.backends.kernels.recipe import Recipe, recipe_of
+    from isoviz.backends.kernels.recipe import Recipe, is_plane, recipe_of
 
     assert _compiled is not None
+    if not is_plane(run, loops) and _tiled(((0, 0, run, loops),), here, there):
+        return
     recipe = recipe_of(run, loops, large=large)
     if isinstance(recipe, Recipe):
         _compiled.walk(here, there, _buffer() if len(recipe.outs) else there, *recipe)
@@ -153,10 +155,22 @@ def _carry_out(run: int, loops: tuple[Loop, ...], here: int, there: int, *, larg
         _compiled.stream_rows(here, there, *recipe)
 
 
+def _tiled(shapes: tuple[Shape, ...], here: int, there: int) -> bool:
+    """Copies that turn alike between two addresses, element by element; False where they do not turn alike, or have long runs."""
+    from isoviz.backends.kernels.tiles import tiles_of
+
+    tiles = tiles_of(shapes)
+    if tiles is None:
+        return False
+    assert _compiled is not None
+    _compiled.copy_tiles(here, there, *tiles)
+    return True
+
+
 def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
-    """Carry out strided copies that are the fields of structs, or turn alike, all at once; False where they do not. `large` is as
-    in `copy`."""
-    from isoviz.backends.kernels.recipe import recipe_of_alike, recipe_of_structs
+    """Carry out strided copies that are the fields of structs, or turn alike, all at once; False where they do not, or are faster
+    one by one. `large` is as in `copy`."""
+    from isoviz.backends.kernels.recipe import are_planes, recipe_of_structs
 
     if _compiled is None or any(min(loop) <= 0 for each in copies for loop in each.loops):
         return False
@@ -165,11 +179,11 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
     start, to = source.ctypes.data + here, destination.ctypes.data + there
     if _shuffled(shapes, start, to, large=large):
         return True
-    recipe = recipe_of_structs(shapes, large=large) or recipe_of_alike(shapes)
-    if recipe is None:
-        return False
-    _compiled.walk(start, to, _buffer() if len(recipe.outs) else to, *recipe)
-    return True
+    recipe = recipe_of_structs(shapes, large=large)
+    if recipe is not None:
+        _compiled.walk(start, to, _buffer(), *recipe)
+        return True
+    return not are_planes(shapes) and _tiled(shapes, start, to)
 
 
 def _buffer() -> int:
@@ -193,6 +207,7 @@ def _warmed(compiled: ModuleType) -> None:
     zeros[0, 4:6] = -1
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
+    compiled.copy_tiles(address, address, one, one, np.array([[0, 0, 1, 1, 1]]), 0)
     if hasattr(compiled, "shuffle_lines"):
         from isoviz.backends.kernels.pattern import pattern_of
 

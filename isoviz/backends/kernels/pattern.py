@@ -26,6 +26,8 @@ MOST_BYTES = 8 << 10
 """Bytes of a pattern at most."""
 GOOD_BYTES = 4 << 10
 """Bytes of a pattern that is as long as it may."""
+MOST_STEPS = 256
+"""Steps of a pattern at most: they fill most of the first-level cache."""
 MOST_PIECES = 256
 """Runs of a turn at most."""
 LEAST_REPEATS = 8
@@ -34,6 +36,8 @@ ALIKE = {1: 4.0, 2: 3.0, 4: 2.0, 8: 2.0}
 """Sizes of elements, and the steps of a line up to which shuffling these is faster than interleaving vectors of them."""
 LEAST = 128 << 10
 """Bytes from which making a pattern pays."""
+LEAST_LOOP = 32 << 10
+"""Bytes from which carrying out a pattern pays, once in every turn of the loops around."""
 AHEAD = 1024
 """Bytes that every place of the source is fetched ahead, at least."""
 
@@ -76,7 +80,7 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
     turns = max(LINE // math.gcd(LINE, shape[3][along][2]) for shape in shapes)
     combinations = math.prod(first[i][0] for i in within)
     nbytes = combinations * sum(shape[2] for shape in shapes)
-    if nbytes * count * math.prod(first[i][0] for i in outer) < LEAST:
+    if nbytes * count * math.prod(first[i][0] for i in outer) < LEAST or (outer and nbytes * count < LEAST_LOOP):
         return None
     # Longer patterns are better up to a line's worth of turns: every line of the source is fetched once then.
     while 2 * turns <= min(LINE, count // LEAST_REPEATS) and 2 * turns * nbytes <= GOOD_BYTES:
@@ -87,7 +91,7 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
     past_caches = past_caches and not any(shape[3][i][2] % LINE for shape in shapes for i in outer)
     pieces, rhythms = _pieces(shapes, along, within, outer)
     steps, strides, lines, fetches = pattern(pieces, rhythms, turns, misalignment if past_caches else 0, AHEAD)
-    if not len(lines) or len(steps) > len(lines) * _most_steps(shapes):
+    if not len(lines) or len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes)):
         return None
     # No window may reach beyond the last byte that is copied.
     end = max(shape[0] + shape[2] + sum((n - 1) * here for n, here, _ in shape[3]) for shape in shapes)
@@ -106,7 +110,7 @@ def _most_steps(shapes: tuple[Shape, ...]) -> float:
     at a time, all others one by one."""
     run, loops = shapes[0][2:]
     if len(shapes) > 1 or run not in ALIKE:
-        return max(1.0, LINE * len(shapes) / sum(shape[2] for shape in shapes) / 2)
+        return max(1.0, LINE * len(shapes) / sum(shape[2] for shape in shapes) / 2.5)
     for count, *field in loops:
         for _, *entry in loops:
             for near, far in ((0, 1), (1, 0)):

@@ -18,6 +18,7 @@ from isoviz.backends.kernels.vectors import (
     move,
     some_bytes,
     unzipper,
+    word,
     zipper,
 )
 
@@ -54,7 +55,8 @@ def _element(source, destination, size):
 
 def _plane(size: int, wide, lane):
     """`plane(source, source_stride, destination, destination_stride, rows, columns, ahead, first)`: a matrix of elements of
-    `size` bytes, transposed. `ahead[first]` is how far from its first row the source is that is fetched meanwhile, and so on.
+    `size` bytes, transposed. At address `ahead` stands, for each row from `first` on, how far from it the source is that is
+    fetched meanwhile.
 
     The last rows and columns that do not fill a vector are moved together with some before them, a second time.
     """
@@ -98,13 +100,13 @@ def _plane(size: int, wide, lane):
         row = 0
         while row + group <= rows:
             here, there = source + row * source_stride, destination + row * size
-            rows_of_vectors(here, source_stride, there, destination_stride, columns, ahead[first + row])
+            rows_of_vectors(here, source_stride, there, destination_stride, columns, word(ahead + 8 * (first + row)))
             row += group
         if row < rows:
             if rows >= group:
                 row = rows - group
                 here, there = source + row * source_stride, destination + row * size
-                rows_of_vectors(here, source_stride, there, destination_stride, columns, ahead[first + row])
+                rows_of_vectors(here, source_stride, there, destination_stride, columns, word(ahead + 8 * (first + row)))
             else:
                 for column in range(columns):
                     for k in range(rows):
@@ -166,7 +168,7 @@ def _plane_16(source, source_stride, destination, destination_stride, rows, colu
         here, there = source + row * source_stride, destination + row * 16
         for column in range(columns):
             if column & 3 == 0:
-                fetch(here + ahead[first + row])
+                fetch(here + word(ahead + 8 * (first + row)))
             move(here, there, 16)
             here += 16
             there += destination_stride
@@ -178,7 +180,7 @@ def _plane_any(source, source_stride, destination, destination_stride, rows, col
         here, there = source + row * source_stride, destination + row * size
         for _ in range(columns):
             for line in range(0, size, LINE):
-                fetch(here + ahead[first + row] + line)
+                fetch(here + word(ahead + 8 * (first + row)) + line)
             if size == 32:
                 move(here, there, 16)
                 move(here + 16, there + 16, 16)

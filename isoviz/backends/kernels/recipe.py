@@ -29,8 +29,12 @@ FIRST_LEVEL = 24 << 10
 """Bytes of a tile that is one run at the destination."""
 STRUCTS = 256 << 10
 """Bytes of a tile of structs of different fields."""
-SHARED = 128 << 10
-"""Bytes through which several copies go together before they go on."""
+LEAST_PLANE = 16
+"""Elements that vectors turn over, at least: fewer are as fast one by one."""
+SHORT_ROW = 40
+"""Bytes of rows of a plane below which its lines are worth sharing with other copies."""
+WIDEST = 256
+"""Bytes of a run from which on moving it takes longer than finding out where from and where to."""
 ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
 LONG = 4096
@@ -154,6 +158,8 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     inner, count = len(order) - 1, len(order)
     if loops[0][inner][0] < LINE:  # structs in short rows: a tile would hold one of these
         return None
+    if any(each[inner][1] > min(loop[1] for loop in each) for each in loops):  # they are turned over
+        return None
     tiles = [1] * inner + [min(loops[0][inner][0], max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
     jobs, outs, at = [], [], 0
     if all(each[inner][2] == run for each, run in zip(loops, runs, strict=True)):  # apart in the destination
@@ -179,32 +185,25 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     return Recipe(extents, integers(tiles), *table, count - 1, np.zeros(1, np.int64))
 
 
-@lru_cache(maxsize=1024)
-def recipe_of_alike(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]) -> Recipe | None:
-    """The recipe for copies that turn alike, tile by tile all of them: (source offset, destination offset, run, loops) of each,
-    relative to any address. One after the other they would go through all lines that they share once for each of them.
+@lru_cache(maxsize=4096)
+def is_plane(run: int, loops: tuple[Loop, ...]) -> bool:
+    """Whether `recipe_of` is the best there is: it has vectors where rows contiguous in the source become columns that are
+    so in the destination, not too few of either; and long runs need none."""
+    along = next((loop[0] for loop in loops if loop[1] == run), 0)
+    across = next((loop[0] for loop in loops if loop[2] == run), 0)
+    return run > WIDEST or (along * across >= LEAST_PLANE and (run >= 8 or run in (1, 2, 4)))
 
-    None where they do not turn alike or not often, have runs so long that they share no lines, or are transpositions.
-    """
-    first = shapes[0][3]
-    if not first or any([loop[0] for loop in shape[3]] != [loop[0] for loop in first] for shape in shapes):
-        return None
-    if max(shape[2] for shape in shapes) > RUN or max(loop[0] for loop in first) < LINE // 2:
-        return None
-    if any(all(any(loop[end] == run for loop in loops) for end in (1, 2)) for _, _, run, loops in shapes):
-        return None
-    order = sorted(range(len(first)), key=lambda i: -first[i][2])
-    along = max(range(len(order)), key=lambda place: first[order[place]][0])
-    widest = max(max(shape[3][order[along]][1:]) for shape in shapes)
-    tiles = [1] * len(order)
-    tiles[along] = min(first[order[along]][0], max(2 * LINE, SHARED // widest))
-    jobs = [
-        [here, there, run, along, -1, -1, *(loops[i][1] for i in order), *(loops[i][2] for i in order)]
-        for here, there, run, loops in shapes
-    ]
-    outs = np.zeros((0, 3 + 2 * len(order)), np.int64)
-    extents = integers(first[i][0] for i in order)
-    return Recipe(extents, integers(tiles), np.array(jobs, np.int64), outs, -1, np.zeros(1, np.int64))
+
+def are_planes(shapes: Sequence[tuple[int, int, int, tuple[Loop, ...]]]) -> bool:
+    """Whether copies that turn alike are fastest one by one, as planes: with rows of so many bytes that other fields are in other
+    lines."""
+    mean = sum(shape[2] for shape in shapes) / len(shapes)
+    for _, _, run, loops in shapes:
+        if not is_plane(run, loops):
+            return False
+        if run <= WIDEST and mean * min(max(loop[0] for loop in loops if loop[end] == run) for end in (1, 2)) < SHORT_ROW:
+            return False
+    return True
 
 
 def goes_past(run: int, loops: Sequence[Loop], *, large: bool) -> bool:

@@ -189,13 +189,19 @@ def shuffle_lines(source, destination, extents, steps, strides, lines, fetches, 
     own = steps.copy()
     ends, ahead = np.empty(len(lines), np.int64), np.empty(len(fetches), np.int64)
     while True:
-        own[:, 0], own[:, 1] = source + steps[:, 0], source + steps[:, 1]
-        ends[:], ahead[:] = destination + lines[:, 0], source + fetches[:, 0]
-        for loop in range(around):
-            own[:, 0] += index[loop] * strides[:, loop]
-            own[:, 1] += index[loop] * strides[:, around + loop]
-            ends += index[loop] * lines[:, 2 + loop]
-            ahead += index[loop] * fetches[:, 2 + loop]
+        for k in range(len(steps)):
+            own[k, 0], own[k, 1] = source + steps[k, 0], source + steps[k, 1]
+            for loop in range(around):
+                own[k, 0] += index[loop] * strides[k, loop]
+                own[k, 1] += index[loop] * strides[k, around + loop]
+        for k in range(len(lines)):
+            ends[k] = destination + lines[k, 0]
+            for loop in range(around):
+                ends[k] += index[loop] * lines[k, 2 + loop]
+        for k in range(len(fetches)):
+            ahead[k] = source + fetches[k, 0]
+            for loop in range(around):
+                ahead[k] += index[loop] * fetches[k, 2 + loop]
         _turns(source, destination, pieces, index, 0, turns)
         for repeat in range(repeats):
             for k in range(len(fetches)):

@@ -320,6 +320,16 @@ def move(context, source, destination, size):  # noqa: ARG001
 
 
 @intrinsic
+def word(context, address):  # noqa: ARG001
+    """The integer of 8 bytes that stands there. Arrays that are passed on are counted; addresses are not."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        return builder.load(_at(builder, values[0], _I64))
+
+    return types.int64(types.int64), generate
+
+
+@intrinsic
 def line_past_caches(context, source, destination):  # noqa: ARG001
     """A line to an aligned address."""
 

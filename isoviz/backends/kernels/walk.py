@@ -65,6 +65,7 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
     loops = len(extents)
     start, size, index = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
     staged = len(outs) > 0
+    ahead_at = np.int64(ahead.ctypes.data)
     while True:
         for loop in range(loops):
             size[loop] = min(tiles[loop], extents[loop] - start[loop])
@@ -88,7 +89,7 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
                         planes, a_plane, b_plane = size[batch], job[6 + batch], job[6 + loops + batch]
                     a_stride, b_stride = job[6 + across], job[6 + loops + along]
                     rows, columns = size[across], size[along]
-                    read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead, row)
+                    read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead_at, row)
                     row += planes * rows
                 else:
                     read_row(a, job[6 + along], b, job[6 + loops + along], size[along], element)

@@ -1,0 +1,78 @@
+"""Copies of any kind, tile by tile: small enough for the first-level cache, long at both ends.
+
+What vectors cannot do together is done element by element, by a table of where each of a tile's elements comes from and goes to.
+That is as fast for a few fields in blocks of blocks as for a plain transposition; what counts is that every line that is read or
+written is used up while it is in the cache.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.kernels.recipe import LINE, WIDEST, Integers, integers
+
+if TYPE_CHECKING:
+    from isoviz.backends.kernels.pattern import Shape
+
+BYTES = 24 << 10
+"""Bytes of a tile at most, as far as runs of a line at both ends allow."""
+TURNS = 32
+"""Turns of a tile that may be more bytes: of many fields."""
+
+
+class Tiles(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.elements.copy_tiles`."""
+
+    extents: Integers
+    tiles: Integers
+    jobs: Integers
+    ahead: int
+
+
+@lru_cache(maxsize=1024)
+def tiles_of(shapes: tuple[Shape, ...]) -> Tiles | None:
+    """The recipe for copies that turn alike, their offsets relative to any address. None where they do not, or have long runs."""
+    first = shapes[0][3]
+    if not first or any([loop[0] for loop in shape[3]] != [loop[0] for loop in first] for shape in shapes):
+        return None
+    if max(shape[2] for shape in shapes) > WIDEST:
+        return None
+    order = sorted(range(len(first)), key=lambda i: -first[i][2])  # neighbouring tiles lie side by side in the destination
+    extents = [first[i][0] for i in order]
+    strides = [[[shape[3][i][end] for i in order] for shape in shapes] for end in (1, 2)]
+    tiles = _tiles(extents, strides, sum(shape[2] for shape in shapes))
+    jobs = [[*shape[:3], *here, *there] for shape, here, there in zip(shapes, *strides, strict=True)]
+    ahead = max((i for i, tile in enumerate(tiles) if tile < extents[i]), default=0)
+    return Tiles(integers(extents), integers(tiles), np.array(jobs, np.int64), ahead)
+
+
+def _tiles(extents: list[int], strides: list[list[list[int]]], entry: int) -> list[int]:
+    """How often every loop turns in a tile: as long at both ends as fits."""
+    mean = [[sum(each[i] for each in end) / len(end) for i in range(len(extents))] for end in strides]
+    here = there = LINE
+    tiles = _grown(extents, mean, here, there)
+    while max(here, there) < BYTES:
+        for wanted in sorted([(here, 2 * there), (2 * here, there)], key=max):
+            larger = _grown(extents, mean, *wanted)
+            if entry * math.prod(larger) <= BYTES or math.prod(larger) <= TURNS:
+                (here, there), tiles = wanted, larger
+                break
+        else:
+            break
+    return [math.ceil(extent / math.ceil(extent / tile)) for extent, tile in zip(extents, tiles, strict=True)]
+
+
+def _grown(extents: list[int], strides: list[list[float]], here: int, there: int) -> list[int]:
+    """Turns for places that lie together in so many bytes of the source, and of the destination."""
+    tiles = [1] * len(extents)
+    for end, wanted in enumerate((here, there)):
+        for i in sorted(range(len(extents)), key=lambda i: strides[end][i]):
+            turns = min(extents[i], max(1, math.ceil(wanted / strides[end][i])))
+            tiles[i] = max(tiles[i], turns)
+            if turns < extents[i]:
+                break
+    return tiles
