@@ -118,7 +118,7 @@ def random_blocks(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
 
 def random_lines(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     """Entries of elements of 4 bytes and arrays of these, one from the other, at whole lines and elsewhere, with entries left."""
-    width, count = rng.choice((2, 4, 8, 16, 16, 32, 48, 24)), rng.choice((16, 31, 128, 129, 300))
+    width, count = rng.choice((2, 4, 8, 16, 16, 32, 48, 64, 128, 24)), rng.choice((16, 31, 128, 129, 300))
     apart = 4 * count + rng.choice((-4 * count % 64, -4 * count % 64, -4 * count % 64 + 64, 4, 0))
     structs, arrays = (4 * width, 4), (4, apart)
     outer, reach = rng.choice((1, 1, 3)), (4 * width * count, apart * width)

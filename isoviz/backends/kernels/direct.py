@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 LONGEST_ENTRY = 14 << 10
 """Bytes of entries that are read sixteen at a time: longer ones lie too far apart for that."""
+MOST_JOINED = 128
+"""Arrays that become entries, sixteen at a time: their lines lie too far apart where there are more."""
 ARRAYS = 16
 """Places that are read in turn."""
 
@@ -89,7 +91,7 @@ class Lines(NamedTuple):
 @lru_cache(maxsize=1024)
 def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Lines, StridedRest | None] | None:
     """The recipe for entries of 2, 4, 8 or a multiple of 16 elements of 4 bytes that become an array for each of them, or (up to
-    16) the other way round; with what is left of the entries. None where these are none, or cannot be written in whole lines."""
+    128) the other way round; with what is left of the entries. None where these are none, or cannot be written in whole lines."""
     if run != 4 or not goes_past(run, loops, large=large):
         return None
     for entries, (count, near, far) in enumerate(loops):
@@ -97,7 +99,7 @@ def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple
             if entries == fields or count < 16 or (width not in (2, 4, 8) and width % 16):
                 continue
             back = (one, far) == (run, run) and near == run * width <= LONGEST_ENTRY  # structs → arrays
-            if not back and not ((near, other) == (run, run) and far == run * width and width <= 16):
+            if not back and not ((near, other) == (run, run) and far == run * width and width <= MOST_JOINED):
                 continue
             outer = [loop for i, loop in enumerate(loops) if i not in (entries, fields)]
             if any(loop[2] % LINE for loop in outer) or (back and other % LINE):

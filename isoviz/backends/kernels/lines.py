@@ -96,12 +96,12 @@ def turn_lines(
             there += index[loop] * destination_strides[loop]
         for first in range(0, lines, 8):
             count = min(8, lines - first)
-            if not back:  # eight lines of every array one after the other: memory likes that
-                for k in range(vectors):
-                    for ahead in range(8 * LINE, 16 * LINE, LINE):
-                        fetch(here + k * steps[0] + ahead)
             for chunk in range(chunks):
                 a, b = here + chunk * chunk_by[0], there + chunk * chunk_by[1]
+                if not back:  # eight lines of every array one after the other: memory likes that
+                    for k in range(vectors):
+                        for ahead in range(8 * LINE, 16 * LINE, LINE):
+                            fetch(a + k * steps[0] + ahead)
                 for _ in range(count):
                     if back:
                         for k in range(vectors):

@@ -23,7 +23,7 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 LINE = 64
 RUN = 512
 """Bytes that runs of a tile have at both ends, where the copy has such runs: fewer waste what memory has already opened."""
-BUFFER = 300 << 10
+BUFFER = 200 << 10
 """Bytes of a tile at most."""
 FIRST_LEVEL = 24 << 10
 """Bytes of a tile that is one run at the destination."""
@@ -43,8 +43,10 @@ PAST_CACHES = 1 << 20
 """Smaller copies may be read again from a cache; larger ones are written past them."""
 PART_PAST_CACHES = 128 << 10
 """The same for parts of what is large as a whole."""
-AHEAD = 16 << 10
+AHEAD = 8 << 10
 """Bytes of the source that are fetched before they are read."""
+ROWS_AHEAD = 32
+"""Rows of which they are, at most."""
 
 
 class Recipe(NamedTuple):
@@ -125,7 +127,7 @@ def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> 
     others = [i for i in range(len(loops)) if i not in plane]
     for place in [*others, *([batch] if batch >= 0 else ()), across]:
         rows = (rows[:, None] + np.arange(tiles[place]) * loops[place][1]).reshape(-1)
-    count = max(1, AHEAD // (tiles[along] * loops[along][1]))
+    count = max(1, min(ROWS_AHEAD, AHEAD // (tiles[along] * loops[along][1])))
     last = max((i for i, tile in enumerate(tiles) if tile < loops[i][0]), default=0)
     following = rows + tiles[last] * loops[last][1]
     later = rows
