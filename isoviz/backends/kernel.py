@@ -39,6 +39,7 @@ LINE = 64  # bytes
 WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
 MOST_FIELDS = 64  # fields of a struct that are moved together
 MOST_APART = 8  # fields of one size that are taken apart to be moved with others
+_ALONE = 2048  # bytes of runs that are as fast one by one
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
 
@@ -108,9 +109,10 @@ def copy_all(
 
 def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
     """The copies in groups that turn alike. Fields of one size that were made one loop are taken apart again, where that makes
-    them like others: a struct is moved as a whole."""
+    them like others: a struct is moved as a whole. Long runs gain nothing from that."""
     groups: dict[tuple[int, ...], list[StridedCopy]] = {}
-    for copy in copies:
+    alone = [[copy] for copy in copies if copy.run >= _ALONE or not copy.loops]
+    for copy in copies if not alone else [copy for copy in copies if copy.run < _ALONE and copy.loops]:
         groups.setdefault(tuple([loop[0] for loop in copy.loops]), []).append(copy)
     for turns, found in [each for each in groups.items() if len(groups) > 1]:
         for k, count in enumerate(turns):
@@ -119,7 +121,7 @@ def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
                 groups[fewer] += [part for copy in found for part in _apart(copy, k)]
                 del groups[turns]
                 break
-    return list(groups.values())
+    return [*groups.values(), *alone]
 
 
 def _apart(copy: StridedCopy, k: int) -> list[StridedCopy]:

@@ -75,7 +75,10 @@ def _held(problem: Problem, choice: Choice) -> _Held:
     if choice.part is not None:
         (before, outer), (after, _) = choice.part, choice.after or choice.part
         return _Held(before, after, before, outer, choice.per_chunk)
-    outer, per_chunk = _blocks(held, choice.per_chunk)
+    elements = choice.per_chunk
+    if len(choice.route.channels) == 1 and choice.chunk >= problem.nbytes:  # all in one, with the padding between
+        elements = held.count * len(held.fields)
+    outer, per_chunk = _blocks(held, elements)
     return _Held(held.layout, held.layout, held.layout, outer, per_chunk)
 
 

@@ -79,6 +79,14 @@ def test_structs_and_arrays(count: int) -> None:
     compare_with_reference(space, fields, Layout("<x, F>"), Layout("<F, x>"), rng)
 
 
+def shuffles() -> bool:
+    """Whether this processor shuffles the bytes of its widest vectors."""
+    assert kernels.prepare(wait=True), kernels.state()
+    from isoviz.backends.kernels.vectors import SHUFFLES
+
+    return SHUFFLES
+
+
 CASES = Path(__file__).with_name("kernel_cases.py")
 
 
@@ -91,7 +99,22 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
         [sys.executable, CASES, str(batch), str(count)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
-    report("copy kernels: random geometries between guard pages", int(done.stdout))
+    right, shuffled, tiled = map(int, done.stdout.split())
+    report("copy kernels: random geometries between guard pages", right)
+    report("of these by shuffling bytes", shuffled)
+    report("of these element by element", tiled)
+    assert tiled > right / 100
+    assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
+
+
+def test_runs_that_are_long_go_one_by_one() -> None:
+    """Taking fields apart to move structs as a whole would make many copies of a few."""
+    rows = StridedCopy(0, 0, 6400, ((2, 70_000, 80_000), (5, 6400, 12_800)))
+    ends = StridedCopy(32_000, 64_000, 1950, ((2, 70_000, 80_000),))
+    last = StridedCopy(140_000, 160_000, 5, ())
+    assert kernel._alike([rows, ends, last]) == [[ends], [rows], [last]]
+    fields = [StridedCopy(8 * k, 4000 * k, 4, ((1000, 16, 4), (2, 4, 2000))) for k in range(2)]
+    assert [len(group) for group in kernel._alike([*fields, StridedCopy(0, 9000, 1, ((1000, 16, 1),))])] == [5]
 
 
 @pytest.mark.usefixtures("either")

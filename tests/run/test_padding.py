@@ -65,6 +65,15 @@ def test_a_part_moves_without_padding() -> None:
     assert plan(part, machine).padding == ((0, 0),) * len(plan(part, machine).hops)
 
 
+def test_padding_is_no_reason_for_another_chunk() -> None:
+    space, fields = IndexSpace(x=5, y=1358), FieldSpace(a="f8", b="V7")
+    made = plan(
+        Transfer.whole(space, fields, "node0.sys", "<F, y, x>", "node0.sys", "<F, y_in=256, x_in=2, y_out, x_out>"),
+        preset("local"),
+    )
+    assert made.chunk_count == 1
+
+
 def test_chunks_of_nothing_but_padding() -> None:
     """In several requests each: there is nothing to move, and nothing goes wrong."""
     machine = preset("local", measure="assumed")
