@@ -117,6 +117,20 @@ def test_runs_that_are_long_go_one_by_one() -> None:
     assert [len(group) for group in kernel._alike([*fields, StridedCopy(0, 9000, 1, ((1000, 16, 1),))])] == [5]
 
 
+def test_many_copies_go_together_where_they_share_lines() -> None:
+    """Rows of structs, each with its fields: structs of one row at a time, at the end where they are structs."""
+    fields = [(0, 2), (2, 8), (10, 1)]
+    rows = [
+        StridedCopy(row * 5000 + 100 * offset, row * 1100 + offset, size, ((100, size, 11),))
+        for row in range(9)
+        for offset, size in fields
+    ]
+    groups = kernel._alike(rows)
+    assert [len(group) for group in groups] == [3] * 9
+    assert [len(group) for group in kernel._alike([copy.reversed() for copy in rows])] == [3] * 9
+    assert [len(group) for group in kernel._alike(rows[:15])] == [15], "a few may go together wherever they are"
+
+
 @pytest.mark.usefixtures("either")
 def test_large_copies_are_right() -> None:
     """As large as what is written past the caches, in tiles with ragged ends."""

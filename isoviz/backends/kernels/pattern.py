@@ -17,6 +17,8 @@ import numpy as np
 from isoviz.backends.kernels.recipe import LINE, Integers, goes_past, integers
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.layouts.geometry import Loop
 
     Shape = tuple[int, int, int, tuple[Loop, ...]]
@@ -65,8 +67,6 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
     None where they do not turn alike or not often enough, where the pattern would be too large, or where lines would be put
     together of so many places that other kernels are faster.
     """
-    from isoviz.backends.kernels.shuffle import pattern
-
     first = shapes[0][3]
     if not first or any([loop[0] for loop in shape[3]] != [loop[0] for loop in first] for shape in shapes):
         return None
@@ -89,8 +89,12 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
         return None
     past_caches = goes_past(nbytes, [first[i] for i in (along, *outer)], large=large)
     past_caches = past_caches and not any(shape[3][i][2] % LINE for shape in shapes for i in outer)
-    pieces, rhythms = _pieces(shapes, along, within, outer)
-    steps, strides, lines, fetches = pattern(pieces, rhythms, turns, misalignment if past_caches else 0, AHEAD)
+    open_ended = tuple(
+        (*shape[:3], tuple([loop if i in within else (0, *loop[1:]) for i, loop in enumerate(shape[3])])) for shape in shapes
+    )
+    pieces, steps, strides, lines, fetches = _repeated(
+        open_ended, along, tuple(within), tuple(outer), turns, misalignment if past_caches else 0
+    )
     if not len(lines) or len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes)):
         return None
     # No window may reach beyond the last byte that is copied.
@@ -103,6 +107,17 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
         return None
     extents = integers(first[i][0] for i in outer)
     return Pattern(extents, steps, strides, lines, fetches, pieces, turns, count, repeats, past_caches)
+
+
+@lru_cache(maxsize=256)
+def _repeated(
+    shapes: tuple[Shape, ...], along: int, within: tuple[int, ...], outer: tuple[int, ...], turns: int, misalignment: int
+) -> tuple[Integers, Integers, Integers, Integers, Integers]:
+    """The pieces of a turn and what `isoviz.backends.kernels.shuffle.pattern` makes of them, however often the loops turn."""
+    from isoviz.backends.kernels.shuffle import pattern
+
+    pieces, rhythms = _pieces(shapes, along, within, outer)
+    return (pieces, *pattern(pieces, rhythms, turns, misalignment, AHEAD))
 
 
 def _most_steps(shapes: tuple[Shape, ...]) -> float:
@@ -119,7 +134,7 @@ def _most_steps(shapes: tuple[Shape, ...]) -> float:
     return ALIKE[run]
 
 
-def _pieces(shapes: tuple[Shape, ...], along: int, within: list[int], outer: list[int]) -> tuple[Integers, Integers]:
+def _pieces(shapes: tuple[Shape, ...], along: int, within: Sequence[int], outer: Sequence[int]) -> tuple[Integers, Integers]:
     """A row for every run of a turn: where it begins at both ends, its bytes, then the strides at both ends along the loop and
     along every outer loop; and two numbers, the same for those that have the same strides in the source, in the destination."""
     rows = []

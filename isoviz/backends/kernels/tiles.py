@@ -52,27 +52,32 @@ def tiles_of(shapes: tuple[Shape, ...]) -> Tiles | None:
 
 def _tiles(extents: list[int], strides: list[list[list[int]]], entry: int) -> list[int]:
     """How often every loop turns in a tile: as long at both ends as fits."""
-    mean = [[sum(each[i] for each in end) / len(end) for i in range(len(extents))] for end in strides]
-    here = there = LINE
-    tiles = _grown(extents, mean, here, there)
-    while max(here, there) < BYTES:
-        for wanted in sorted([(here, 2 * there), (2 * here, there)], key=max):
-            larger = _grown(extents, mean, *wanted)
-            if entry * math.prod(larger) <= BYTES or math.prod(larger) <= TURNS:
-                (here, there), tiles = wanted, larger
+    # Of either end, the loops from the fastest on, with their mean strides.
+    ends = [sorted((sum([each[i] for each in end]) / len(end), i, extent) for i, extent in enumerate(extents)) for end in strides]
+    wanted = [LINE, LINE]
+    tiles = _grown(ends, wanted)
+    while max(wanted) < BYTES:
+        first = wanted[0] < wanted[1]  # the end with the shorter runs
+        for end in (0, 1) if first else (1, 0):
+            larger = [2 * nbytes if k == end else nbytes for k, nbytes in enumerate(wanted)]
+            grown = _grown(ends, larger)
+            turns = math.prod(grown)
+            if entry * turns <= BYTES or turns <= TURNS:
+                wanted, tiles = larger, grown
                 break
         else:
             break
-    return [math.ceil(extent / math.ceil(extent / tile)) for extent, tile in zip(extents, tiles, strict=True)]
+    return [-(-extent // -(-extent // tile)) for extent, tile in zip(extents, tiles, strict=True)]
 
 
-def _grown(extents: list[int], strides: list[list[float]], here: int, there: int) -> list[int]:
+def _grown(ends: list[list[tuple[float, int, int]]], wanted: list[int]) -> list[int]:
     """Turns for places that lie together in so many bytes of the source, and of the destination."""
-    tiles = [1] * len(extents)
-    for end, wanted in enumerate((here, there)):
-        for i in sorted(range(len(extents)), key=lambda i: strides[end][i]):
-            turns = min(extents[i], max(1, math.ceil(wanted / strides[end][i])))
-            tiles[i] = max(tiles[i], turns)
-            if turns < extents[i]:
+    tiles = [1] * len(ends[0])
+    for end, nbytes in zip(ends, wanted, strict=True):
+        for stride, i, extent in end:
+            turns = int(-(-nbytes // stride))
+            if turns < extent:
+                tiles[i] = max(tiles[i], turns)
                 break
+            tiles[i] = extent
     return tiles
