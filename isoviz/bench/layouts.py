@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import math
 import os
+import random
 import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from isoviz.backends import kernels
 from isoviz.backends.host import page_aligned
 from isoviz.backends.kernel import copy_all
+from isoviz.bench.random_transfers import random_fields, random_layout, random_space
 from isoviz.bench.table import Table
 from isoviz.errors import InputError
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, View, apply, strided_copies
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 LEAST_SIZE = 1 << 16
+RANDOM = 40
+"""Random conversions, a quarter as large as the others."""
+MOST_PADDED = 2
+"""So many times the size may a layout of theirs take, padding and all."""
 _CORES = os.cpu_count() or 1
 
 
@@ -56,6 +62,20 @@ def cases(nbytes: int) -> Iterator[Case]:
     yield from _blocks(nbytes)
     yield from _permutations(nbytes)
     yield from _images(nbytes)
+
+
+def random_cases(nbytes: int) -> Iterator[Case]:
+    """Conversions as anybody might ask for, the same every time: what the suite does not pick out."""
+    rng = random.Random(0)  # noqa: S311  # no secret
+    count = 0
+    while count < RANDOM:
+        fields = random_fields(rng)
+        space = random_space(rng, nbytes / fields.nbytes)
+        source, destination = random_layout(rng, space), random_layout(rng, space)
+        here, there = source.on(space, fields), destination.on(space, fields)
+        if here.normal != there.normal and max(here.nbytes, there.nbytes) <= MOST_PADDED * nbytes:
+            count += 1
+            yield Case("random", f"random {count}", space, fields, str(source), str(destination))
 
 
 def _transposes(nbytes: int) -> Iterator[Case]:
@@ -192,7 +212,7 @@ def measure(size: str = "64MiB", repeat: int = 5) -> Table:
         raise InputError(f"bench layouts: --size {size}: expected at least {format_bytes(LEAST_SIZE)}")
     kernels.prepare(wait=True)
     torch, cv2 = _torch(), _opencv()
-    rows = [_measured(case, repeat, torch, cv2) for case in cases(nbytes)]
+    rows = [_measured(case, repeat, torch, cv2) for case in (*cases(nbytes), *random_cases(nbytes // 4))]
     missing = [name for name, module in (("PyTorch", torch), ("OpenCV", cv2)) if module is None]
     return Table(
         "layouts",
@@ -212,13 +232,22 @@ def measure(size: str = "64MiB", repeat: int = 5) -> Table:
 
 
 def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    converting = [row for row in rows if row["group"] != "identical"]
+    suite = [row for row in rows if row["group"] != "random"]
+    converting = [row for row in suite if row["group"] != "identical"]
     shares = [row["share"] for row in converting]
-    slower = [row["case"] for row in rows for peer in ("numpy", "torch", "opencv") if (row[peer] or 0) > row["share"]]
+    slower = [row["case"] for row in suite for peer in ("numpy", "torch", "opencv") if (row[peer] or 0) > row["share"]]
     least = min(converting, key=lambda row: row["share"])
     yield kernels.state()
     yield f"{len(shares)} conversions: geometric mean {statistics.geometric_mean(shares):.2f} of memcpy, one thread"
     yield f"least {least['share']:.2f} ({least['case']}); slower than a peer: {', '.join(dict.fromkeys(slower)) or 'none'}"
+    drawn = sorted([row for row in rows if row["group"] == "random"], key=lambda row: row["share"])
+    mean, numpy = (statistics.geometric_mean([row[name] for row in drawn]) for name in ("share", "numpy"))
+    behind = [row["case"] for row in drawn if row["numpy"] > row["share"]]
+    tenth = drawn[len(drawn) // 10]["share"]
+    yield (
+        f"{len(drawn)} random conversions: geometric mean {mean:.2f}, one in ten below {tenth:.2f}; NumPy {numpy:.2f}; "
+        f"slower than NumPy: {', '.join(behind) or 'none'}"
+    )
     both = [row["two_threads"] / row["share"] for row in converting if row["two_threads"]]
     if both:
         yield f"two threads: {statistics.geometric_mean(both):.2f} times one, geometric mean"
@@ -262,6 +291,7 @@ def _measured(case: Case, repeat: int, torch: Any, cv2: Any) -> dict[str, Any]:
     return {
         "group": case.group,
         "case": case.name,
+        "conversion": f"{case.source} → {case.destination} ({case.space}; fields of {', '.join(map(str, case.fields.sizes))} B)",
         "bytes": total,
         "memcpy": total / medians["memcpy"],
         "share": shares["isoviz"],

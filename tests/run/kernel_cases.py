@@ -270,6 +270,7 @@ def main() -> None:
         pattern.LEAST, pattern.LEAST_LOOP, pattern.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
         tiles.BYTES, recipe.LEAST_PLANE = rng.choice(((24 << 10, 16), (500, 16), (24 << 10, 1000), (500, 1000)))
         tiles.tiles_of.cache_clear()
+        recipe.LEAST_ROW = rng.choice((0, 1 << 20))
         recipe.is_plane.cache_clear()
         pattern._most_steps = rng.choice((own_most, lambda shapes: 1000))
         pattern.pattern_of.cache_clear()

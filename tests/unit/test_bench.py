@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from isoviz.bench import SUITES, planner, simulator
+from isoviz.bench import SUITES, layouts, planner, simulator
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
 from isoviz.planner import CACHE, Plan, Transfer, plan
@@ -123,6 +123,18 @@ def test_an_urgent_transfer_among_others(capsys: pytest.CaptureFixture[str]) -> 
     for row in rows[:2]:  # of a set speed
         assert row["by_priority"] < row["first_come"] / 2
         assert row["allowed"] > 1.2 * row["alone"]
+
+
+def test_conversions_in_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(layouts, "RANDOM", 3)
+    assert main(["bench", "layouts", "--size", "256KiB", "--repeat", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [row["group"] for row in found["rows"]].count("random") == 3
+    assert len(found["rows"]) == 76 + 3
+    assert all(row["share"] > 0 and row["numpy"] > 0 for row in found["rows"])
+    drawn = found["rows"][-3:]
+    assert any(note.startswith("3 random conversions: geometric mean") for note in found["notes"])
+    assert "→" in drawn[0]["conversion"]
 
 
 def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -31,6 +31,8 @@ STRUCTS = 256 << 10
 """Bytes of a tile of structs of different fields."""
 LEAST_PLANE = 16
 """Elements that vectors turn over, at least: fewer are as fast one by one."""
+LEAST_ROW = 32 << 10
+"""Bytes of rows of structs that are worth a tile of their own."""
 SHORT_ROW = 40
 """Bytes of rows of a plane below which its lines are worth sharing with other copies."""
 WIDEST = 256
@@ -158,7 +160,8 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
     order = sorted(range(len(first)), key=lambda i: -first[i][2])
     loops = [tuple(each[i] for i in order) for each in loops]
     inner, count = len(order) - 1, len(order)
-    if loops[0][inner][0] < LINE:  # structs in short rows: a tile would hold one of these
+    turns = loops[0][inner][0]
+    if turns < LINE or (inner and sum(runs) * turns < LEAST_ROW):  # short rows: a tile would hold one of these
         return None
     if any(each[inner][1] > min(loop[1] for loop in each) for each in loops):  # they are turned over
         return None
