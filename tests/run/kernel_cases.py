@@ -24,7 +24,8 @@ MOST = 1 << 19
 
 
 def random_copy(rng: random.Random) -> tuple[StridedCopy, int, int]:
-    """A copy with loops in any orders, with and without gaps, at any addresses; and the bytes of the arrays it lies in."""
+    """A copy with loops in any orders, with and without gaps, at any addresses, now and then of runs that overlap in the source;
+    and the bytes of the arrays it lies in."""
     run, count = rng.choice(RUNS), rng.randint(0, 5)
     extents = [rng.choice(EXTENTS) for _ in range(count)]
     nbytes = run
@@ -33,11 +34,12 @@ def random_copy(rng: random.Random) -> tuple[StridedCopy, int, int]:
             extents[k] = extent = 1 if nbytes * 2 > MOST else 2
         nbytes *= extent
     ends = []
-    for _ in range(2):
+    for end in range(2):
         order, strides, at = list(range(count)), [0] * count, run + rng.choice((0, 0, 0, 0, 0, 1, 4, 60))
+        overlapping = end == 0 and rng.random() < 0.1
         rng.shuffle(order)
         for k in order:
-            strides[k] = at
+            strides[k] = rng.randint(1, at) if overlapping else at
             at = at * extents[k] + rng.choice((0, 0, 0, 0, 0, 3, 16, 64))
         reach = run + sum((extent - 1) * stride for extent, stride in zip(extents, strides, strict=True))
         ends.append((strides, reach, rng.choice((0, 0, 1, 8, 33, 64))))
@@ -274,6 +276,7 @@ def main() -> None:
         recipe.is_plane.cache_clear()
         pattern._most_steps = rng.choice((own_most, lambda shapes: 1000))
         pattern.pattern_of.cache_clear()
+        pattern._repeated.cache_clear()
         recipe.recipe_of.cache_clear()
         recipe.recipe_of_structs.cache_clear()
         direct.blocks_of.cache_clear()

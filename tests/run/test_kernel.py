@@ -107,6 +107,43 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
 
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize(
+    "copies",
+    [
+        [StridedCopy(32, 32, 32, ((8000, 64, 64),)), StridedCopy(0, 69 * 64, 32, ((8000, 64, 128),))],
+        [StridedCopy(0, 128 * 64, 32, ((8000, 64, 64),)), StridedCopy(32, 32, 32, ((8000, 64, 128),))],
+        [StridedCopy(0, 0, 12, ((3333, 64, 24), (4, 1, 24 * 3333), (2, 1, 12)))],
+        [StridedCopy(0, 0, 12, ((4000, 64, 36), (3, 4, 12)))],
+        [StridedCopy(0, 0, 12, ((4000, 60, 36), (3, 1, 12)))],
+    ],
+    ids=["other strides later", "other strides before", "sources overlap", "sources overlap by 8", "sources overlap by 11"],
+)
+def test_copies_that_no_layout_makes(copies: list[StridedCopy]) -> None:
+    rng = random.Random(2)
+    reach = [max(copy[end] + copy.run + sum((n - 1) * loop[end] for n, *loop in copy.loops) for copy in copies) for end in (0, 1)]
+    source, found = random_bytes(rng, reach[0]), random_bytes(rng, reach[1])
+    for order in (copies, copies[::-1]):
+        expected = found.copy()
+        apply(order, source, expected)
+        written = found.copy()
+        kernel.copy_all(order, source, written, lambda: None)
+        assert (written == expected).all()
+
+
+@pytest.mark.full
+def test_vectors_are_those_that_numba_compiles_for(tmp_path: Path) -> None:
+    """Told to do without, it would end the process over what the processor has."""
+    code = (
+        "from isoviz.backends import kernels; assert kernels.prepare(wait=True), kernels.state(); print(kernels.state());"
+        "from isoviz.backends.kernels import vectors; assert not vectors.SHUFFLES"
+    )
+    environment = {**os.environ, "NUMBA_ENABLE_AVX": "0", "XDG_CACHE_HOME": str(tmp_path), "ISOVIZ_CACHE": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-1000:]
+    assert "128 bits" in done.stdout
+
+
 def test_runs_that_are_long_go_one_by_one() -> None:
     """Taking fields apart to move structs as a whole would make many copies of a few."""
     rows = StridedCopy(0, 0, 6400, ((2, 70_000, 80_000), (5, 6400, 12_800)))

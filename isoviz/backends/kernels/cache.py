@@ -52,10 +52,12 @@ def kept(function: Callable[..., Any]) -> Any:
 
 
 def _processor() -> str:
-    """What LLVM calls the processor: a cache directory may be shared between computers."""
+    """What LLVM calls the processor, and what Numba makes of it: a cache directory may be shared between computers."""
     import llvmlite.binding as llvm
+    from numba.core import config as numba_config
 
-    return str(llvm.get_host_cpu_name())
+    config: Any = numba_config
+    return f"{llvm.get_host_cpu_name()} {config.CPU_NAME} {config.CPU_FEATURES} {config.ENABLE_AVX}"
 
 
 def is_complete() -> bool:

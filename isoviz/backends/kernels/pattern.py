@@ -89,16 +89,17 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
         return None
     past_caches = goes_past(nbytes, [first[i] for i in (along, *outer)], large=large)
     past_caches = past_caches and not any(shape[3][i][2] % LINE for shape in shapes for i in outer)
+    # No window may reach beyond the last byte that is copied; and places are told apart by 40 bits.
+    end = max(shape[0] + shape[2] + sum((n - 1) * here for n, here, _ in shape[3]) for shape in shapes)
+    if end - min(shape[0] for shape in shapes) >= 1 << 40:
+        return None
     open_ended = tuple(
         (*shape[:3], tuple([loop if i in within else (0, *loop[1:]) for i, loop in enumerate(shape[3])])) for shape in shapes
     )
-    pieces, steps, strides, lines, fetches = _repeated(
-        open_ended, along, tuple(within), tuple(outer), turns, misalignment if past_caches else 0
-    )
-    if not len(lines) or len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes)):
+    apart = misalignment if past_caches else 0
+    pieces, steps, strides, lines, fetches = _repeated(open_ended, along, tuple(within), tuple(outer), turns, apart)
+    if not len(lines):
         return None
-    # No window may reach beyond the last byte that is copied.
-    end = max(shape[0] + shape[2] + sum((n - 1) * here for n, here, _ in shape[3]) for shape in shapes)
     repeats, around = count // turns - 1, [first[i][0] - 1 for i in outer]
     for window in (0, 1):
         last = steps[:, window] + LINE + strides[:, window * len(outer) : (window + 1) * len(outer)] @ np.array(around, np.int64)
@@ -113,11 +114,15 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
 def _repeated(
     shapes: tuple[Shape, ...], along: int, within: tuple[int, ...], outer: tuple[int, ...], turns: int, misalignment: int
 ) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """The pieces of a turn and what `isoviz.backends.kernels.shuffle.pattern` makes of them, however often the loops turn."""
+    """The pieces of a turn and what `isoviz.backends.kernels.shuffle.pattern` makes of them, however often the loops turn; no
+    lines where shuffling them is not the fastest way."""
     from isoviz.backends.kernels.shuffle import pattern
 
     pieces, rhythms = _pieces(shapes, along, within, outer)
-    return (pieces, *pattern(pieces, rhythms, turns, misalignment, AHEAD))
+    steps, strides, lines, fetches = pattern(pieces, rhythms, turns, misalignment, AHEAD)
+    if len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes)):
+        return pieces, steps[:0].copy(), strides[:0].copy(), lines[:0].copy(), fetches[:0].copy()
+    return pieces, steps, strides, lines, fetches
 
 
 def _most_steps(shapes: tuple[Shape, ...]) -> float:

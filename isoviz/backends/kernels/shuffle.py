@@ -26,7 +26,7 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
     """What so many turns of `pieces` are as (steps, their strides, lines, fetches) for `shuffle_lines`; no lines where those of
     the destination are of pieces that move on differently."""
     runs, own = _runs(pieces, turns, misalignment)
-    chosen = _chosen(runs[:own], pieces, rhythms, turns)
+    chosen = _chosen(runs, own, pieces, rhythms, turns)
     windows, picks, masks = _windows(runs, chosen, rhythms)
     around = (pieces.shape[1] - 5) // 2
     steps, strides = np.zeros((len(windows), 16), np.int64), np.zeros((len(windows), 2 * around), np.int64)
@@ -99,12 +99,13 @@ def _runs(pieces, turns, misalignment):
 
 
 @njit(nogil=True)
-def _chosen(runs, pieces, rhythms, turns):
-    """The lines that a pattern stands for, given its runs. Where a turn does not begin with a line, one line has bytes of a
-    pattern and of the next one: such a line is taken instead of the two halves."""
-    lines = np.unique(runs[:, 0])
+def _chosen(runs, own, pieces, rhythms, turns):
+    """The lines that a pattern stands for, given its runs (`own` of them) and those of the next one. Where a turn does not begin
+    with a line, one line has bytes of a pattern and of the next one: such a line is taken instead of the two halves. None where
+    a line has bytes of pieces that move on differently in the destination."""
+    lines = np.unique(runs[:own, 0])
     rhythm, period = np.full(len(lines), -1), np.zeros(len(lines), np.int64)
-    for k in range(len(runs)):
+    for k in range(own):
         at, piece = np.searchsorted(lines, runs[k, 0]), runs[k, 4]
         if rhythm[at] != -1 and rhythm[at] != rhythms[piece, 1]:
             return lines[:0]
@@ -120,7 +121,13 @@ def _chosen(runs, pieces, rhythms, turns):
             return lines[:0]
         chosen[count] = lines[k] + (period[k] if split else 0)
         count += 1
-    return np.sort(chosen[:count])
+    chosen = np.sort(chosen[:count])
+    for k in range(own, len(runs)):
+        if _has(chosen, chosen, runs[k, 0], runs[k, 0]):
+            at = np.searchsorted(lines, runs[k, 0])
+            if at == len(lines) or lines[at] != runs[k, 0] or rhythm[at] != rhythms[runs[k, 4], 1]:
+                return lines[:0]
+    return chosen
 
 
 @njit(nogil=True)
@@ -146,7 +153,7 @@ def _windows(runs, chosen, rhythms):
         piece = runs[k, 4]
         for byte in range(runs[k, 3]):
             here = runs[k, 2] + byte
-            if runs[k, 0] != line or rhythms[piece, 0] != moving or here >= start + LINE:
+            if runs[k, 0] != line or rhythms[piece, 0] != moving or not start <= here < start + LINE:
                 last, start, line, moving = last + 1, here, runs[k, 0], rhythms[piece, 0]
                 windows[last, 0], windows[last, 1], windows[last, 2] = here, piece, np.searchsorted(chosen, line)
             place = runs[k, 1] + byte

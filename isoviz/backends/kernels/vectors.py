@@ -11,9 +11,12 @@ import llvmlite.binding as llvm
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.core import config as numba_config
 from numba.extending import intrinsic
 
-_FEATURES = llvm.get_host_cpu_features()
+_numba: Any = numba_config
+_FEATURES = llvm.get_host_cpu_features() if _numba.ENABLE_AVX and not _numba.CPU_NAME and _numba.CPU_FEATURES is None else {}
+"""What Numba compiles for: all the processor has, unless it was told otherwise; then nothing is taken for granted."""
 WIDE = 64 if _FEATURES.get("avx512bw") else 32 if _FEATURES.get("avx2") else 16
 """Bytes of a vector register."""
 SHUFFLES = bool(_FEATURES.get("avx512vbmi")) and WIDE == 64
