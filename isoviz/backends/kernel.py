@@ -21,7 +21,7 @@ from isoviz.backends import kernels
 from isoviz.errors import LayoutError
 from isoviz.layouts import StridedCopy, apply
 from isoviz.layouts.kernel import strided_view
-from isoviz.layouts.recurring import split_together
+from isoviz.layouts.recurring import neighbours, split_together
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -39,7 +39,6 @@ LINE = 64  # bytes
 WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
 MOST_FIELDS = 64  # fields of a struct that are moved together
 MOST_APART = 8  # fields of one size that are taken apart to be moved with others
-_FEW = 16  # copies that may go together wherever they are
 _ALONE = 2048  # bytes of runs that are as fast one by one
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
@@ -122,35 +121,7 @@ def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
                 groups[fewer] += [part for copy in found for part in _apart(copy, k)]
                 del groups[turns]
                 break
-    return [*(part for group in groups.values() for part in _near(group)), *alone]
-
-
-def _near(group: list[StridedCopy]) -> list[list[StridedCopy]]:
-    """Copies that turn alike in groups that share lines, at the end where more of them do: those that lie within one turn of the
-    longest loop. Going through all at once would be going through as many places in turn."""
-    if len(group) <= _FEW:
-        return [group]
-    longest = max(range(len(group[0].loops)), key=lambda k: group[0].loops[k][0])
-    found = []
-    for place in (_source_place, _destination_place):
-        parts: list[list[StridedCopy]] = []
-        for copy in sorted(group, key=lambda copy: place(copy, longest)[0]):
-            if parts and place(copy, longest)[0] - place(parts[-1][-1], longest)[0] < place(copy, longest)[1]:
-                parts[-1].append(copy)
-            else:
-                parts.append([copy])
-        found.append(parts)
-    return min(found, key=len)
-
-
-def _source_place(copy: StridedCopy, loop: int) -> tuple[int, int]:
-    """Where a copy begins in the source, and how much further it is after a turn of a loop."""
-    return copy.source_offset, copy.loops[loop][1]
-
-
-def _destination_place(copy: StridedCopy, loop: int) -> tuple[int, int]:
-    """The same in the destination."""
-    return copy.destination_offset, copy.loops[loop][2]
+    return [*(part for group in groups.values() for part in neighbours(group)), *alone]
 
 
 def _apart(copy: StridedCopy, k: int) -> list[StridedCopy]:

@@ -25,6 +25,8 @@ EVEN = 64
 """Turns of a long loop of which parts have a multiple."""
 MOST = 256
 """Shapes that are remembered."""
+FEW = 16
+"""Copies that may go together wherever they are."""
 
 
 class _Alike:
@@ -217,9 +219,37 @@ def split(
     return found
 
 
+def neighbours(group: list[StridedCopy]) -> list[list[StridedCopy]]:
+    """Copies that turn alike in groups that share lines, at the end where more of them do: those that lie within one turn of the
+    longest loop. Going through all at once would be going through as many places in turn."""
+    if len(group) <= FEW:
+        return [group]
+    longest = max(range(len(group[0].loops)), key=lambda k: group[0].loops[k][0])
+    found = []
+    for place in (_source_place, _destination_place):
+        parts: list[list[StridedCopy]] = []
+        for copy in sorted(group, key=lambda copy: place(copy, longest)[0]):
+            if parts and place(copy, longest)[0] - place(parts[-1][-1], longest)[0] < place(copy, longest)[1]:
+                parts[-1].append(copy)
+            else:
+                parts.append([copy])
+        found.append(parts)
+    return min(found, key=len)
+
+
+def _source_place(copy: StridedCopy, loop: int) -> tuple[int, int]:
+    """Where a copy begins in the source, and how much further it is after a turn of a loop."""
+    return copy.source_offset, copy.loops[loop][1]
+
+
+def _destination_place(copy: StridedCopy, loop: int) -> tuple[int, int]:
+    """The same in the destination."""
+    return copy.destination_offset, copy.loops[loop][2]
+
+
 def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list[StridedCopy]]:
     """Copies in so many parts of about equal bytes, as `split`; but of copies that turn alike (the fields of structs) every part
-    has some turns of all: lines that they share are visited once."""
+    has some turns of all: lines that they share are visited once. Few bytes are not cut: a copy costs more than it moves."""
     if parts <= 1 or not copies:  # a chunk may hold nothing but padding
         return [list(copies), *([] for _ in range(parts - 1))]
     groups: dict[tuple[int, ...], list[StridedCopy]] = {}
@@ -228,7 +258,16 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
     if max(max(turns, default=1) for turns in groups) < parts:
         return split(copies, parts, unit)
     found: list[list[StridedCopy]] = [[] for _ in range(parts)]
-    for turns, group in groups.items():
+    taken = [0] * parts
+    least = sum([copy.nbytes for copy in copies]) / parts / 4
+    small: list[tuple[int, int, list[StridedCopy]]] = []
+    for group in [near for alike in groups.values() for near in neighbours(alike)]:
+        turns = tuple([loop[0] for loop in group[0].loops])
+        nbytes = sum([copy.nbytes for copy in group])
+        if nbytes < least:
+            small.append((nbytes, len(small), group))
+            continue
+        taken = [before + nbytes // parts for before in taken]
         place = max(range(len(turns)), key=lambda i: (turns[i], group[0].loops[i][2]), default=None)
         if place is None or turns[place] < parts:
             for part, more in zip(found, split(group, parts, unit), strict=True):
@@ -238,6 +277,10 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
         bounds = [turns[place] * k // parts // unit_turns * unit_turns for k in range(parts)] + [turns[place]]
         for part, (low, high) in zip(found, itertools.pairwise(bounds), strict=True):
             part += [_turns(copy, place, low, high) for copy in group]
+    for nbytes, _, group in sorted(small, reverse=True):
+        lightest = taken.index(min(taken))
+        taken[lightest] += nbytes
+        found[lightest] += group
     return found
 
 

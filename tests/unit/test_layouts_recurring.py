@@ -200,12 +200,12 @@ def random_copy(rng: random.Random, at: int) -> StridedCopy:
 def test_parts_are_all_bytes_once(full: bool) -> None:
     rng = random.Random(6)
     for _ in range(3000 if full else 200):
-        copies = [random_copy(rng, 100_000 * i) for i in range(rng.randint(0, 3))]
+        copies = [random_copy(rng, 100_000 * i) for i in range(rng.choice((0, 1, 2, 3, 20)))]
         parts, unit = rng.choice((1, 2, 3, 5, 8, 64)), rng.choice((1, 16, UNIT))
-        found = split(copies, parts, unit)
-        assert len(found) == parts
-        assert moved([copy for part in found for copy in part]) == moved(copies)
-        assert all(extent > 1 for part in found for copy in part for extent, _, _ in copy.loops)
+        for found in (split(copies, parts, unit), split_together(copies, parts, unit)):
+            assert len(found) == parts
+            assert moved([copy for part in found for copy in part]) == moved(copies)
+            assert all(extent > 1 for part in found for copy in part for extent, _, _ in copy.loops)
 
 
 @pytest.mark.parametrize("parts", [2, 3, 7, 16, 100])
@@ -231,6 +231,23 @@ def test_parts_of_loops_are_about_equal(parts: int) -> None:
     sizes = [sum(copy.nbytes for copy in part) for part in split(copies, parts)]
     assert sum(sizes) == 3 * 90 * 1600
     assert max(sizes) - min(sizes) <= 3 * 1600 + parts
+
+
+def test_structs_go_together_and_few_bytes_whole() -> None:
+    """Rows of structs of three fields, two hundred of them short: no part has a share of every row."""
+    rows = [(row, 40) for row in range(200)] + [(200, 30_000)]
+    copies = [
+        StridedCopy(1_000_000 * field + 500 * row, 11 * 500 * row + offset, size, ((turns, size, 11),))
+        for row, turns in rows
+        for field, (offset, size) in enumerate([(0, 2), (2, 8), (10, 1)])
+    ]
+    parts = split_together(copies, 4)
+    assert sum(copy.nbytes for part in parts for copy in part) == sum(copy.nbytes for copy in copies)
+    assert [sum(copy.loops[0][0] < 100 for copy in part) for part in parts] == [150] * 4
+    for part in parts:
+        assert sum(copy.loops[0][0] > 100 for copy in part) == 3
+        taken = {copy.destination_offset // 5500 for copy in part if copy.loops[0][0] < 100}
+        assert len(taken) == 50, "structs have all their fields in one part"
 
 
 def test_a_part_for_every_byte_and_more() -> None:
