@@ -222,7 +222,7 @@ def split(
 def neighbours(group: list[StridedCopy]) -> list[list[StridedCopy]]:
     """Copies that turn alike in groups that share lines, at the end where more of them do: those that lie within one turn of the
     longest loop. Going through all at once would be going through as many places in turn."""
-    if len(group) <= FEW:
+    if len(group) <= FEW or not group[0].loops:
         return [group]
     longest = max(range(len(group[0].loops)), key=lambda k: group[0].loops[k][0])
     found = []

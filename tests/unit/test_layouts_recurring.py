@@ -250,6 +250,15 @@ def test_structs_go_together_and_few_bytes_whole() -> None:
         assert len(taken) == 50, "structs have all their fields in one part"
 
 
+def test_many_runs_beside_a_loop_in_parts() -> None:
+    """Rows of ragged blocks: more single runs than may go together wherever they are."""
+    copies = [StridedCopy(100 * k, 64 * k, 50) for k in range(40)] + [StridedCopy(10_000, 10_000, 4, ((90, 8, 4),))]
+    for parts in (2, 3, 8):
+        found = split_together(copies, parts)
+        assert len(found) == parts
+        assert moved([copy for part in found for copy in part]) == moved(copies)
+
+
 def test_a_part_for_every_byte_and_more() -> None:
     """Requests of one byte, and more parts than there are bytes."""
     found = split([StridedCopy(0, 0, 5), StridedCopy(9, 9, 1, ((3, 2, 2),))], 8)
