@@ -38,7 +38,7 @@ def page_aligned(nbytes: int) -> Bytes:
     """
     try:
         # An anonymous map is page-aligned and goes back to the system as soon as the last view of it is gone.
-        memory = mmap.mmap(-1, max(nbytes, 1))
+        memory = mmap.mmap(-1, max(nbytes, 1), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError, ValueError, MemoryError):
         raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
     if nbytes >= 2 * HUGE and hasattr(mmap, "MADV_HUGEPAGE"):

@@ -37,6 +37,8 @@ _LIKE_COPIES = 0.6
 _LONG_FIELDS = 4096
 _LONG_DISK, _LONG_COPY = 128 << 10, 4 << 20
 """From which runs on a disk is reached, and a copy moves, in whole chunks only."""
+_SHORT_DISK = 8 << 10, 32 << 10, 128 << 10
+"""Runs of which a disk brings more the more are in flight."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,8 @@ class Steps:
             ]
         else:
             candidates = [1, 2, 4, 8]
-            jobs = [self._job(machine, channel, *each) for each in (("piped", MIB), ("piped", 4 * MIB), ("stream", 16 * MIB))]
+            ways = ("piped", MIB), ("piped", 4 * MIB), ("stream", 16 * MIB), *(("gather", run) for run in _SHORT_DISK)
+            jobs = [self._job(machine, channel, *each) for each in ways]
             jobs.append(jobs[0]._replace(shape="copied"))
         if len(candidates) == 1:
             return 1

@@ -91,8 +91,6 @@ def run(args: argparse.Namespace) -> int:
         if args.rehearse > 1 and not args.json:
             print(rehearsal_table(found), end="\n\n")
     interval = {} if expected is None else expected.to_json()
-    if args.rehearse is not None and expected is not None:
-        interval["rehearsed_seconds"] = expected.seconds
     if not (args.explain or args.candidates is not None):
         if args.json:
             print_json({**plan.to_json(), **interval})

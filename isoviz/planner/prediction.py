@@ -27,9 +27,9 @@ class Prediction:
     """The predicted seconds of a plan, and the interval in which its runs are expected.
 
     `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"rehearsal"` of `runs` of
-    its chunks (`isoviz.runtime.rehearsal`), from which the seconds come too; or the `"history"` of `runs` earlier runs, nine of
-    ten of which it would have held (then it may leave `seconds` outside: runs are not as they were predicted). With `same_path`
-    these went over the same kinds of channels, else over any of the machine.
+    its chunks (`isoviz.runtime.rehearsal`); or the `"history"` of `runs` earlier runs, nine of ten of which it would have held.
+    From the two last the seconds come too: they are not the plan's then. With `same_path` the earlier runs went over the same
+    kinds of channels, else over any of the machine.
     """
 
     seconds: float
@@ -44,13 +44,13 @@ class Prediction:
         return self.low <= seconds <= self.high
 
     def to_json(self) -> dict[str, Any]:
-        """What `--json` adds to a plan or a report: `interval`, in seconds, and what it goes by."""
+        """What `--json` adds to a plan or a report: `expected_seconds` and their `interval`, and what these go by."""
         basis: dict[str, Any] = {"from": self.basis}
         if self.basis == "history":
             basis |= {"runs": self.runs, "same_path": self.same_path}
         elif self.basis == "rehearsal":
             basis |= {"chunks": self.runs}
-        return {"interval": [self.low, self.high], "interval_basis": basis}
+        return {"expected_seconds": self.seconds, "interval": [self.low, self.high], "interval_basis": basis}
 
     @property
     def why(self) -> str:

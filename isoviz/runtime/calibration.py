@@ -1,9 +1,10 @@
-"""Intervals of predictions, going by how earlier runs went.
+"""Predictions with their intervals, going by how earlier runs went.
 
 The spread of a measured channel says how much its repetitions differed within a second, on a quiet machine, one channel at a
 time. Runs differ by more. So where the ledger holds enough runs on the same machine (as it was measured: its digest), over the
-same kinds of channels if there are enough of those, the interval goes by them: it is the one that would have held nine of ten of
-them, the nearest in size being asked.
+same kinds of channels if there are enough of those, the prediction goes by them, the nearest in size of the latest being
+asked: its seconds are the plan's times the median of measured / predicted, its interval is the one that would have held nine of
+ten of them.
 This is split conformal prediction: with runs that are exchangeable it holds the next one in nine of ten cases, whatever the shape
 of the errors.
 """
@@ -11,6 +12,7 @@ of the errors.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -28,8 +30,10 @@ COVERAGE = 0.9
 """The share of runs that an interval is to hold."""
 ENOUGH = 20
 """Runs from which on the interval goes by them: 19 are needed for nine of ten to mean something."""
-NEAREST = 60
-"""So many runs, those nearest in size, are asked at most."""
+LATEST, NEAREST = 120, 30
+"""So many of the latest runs are looked at, and of these so many, the nearest in size, are asked."""
+ANOTHER_KIND = math.log(100)
+"""A copy tells as little of a conversion as a transfer a hundred times larger or smaller."""
 
 
 def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | None = None) -> Prediction | None:
@@ -53,10 +57,16 @@ def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | Non
         alike = here
     if len(alike) < ENOUGH or any(machine.memory(name).emulated for name in plan.memories):
         return spread_prediction(plan, machine)
-    size = math.log(plan.bytes)
-    nearest = sorted(alike, key=lambda each: abs(math.log(each.nbytes) - size))[:NEAREST]
-    low, high = held_by([each.measured / each.predicted for each in nearest])
-    return Prediction(plan.seconds, plan.seconds * low, plan.seconds * high, "history", len(nearest), same_path)
+    size, converts = math.log(plan.bytes), any(hop.converts for hop in plan.hops)
+
+    def distance(each: LedgerEntry) -> float:
+        return abs(math.log(each.nbytes) - size) + ANOTHER_KIND * (each.converts != converts)
+
+    nearest = sorted(alike[: -LATEST - 1 : -1], key=distance)[:NEAREST]  # of equals the latest
+    ratios = [each.measured / each.predicted for each in nearest]
+    low, high = held_by(ratios)
+    usual = plan.seconds * statistics.median(ratios)
+    return Prediction(usual, plan.seconds * low, plan.seconds * high, "history", len(nearest), same_path)
 
 
 def held_by(ratios: Sequence[float]) -> tuple[float, float]:

@@ -82,6 +82,11 @@ class LedgerEntry:
         """The kinds of its channels, in order."""
         return tuple(hop.kind for hop in self.hops)
 
+    @property
+    def converts(self) -> bool:
+        """Whether the layout changed on the way."""
+        return self.source_layout != self.destination_layout
+
     @cached_property
     def outcome(self) -> Outcome:
         """Prediction and measurement as a pair."""

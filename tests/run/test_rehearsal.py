@@ -177,7 +177,7 @@ def test_on_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     )
     assert main(["plan", str(file), "--rehearse", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["interval"][0] <= found["rehearsed_seconds"] <= found["interval"][1]
+    assert found["interval"][0] <= found["expected_seconds"] <= found["interval"][1]
     assert found["interval_basis"]["from"] == "rehearsal"
     assert main(["plan", str(file), "--rehearse", "3"]) == 0
     said = capsys.readouterr().out

@@ -8,17 +8,19 @@ once, past the caches where nobody reads them soon. Needs vectors of 512 bits wi
 
 from __future__ import annotations
 
+import itertools
 import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.kernels.recipe import LINE, Integers, goes_past, integers
+from isoviz.backends.kernels.recipe import LINE, Integers, goes_past
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isoviz.backends.kernels.recipe import Bare
     from isoviz.layouts.geometry import Loop
 
     Shape = tuple[int, int, int, tuple[Loop, ...]]
@@ -40,6 +42,8 @@ LEAST = 128 << 10
 """Bytes from which making a pattern pays."""
 LEAST_LOOP = 32 << 10
 """Bytes from which carrying out a pattern pays, once in every turn of the loops around."""
+APART = 1 << 40
+"""Bytes between fields of the destination that move on differently, in what is kept of a pattern."""
 AHEAD = 1024
 """Bytes that every place of the source is fetched ahead, at least."""
 
@@ -59,6 +63,20 @@ class Pattern(NamedTuple):
     past_caches: bool
 
 
+class _Frame(NamedTuple):
+    """What is known of copies that turn alike without their offsets: the loop that repeats a pattern, the loops within it and
+    around it, the turns of a pattern, whether it is written past the caches; the shapes of open end; and for every shape its
+    strides in the source and in the destination, along the loop and around: those that have the same move on together."""
+
+    along: int
+    within: tuple[int, ...]
+    outer: tuple[int, ...]
+    turns: int
+    past_caches: bool
+    open_ended: Bare
+    moving: tuple[tuple[tuple[int, ...], ...], ...]
+
+
 @lru_cache(maxsize=256)
 def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = False) -> Pattern | None:
     """The pattern of copies that turn alike (their offsets relative to any address), the destination of which begins so many
@@ -67,62 +85,127 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
     None where they do not turn alike or not often enough, where the pattern would be too large, or where lines would be put
     together of so many places that other kernels are faster.
     """
+    frame = _frame(tuple([shape[2:] for shape in shapes]), large)
+    if frame is None:
+        return None
+    # No window may reach beyond the last byte that is copied; and places are told apart by 40 bits.
+    end = max(shape[0] + shape[2] + sum([(n - 1) * here for n, here, _ in shape[3]]) for shape in shapes)
+    if end - min(shape[0] for shape in shapes) >= 1 << 40:
+        return None
+    # Chunk after chunk, fields lie differently to each other where they move on differently: that is left out of what is kept.
+    here = _begins([shape[0] for shape in shapes], frame.moving[0])
+    there = _begins([shape[1] // LINE * LINE for shape in shapes], frame.moving[1])
+    if len(there) > 1 and _meet(shapes, frame):
+        there = dict.fromkeys(there, 0)
+    else:
+        there = {moving: begin - number * APART for number, (moving, begin) in enumerate(there.items())}
+    bare = tuple(
+        (shape[0] - here[one], shape[1] - there[other], *rest)
+        for shape, one, other, rest in zip(shapes, *frame.moving, frame.open_ended, strict=True)
+    )
+    apart = misalignment if frame.past_caches else 0
+    known = _repeated(bare, frame.along, frame.within, frame.outer, frame.turns, apart)
+    if not len(known.lines):
+        return None
     first = shapes[0][3]
-    if not first or any([loop[0] for loop in shape[3]] != [loop[0] for loop in first] for shape in shapes):
+    steps, lines, fetches, pieces = known.steps.copy(), known.lines.copy(), known.fetches.copy(), known.pieces.copy()
+    from_here, to_there = (
+        np.array([begins[key] for key in keys]) for begins, keys in zip((here, there), known.keys, strict=True)
+    )
+    steps[:, 0] += from_here[steps[:, 5]]
+    steps[:, 1] += from_here[steps[:, 6]]
+    fetches[:, 0] += from_here[fetches[:, -1]]
+    lines[:, 0] += to_there[lines[:, -1]]
+    pieces[:, 0] += from_here[known.rhythms[:, 0]]
+    pieces[:, 1] += to_there[known.rhythms[:, 1]]
+    count, outer, strides = first[frame.along][0], frame.outer, known.strides
+    repeats, around = count // frame.turns - 1, np.array([first[i][0] - 1 for i in outer], np.int64)
+    for window in (0, 1):
+        last = steps[:, window] + LINE + strides[:, window * len(outer) : (window + 1) * len(outer)] @ around
+        repeats = min(repeats, int(((end - last) // steps[:, 2 + window]).min()) + 1)
+    if repeats < LEAST_REPEATS // 2:
+        return None
+    return Pattern(around + 1, steps, strides, lines, fetches, pieces, frame.turns, count, repeats, frame.past_caches)
+
+
+@lru_cache(maxsize=256)
+def _frame(bare: Bare, large: bool) -> _Frame | None:
+    first = bare[0][1]
+    if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in bare):
         return None
     along = max(range(len(first)), key=lambda i: first[i][0])
     count = first[along][0]
-    within = [
-        i for i in range(len(first)) if i != along and any(min(shape[3][i][1:]) < max(shape[3][along][1:]) for shape in shapes)
-    ]
+    within = [i for i in range(len(first)) if i != along and any(min(loops[i][1:]) < max(loops[along][1:]) for _, loops in bare)]
     outer = [i for i in range(len(first)) if i != along and i not in within]
     outer.sort(key=lambda i: -first[i][2])
-    turns = max(LINE // math.gcd(LINE, shape[3][along][2]) for shape in shapes)
+    turns = max(LINE // math.gcd(LINE, loops[along][2]) for _, loops in bare)
     combinations = math.prod(first[i][0] for i in within)
-    nbytes = combinations * sum(shape[2] for shape in shapes)
+    nbytes = combinations * sum(run for run, _ in bare)
     if nbytes * count * math.prod(first[i][0] for i in outer) < LEAST or (outer and nbytes * count < LEAST_LOOP):
         return None
     # Longer patterns are better up to a line's worth of turns: every line of the source is fetched once then.
     while 2 * turns <= min(LINE, count // LEAST_REPEATS) and 2 * turns * nbytes <= GOOD_BYTES:
         turns *= 2
-    if count < LEAST_REPEATS * turns or turns * nbytes > MOST_BYTES or combinations * len(shapes) > MOST_PIECES:
+    if count < LEAST_REPEATS * turns or turns * nbytes > MOST_BYTES or combinations * len(bare) > MOST_PIECES:
         return None
     past_caches = goes_past(nbytes, [first[i] for i in (along, *outer)], large=large)
-    past_caches = past_caches and not any(shape[3][i][2] % LINE for shape in shapes for i in outer)
-    # No window may reach beyond the last byte that is copied; and places are told apart by 40 bits.
-    end = max(shape[0] + shape[2] + sum((n - 1) * here for n, here, _ in shape[3]) for shape in shapes)
-    if end - min(shape[0] for shape in shapes) >= 1 << 40:
-        return None
+    past_caches = past_caches and not any(loops[i][2] % LINE for _, loops in bare for i in outer)
     open_ended = tuple(
-        (*shape[:3], tuple([loop if i in within else (0, *loop[1:]) for i, loop in enumerate(shape[3])])) for shape in shapes
+        (run, tuple([loop if i in within else (0, *loop[1:]) for i, loop in enumerate(loops)])) for run, loops in bare
     )
-    apart = misalignment if past_caches else 0
-    pieces, steps, strides, lines, fetches = _repeated(open_ended, along, tuple(within), tuple(outer), turns, apart)
-    if not len(lines):
-        return None
-    repeats, around = count // turns - 1, [first[i][0] - 1 for i in outer]
-    for window in (0, 1):
-        last = steps[:, window] + LINE + strides[:, window * len(outer) : (window + 1) * len(outer)] @ np.array(around, np.int64)
-        repeats = min(repeats, int(((end - last) // steps[:, 2 + window]).min()) + 1)
-    if repeats < LEAST_REPEATS // 2:
-        return None
-    extents = integers(first[i][0] for i in outer)
-    return Pattern(extents, steps, strides, lines, fetches, pieces, turns, count, repeats, past_caches)
+    moving = tuple(tuple(tuple([loops[i][end] for i in (along, *outer)]) for _, loops in bare) for end in (1, 2))
+    return _Frame(along, tuple(within), tuple(outer), turns, past_caches, open_ended, moving)
+
+
+def _begins(offsets: Sequence[int], moving: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
+    """Where those begin that move on together."""
+    found: dict[tuple[int, ...], int] = {}
+    for offset, key in zip(offsets, moving, strict=True):
+        found[key] = min(offset, found.get(key, offset))
+    return found
+
+
+def _meet(shapes: Sequence[Shape], frame: _Frame) -> bool:
+    """Whether, in a pattern and the next one, lines of the destination have bytes of fields that move on differently."""
+    reach: dict[tuple[int, ...], list[int]] = {}
+    for shape, key in zip(shapes, frame.moving[1], strict=True):
+        low = shape[1]
+        high = (
+            low + shape[2] + (2 * frame.turns - 1) * key[0] + sum([(shape[3][i][0] - 1) * shape[3][i][2] for i in frame.within])
+        )
+        known = reach.setdefault(key, [low, high])
+        known[:] = min(low, known[0]), max(high, known[1])
+    ordered = sorted(reach.values())
+    return any(high + LINE >= low for (_, high), (low, _) in itertools.pairwise(ordered))
+
+
+class _Repeated(NamedTuple):
+    """The pieces of a turn with their rhythms, and what `isoviz.backends.kernels.shuffle.pattern` makes of them; `keys` are the
+    strides that a rhythm's number stands for, in the source and in the destination. No lines where shuffling is not the
+    fastest way."""
+
+    pieces: Integers
+    rhythms: Integers
+    keys: tuple[tuple[tuple[int, ...], ...], ...]
+    steps: Integers
+    strides: Integers
+    lines: Integers
+    fetches: Integers
 
 
 @lru_cache(maxsize=256)
 def _repeated(
     shapes: tuple[Shape, ...], along: int, within: tuple[int, ...], outer: tuple[int, ...], turns: int, misalignment: int
-) -> tuple[Integers, Integers, Integers, Integers, Integers]:
-    """The pieces of a turn and what `isoviz.backends.kernels.shuffle.pattern` makes of them, however often the loops turn; no
-    lines where shuffling them is not the fastest way."""
+) -> _Repeated:
+    """What a pattern is, however often the loops turn."""
     from isoviz.backends.kernels.shuffle import pattern
 
-    pieces, rhythms = _pieces(shapes, along, within, outer)
-    steps, strides, lines, fetches = pattern(pieces, rhythms, turns, misalignment, AHEAD)
+    pieces, rhythms, keys = _pieces(shapes, along, within, outer)
+    made = pattern(pieces, rhythms, turns, misalignment, AHEAD)
+    steps, _, lines, _ = made
     if len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes)):
-        return pieces, steps[:0].copy(), strides[:0].copy(), lines[:0].copy(), fetches[:0].copy()
-    return pieces, steps, strides, lines, fetches
+        made = tuple([each[:0].copy() for each in made])
+    return _Repeated(pieces, rhythms, keys, *made)
 
 
 def _most_steps(shapes: tuple[Shape, ...]) -> float:
@@ -139,9 +222,12 @@ def _most_steps(shapes: tuple[Shape, ...]) -> float:
     return ALIKE[run]
 
 
-def _pieces(shapes: tuple[Shape, ...], along: int, within: Sequence[int], outer: Sequence[int]) -> tuple[Integers, Integers]:
+def _pieces(
+    shapes: tuple[Shape, ...], along: int, within: Sequence[int], outer: Sequence[int]
+) -> tuple[Integers, Integers, tuple[tuple[tuple[int, ...], ...], ...]]:
     """A row for every run of a turn: where it begins at both ends, its bytes, then the strides at both ends along the loop and
-    along every outer loop; and two numbers, the same for those that have the same strides in the source, in the destination."""
+    along every outer loop; and two numbers, the same for those that have the same strides in the source, in the destination; and
+    these strides by number."""
     rows = []
     for here, there, run, loops in shapes:
         begins = [(there, here)]
@@ -153,4 +239,5 @@ def _pieces(shapes: tuple[Shape, ...], along: int, within: Sequence[int], outer:
     rows.sort()
     numbers: tuple[dict[Any, int], dict[Any, int]] = {}, {}
     rhythms = [[found.setdefault(row[3 + end :: 2], len(found)) for end, found in enumerate(numbers)] for row in rows]
-    return np.array([(a, b, *rest) for b, a, *rest in rows], np.int64), np.array(rhythms, np.int64)
+    pieces = np.array([(a, b, *rest) for b, a, *rest in rows], np.int64)
+    return pieces, np.array(rhythms, np.int64), tuple(tuple(found) for found in numbers)

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
     from isoviz.layouts.geometry import Loop
 
+    Bare = tuple[tuple[int, tuple[Loop, ...]], ...]
+    """Bytes of a run and loops, of copies that may begin anywhere."""
+
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 LINE = 64
@@ -142,52 +145,90 @@ def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> 
     return ahead
 
 
-@lru_cache(maxsize=1024)
 def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...], *, large: bool = False) -> Recipe | None:
     """The recipe for fields of different sizes together: (source offset, destination offset, run, loops) of each, relative to
     any address. One after the other they would read or write every line once for each of them.
 
     None where they are not the fields of one struct at one end, as many times at the other.
     """
-    runs, loops = [shape[2] for shape in shapes], [shape[3] for shape in shapes]
-    first = loops[0]
+    bare = tuple([shape[2:] for shape in shapes])
+    known = _structs_apart(bare, large)
+    if known is not None:
+        jobs, outs = known.jobs.copy(), known.outs.copy()
+        jobs[:, 0], outs[:, 0] = [shape[0] for shape in shapes], [shape[1] for shape in shapes]
+        return known._replace(jobs=jobs, outs=outs)
+    start = min(shape[1] for shape in shapes)
+    known = _structs_together(bare, tuple([shape[1] - start for shape in shapes]), large)
+    if known is None:
+        return None
+    jobs, outs = known.jobs.copy(), known.outs.copy()
+    jobs[:, 0], outs[:, 0] = [shape[0] for shape in shapes], start
+    return known._replace(jobs=jobs, outs=outs)
+
+
+def _structs(shapes: Bare, large: bool) -> tuple[list[int], list[int]] | None:
+    """The order of the loops, the slowest in the destination first, and the turns of a tile; None where this is not for them."""
+    runs, first = [run for run, _ in shapes], shapes[0][1]
     if sum(runs) * LINE > STRUCTS:  # long runs are as well one after the other
         return None
     if not first or not goes_past(sum(runs), first, large=large):
         return None
-    if any([loop[0] for loop in each] != [loop[0] for loop in first] for each in loops):
+    if any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in shapes):
         return None
     order = sorted(range(len(first)), key=lambda i: -first[i][2])
-    loops = [tuple(each[i] for i in order) for each in loops]
-    inner, count = len(order) - 1, len(order)
-    turns = loops[0][inner][0]
+    inner = len(order) - 1
+    turns = first[order[inner]][0]
     if turns < LINE or (inner and sum(runs) * turns < LEAST_ROW):  # short rows: a tile would hold one of these
         return None
-    if any(each[inner][1] > min(loop[1] for loop in each) for each in loops):  # they are turned over
+    if any(loops[order[inner]][1] > min(loop[1] for loop in loops) for _, loops in shapes):  # they are turned over
         return None
-    tiles = [1] * inner + [min(loops[0][inner][0], max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
+    return order, [1] * inner + [min(turns, max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
+
+
+@lru_cache(maxsize=1024)
+def _structs_apart(shapes: Bare, large: bool) -> Recipe | None:
+    """The recipe for structs whose fields are apart in the destination, wherever they begin."""
+    found = _structs(shapes, large)
+    if found is None or not all(loops[found[0][-1]][2] == run for run, loops in shapes):
+        return None
+    order, tiles = found
+    inner = len(order) - 1
     jobs, outs, at = [], [], 0
-    if all(each[inner][2] == run for each, run in zip(loops, runs, strict=True)):  # apart in the destination
-        for (here, there, run, _), each in zip(shapes, loops, strict=True):
-            strides = [0] * inner + [run]
-            jobs.append([here, at, run, inner, -1, -1, *(loop[1] for loop in each), *strides])
-            outs.append([there, at, run, *(loop[2] for loop in each), *strides[:-1], -1])
-            at += (math.ceil(run * tiles[inner] / LINE) + 1 | 1) * LINE
-    else:
-        by_destination = sorted(shapes, key=lambda shape: shape[1])
-        start, stride = by_destination[0][1], loops[0][inner][2]
-        for _, there, run, _ in by_destination:
-            if there != start + at:
-                return None
-            at += run
-        if at != stride or any([loop[2] for loop in each] != [loop[2] for loop in loops[0]] for each in loops):
+    for run, unordered in shapes:
+        loops, strides = [unordered[i] for i in order], [0] * inner + [run]
+        jobs.append([0, at, run, inner, -1, -1, *(loop[1] for loop in loops), *strides])
+        outs.append([0, at, run, *(loop[2] for loop in loops), *strides[:-1], -1])
+        at += (math.ceil(run * tiles[inner] / LINE) + 1 | 1) * LINE
+    return _structs_recipe(shapes, order, tiles, jobs, outs)
+
+
+@lru_cache(maxsize=1024)
+def _structs_together(shapes: Bare, places: tuple[int, ...], large: bool) -> Recipe | None:
+    """The recipe for fields that become structs, at these places in them, wherever they begin."""
+    found = _structs(shapes, large)
+    if found is None:
+        return None
+    order, tiles = found
+    inner = len(order) - 1
+    at, stride, there = 0, shapes[0][1][order[inner]][2], [loop[2] for loop in shapes[0][1]]
+    for place, run in sorted(zip(places, [run for run, _ in shapes], strict=True)):
+        if place != at:
             return None
-        for (here, there, run, _), each in zip(shapes, loops, strict=True):
-            jobs.append([here, there - start, run, inner, -1, -1, *(loop[1] for loop in each), *[0] * inner, stride])
-        outs.append([start, 0, stride, *(loop[2] for loop in loops[0]), *[0] * inner, -1])
-    extents = integers(loop[0] for loop in loops[0])
+        at += run
+    if at != stride or any([loop[2] for loop in loops] != there for _, loops in shapes):
+        return None
+    jobs = [
+        [0, place, run, inner, -1, -1, *(loops[i][1] for i in order), *[0] * inner, stride]
+        for place, (run, loops) in zip(places, shapes, strict=True)
+    ]
+    out = [0, 0, stride, *(there[i] for i in order), *[0] * inner, -1]
+    return _structs_recipe(shapes, order, tiles, jobs, [out])
+
+
+def _structs_recipe(shapes: Bare, order: list[int], tiles: list[int], jobs: list[list[int]], outs: list[list[int]]) -> Recipe:
+    extents = integers(shapes[0][1][i][0] for i in order)
     table = np.array(jobs, np.int64), np.array(outs, np.int64)
-    return Recipe(extents, integers(tiles), *table, count - 1, np.zeros(1, np.int64))
+    return Recipe(extents, integers(tiles), *table, len(order) - 1, np.zeros(1, np.int64))
 
 
 @lru_cache(maxsize=4096)

@@ -24,13 +24,14 @@ _part = line_shuffler(past_caches=False, whole=False)
 @kept
 def pattern(pieces, rhythms, turns, misalignment, ahead):
     """What so many turns of `pieces` are as (steps, their strides, lines, fetches) for `shuffle_lines`; no lines where those of
-    the destination are of pieces that move on differently."""
+    the destination are of pieces that move on differently. The rhythms of its two windows are a step's sixth and seventh number,
+    and the last one of a line and of a fetch."""
     runs, own = _runs(pieces, turns, misalignment)
     chosen = _chosen(runs, own, pieces, rhythms, turns)
     windows, picks, masks = _windows(runs, chosen, rhythms)
     around = (pieces.shape[1] - 5) // 2
     steps, strides = np.zeros((len(windows), 16), np.int64), np.zeros((len(windows), 2 * around), np.int64)
-    lines = np.zeros((len(chosen), 4 + around), np.int64)
+    lines = np.zeros((len(chosen), 5 + around), np.int64)
     step = -1
     paired = True
     for k in range(len(windows)):
@@ -39,11 +40,12 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
         if first:
             step += 1
             lines[line, 0], lines[line, 1] = chosen[line] * LINE - misalignment, turns * pieces[piece, 4]
-            lines[line, 2 : 2 + around] = pieces[piece, 6::2]
+            lines[line, 2 : 2 + around], lines[line, 4 + around] = pieces[piece, 6::2], rhythms[piece, 1]
             lines[line, 2 + around] += 1
         paired = not first
         for end in range(0 if first else 1, 2):  # a window that is left over is both
             steps[step, end], steps[step, 2 + end] = windows[k, 0], turns * pieces[piece, 3]
+            steps[step, 5 + end] = rhythms[piece, 0]
             strides[step, end * around : (end + 1) * around] = pieces[piece, 5::2]
         steps[step, 4] |= masks[k]
         lines[line, 3 + around] |= masks[k]
@@ -52,7 +54,7 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
             if masks[k] >> place & 1:
                 bytes_of[place] = picks[k, place] + (0 if first else LINE)
     # Every line of the source is fetched, some repeats before.
-    fetches = np.empty((len(windows), 2 + around), np.int64)
+    fetches = np.empty((len(windows), 3 + around), np.int64)
     fetched = np.empty(len(windows), np.int64)
     count = 0
     for k in range(len(windows)):
@@ -64,7 +66,7 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
         if not seen:
             by = turns * pieces[piece, 3]
             fetches[count, 0], fetches[count, 1] = here + (ahead + by - 1) // by * by, by
-            fetches[count, 2:] = pieces[piece, 5::2]
+            fetches[count, 2 : 2 + around], fetches[count, 2 + around] = pieces[piece, 5::2], rhythms[piece, 0]
             fetched[count] = k
             count += 1
     return steps[: step + 1].copy(), strides[: step + 1].copy(), lines, fetches[:count].copy()
@@ -188,8 +190,8 @@ def shuffle_lines(source, destination, extents, steps, strides, lines, fetches, 
 
     `steps` are as for `line_shuffler`, but for the address of the source, with the `strides` of both windows along the loops
     around. A row of `lines` is a line of the destination: offset, what it moves on with every repeat, strides along the loops
-    around, its number of steps, the bytes that are written, as bits. A row of `fetches` is a line of the source that is fetched:
-    offset, what it moves on, strides.
+    around, its number of steps, the bytes that are written, as bits, its rhythm. A row of `fetches` is a line of the source that
+    is fetched: offset, what it moves on, strides, its rhythm.
     """
     around = len(extents)
     index = np.zeros(around, np.int64)

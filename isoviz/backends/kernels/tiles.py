@@ -17,6 +17,7 @@ from isoviz.backends.kernels.recipe import LINE, WIDEST, Integers, integers
 
 if TYPE_CHECKING:
     from isoviz.backends.kernels.pattern import Shape
+    from isoviz.backends.kernels.recipe import Bare
 
 BYTES = 24 << 10
 """Bytes of a tile at most, as far as runs of a line at both ends allow."""
@@ -33,19 +34,29 @@ class Tiles(NamedTuple):
     ahead: int
 
 
-@lru_cache(maxsize=1024)
 def tiles_of(shapes: tuple[Shape, ...]) -> Tiles | None:
     """The recipe for copies that turn alike, their offsets relative to any address. None where they do not, or have long runs."""
-    first = shapes[0][3]
-    if not first or any([loop[0] for loop in shape[3]] != [loop[0] for loop in first] for shape in shapes):
+    known = _anywhere(tuple([shape[2:] for shape in shapes]))
+    if known is None:
         return None
-    if max(shape[2] for shape in shapes) > WIDEST:
+    jobs = known.jobs.copy()
+    jobs[:, :2] = [shape[:2] for shape in shapes]
+    return known._replace(jobs=jobs)
+
+
+@lru_cache(maxsize=1024)
+def _anywhere(shapes: Bare) -> Tiles | None:
+    """The same, wherever they begin: chunk after chunk that differs."""
+    first = shapes[0][1]
+    if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in shapes):
+        return None
+    if max(run for run, _ in shapes) > WIDEST:
         return None
     order = sorted(range(len(first)), key=lambda i: -first[i][2])  # neighbouring tiles lie side by side in the destination
     extents = [first[i][0] for i in order]
-    strides = [[[shape[3][i][end] for i in order] for shape in shapes] for end in (1, 2)]
-    tiles = _tiles(extents, strides, sum(shape[2] for shape in shapes))
-    jobs = [[*shape[:3], *here, *there] for shape, here, there in zip(shapes, *strides, strict=True)]
+    strides = [[[loops[i][end] for i in order] for _, loops in shapes] for end in (1, 2)]
+    tiles = _tiles(extents, strides, sum(run for run, _ in shapes))
+    jobs = [[0, 0, run, *here, *there] for (run, _), here, there in zip(shapes, *strides, strict=True)]
     ahead = max((i for i, tile in enumerate(tiles) if tile < extents[i]), default=0)
     return Tiles(integers(extents), integers(tiles), np.array(jobs, np.int64), ahead)
 
