@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from isoviz.backends.workbench import MIB, Job
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Sampled, adaptive, shared
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Sampled, adaptive, shared
 from isoviz.machines.adaptive import Sample
 from isoviz.machines.measurement import Check, Pair
-from isoviz.machines.presets.local import BLOCK, disk_space, host_memory
+from isoviz.machines.presets.local import BLOCK, CHUNK_SECONDS, disk_space, host_memory
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.units import format_bytes
@@ -125,7 +125,7 @@ class Steps:
             for kind, ends in ((ChannelKind.DISK_READ, (name, SYS)), (ChannelKind.DISK_WRITE, (SYS, name))):
                 alignment = 1 if note else BLOCK
                 channels.append(Channel("", kind, *ends, guess, alignment=alignment, provenance=origin + note))
-        return Machine("local", tuple(memories), tuple(channels), provenance=origin)
+        return Machine("local", tuple(memories), tuple(channels), limits=Limits(chunk_seconds=CHUNK_SECONDS), provenance=origin)
 
     def _with(self, machine: Machine, channel: Channel) -> Machine:
         return replace(machine, channels=tuple(channel if each.name == channel.name else each for each in machine.channels))

@@ -41,6 +41,7 @@ def to_json(machine: Machine) -> dict[str, Any]:
             "memory_limit": machine.limits.memory_limit,
             "slots": machine.limits.slots,
             "overlap": machine.limits.overlap,
+            **({"chunk_seconds": machine.limits.chunk_seconds} if machine.limits.chunk_seconds else {}),
         },
         "memories": [_memory_to_json(memory) for memory in machine.memories],
         "resources": [
@@ -111,7 +112,7 @@ def _each(parts: Mapping[str, Node], key: str, read: Callable[[Node], T]) -> tup
 
 
 def _read_limits(node: Node) -> Limits:
-    parts = node.members((), ("slot_limit", "memory_limit", "slots", "overlap"))
+    parts = node.members((), ("slot_limit", "memory_limit", "slots", "overlap", "chunk_seconds"))
     sizes = ("slot_limit", "memory_limit")
     values = {key: part.size() if key in sizes else part.value for key, part in parts.items()}
     return node.build(lambda: Limits(**values))

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isoviz.planner.plan import Plan
 
 OTHER_PLANNERS = ("simple", "spsl", "spdl", "direct")
-FACTORS = (1 / 4, 4)
+FACTORS = (1 / 4, 1 / 2, 2, 4)
 """By so much larger are the chunks of the alternatives that differ in nothing else."""
 
 

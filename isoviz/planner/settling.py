@@ -2,11 +2,12 @@
 
 T hardly changes around its minimum, and it often lies at chunks of a few KiB: the throughput functions hold what a run costs,
 not what a chunk costs an engine. So a transfer of very many chunks takes the largest ones that cost less than a thousandth of
-T, in sizes that kernels like. Transfers of few chunks stay as they are.
+T, in sizes that kernels like. Transfers of few chunks stay as they are, unless the machine says what a chunk costs.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
@@ -23,27 +24,44 @@ SHARE = 1e-3
 
 
 def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
-    """The choice with chunks as large as cost less than `SHARE` of its time."""
-    if problem.nbytes <= MANY * choice.chunk or len(choice.route.channels) == 1:
+    """The choice with larger chunks: as large as pays where the machine says what a chunk costs, and as large as cost less than
+    `SHARE` of its time where there are very many."""
+    if len(choice.route.channels) == 1:
         return choice
-    goal = choice.seconds * (1 + SHARE)
+    cost = problem.machine.limits.chunk_seconds * len(choice.route.channels)
+    if problem.nbytes <= MANY * choice.chunk and not cost:
+        return choice
     search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
-    boxes = choice.every_block_a_box or (search is not None and bool(search.scattered))
+
+    def with_cost(each: Choice) -> float:
+        return each.seconds + cost * math.ceil(problem.nbytes / each.chunk)
+
     best = choice
-    while problem.nbytes > MANY * best.chunk:
-        # About twice the chunk: a larger block where that is possible, else more blocks.
-        larger: list[Choice] = []
-        if search is not None:
-            for a, b in search.larger(best):
-                each = search.at(a, b, best.per_chunk)
-                if each is not None and each.chunk > best.chunk:
-                    larger.append(each)
-        if not larger and not boxes and 2 * best.slot <= problem.limit(best.route.inside):
-            chunk = min(2 * best.chunk, problem.nbytes)
-            seconds = clock.seconds(chunk, best.runs)
-            larger = [best._replace(seconds=seconds, per_chunk=2 * best.per_chunk, chunk=chunk, slot=2 * best.slot)]
-        larger = [each for each in larger if each.seconds <= goal]
-        if not larger:
+    while cost and best.chunk < problem.nbytes:
+        larger = min(_larger(problem, best, clock, search), key=with_cost, default=best)
+        if with_cost(larger) >= with_cost(best):
             break
-        best = min(larger, key=lambda each: each.key)
+        best = larger
+    goal = best.seconds * (1 + SHARE)
+    while problem.nbytes > MANY * best.chunk:
+        best_of = [each for each in _larger(problem, best, clock, search) if each.seconds <= goal]
+        if not best_of:
+            break
+        best = min(best_of, key=lambda each: each.key)
     return best
+
+
+def _larger(problem: Problem, choice: Choice, clock: Clock, search: Blocked | None) -> list[Choice]:
+    """The choice with about twice the chunk: a larger block where that is possible, else more blocks."""
+    larger: list[Choice] = []
+    if search is not None:
+        for a, b in search.larger(choice):
+            each = search.at(a, b, choice.per_chunk)
+            if each is not None and each.chunk > choice.chunk:
+                larger.append(each)
+    boxes = choice.every_block_a_box or (search is not None and bool(search.scattered))
+    if not larger and not boxes and 2 * choice.slot <= problem.limit(choice.route.inside):
+        chunk = min(2 * choice.chunk, problem.nbytes)
+        seconds = clock.seconds(chunk, choice.runs)
+        larger = [choice._replace(seconds=seconds, per_chunk=2 * choice.per_chunk, chunk=chunk, slot=2 * choice.slot)]
+    return larger
