@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -28,16 +29,18 @@ FACTORS = (1 / 4, 1 / 2, 2, 4)
 
 
 def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Options | None = None) -> list[Plan]:
-    """The chosen plan first, then up to `count` − 1 others that are predicted to be the fastest: other paths, other hops that
-    convert, other planners, and the chosen one with smaller and larger chunks. An engine can run all of them; they keep within
-    the limits of the `options`."""
+    """The chosen plan first, then up to `count` − 1 others that are predicted to be the fastest, of each kind the same number:
+    other paths, other hops that convert and other planners; and the chosen one with smaller and larger chunks. An engine can run
+    all of them; they keep within the limits of the `options`."""
     problem = Problem(chosen.transfer, machine, options or Options())
     found = {identity(chosen): chosen}
-    for made in (*every_route(problem), *in_other_chunks(chosen, machine, problem, FACTORS)):
-        if holds_no_files(made, machine):
-            found.setdefault(identity(made), made)
-    rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
-    return [chosen, *rivals[: max(0, count - 1)]]
+    kinds = []
+    for kind in (every_route(problem), in_other_chunks(chosen, machine, problem, FACTORS)):
+        new = {identity(made): made for made in kind if holds_no_files(made, machine) and identity(made) not in found}
+        found |= new
+        kinds.append(sorted(new.values(), key=lambda made: made.seconds))
+    in_turn = [made for pair in itertools.zip_longest(*kinds) for made in pair if made is not None]
+    return [chosen, *sorted(in_turn[: max(0, count - 1)], key=lambda made: made.seconds)]
 
 
 def identity(made: Plan) -> tuple[object, ...]:

@@ -15,7 +15,8 @@ from run_cases import random_bytes, random_layout, random_spaces
 
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends import kernel, kernels
-from isoviz.backends.kernels import recipe
+from isoviz.backends.host import page_aligned
+from isoviz.backends.kernels import pattern, recipe, tiles
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 
@@ -238,3 +239,57 @@ def test_kernels_that_nobody_uses_any_more_are_removed(tmp_path: Path, monkeypat
     monkeypatch.setattr(cache, "folder", lambda: tmp_path / "kernels-this")
     assert cache.mark_complete()
     assert {each.name for each in tmp_path.iterdir()} == set(names) - {"kernels-old", "kernels-unfinished"}
+
+
+@pytest.mark.parametrize(("here", "there"), [("<x, F>", "<F, x>"), ("<F, x>", "<x, F>"), ("<x, F>", "<x_in=4, F, x_out>")])
+@pytest.mark.parametrize("sizes", [(1, 8, 4), (16, 1, 16, 16, 4, 16, 11, 4), (2, 3)])
+def test_chunks_of_fields_that_move_on_differently(here: str, there: str, sizes: tuple[int, ...]) -> None:
+    """Fields of different sizes lie differently to each other in every chunk: what was worked out for one holds for the others."""
+    assert kernels.prepare(wait=True), kernels.state()
+    count, chunk = 96_000, 12_000
+    space, fields = IndexSpace(x=count), FieldSpace.of({f"f{k}": f"V{size}" for k, size in enumerate(sizes)})
+    a, b = Layout(here).on(space, fields), Layout(there).on(space, fields)
+    rng = random.Random(7)
+    source = random_bytes(rng, a.nbytes)
+    expected, found = np.zeros(b.nbytes, "u1"), np.zeros(b.nbytes, "u1")
+    made = []
+    for known in (pattern._repeated, recipe._structs_apart, recipe._structs_together, tiles._anywhere):
+        known.cache_clear()
+    pattern.pattern_of.cache_clear()
+    for first in range(0, count, chunk):
+        copies = strided_copies(View(a), View(b), Box((first,), (first + chunk,)))
+        apply(copies, source, expected)
+        kernel.copy_all(copies, source, found, lambda: None, large=True)
+        caches = (pattern._repeated, recipe._structs_apart, recipe._structs_together, tiles._anywhere)
+        made.append(sum(known.cache_info().misses for known in caches))
+    assert (expected == found).all()
+    assert made[-1] <= made[3], f"made anew for every chunk: {made}"
+
+
+def test_lines_that_fields_share_where_they_meet() -> None:
+    """Arrays so small that the end of one and the beginning of the next are in one line."""
+    assert kernels.prepare(wait=True), kernels.state()
+    rng = random.Random(3)
+    for count in (513, 640, 1000, 4097):
+        space, fields = IndexSpace(x=count), FieldSpace(a="u1", b="u2", c="f4", d="u1", e="f8")
+        compare_with_reference(space, fields, Layout("<F, x>"), Layout("<x, F>"), rng)
+        a, b = Layout("<F, x>").on(space, fields), Layout("<x, F>").on(space, fields)
+        copies = strided_copies(View(a), View(b), Box.whole(space))
+        source = random_bytes(rng, a.nbytes)
+        expected, found = np.zeros(b.nbytes, "u1"), np.zeros(b.nbytes, "u1")
+        apply(copies, source, expected)
+        kernel.copy_all(copies, source, found, lambda: None, large=True)
+        assert (expected == found).all()
+
+
+def test_host_arrays_are_nobody_elses() -> None:
+    """Memory that other processes could share has no large pages, whatever one advises."""
+    array = page_aligned(8 << 20)
+    address = array.ctypes.data
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        place, rights = line.split()[:2]
+        low, high = (int(each, 16) for each in place.split("-"))
+        if low <= address < high:
+            assert rights == "rw-p"
+            return
+    raise AssertionError("not mapped")

@@ -117,6 +117,12 @@ def test_optional_keys_may_be_missing() -> None:
     assert machine.channels[0].name == "m->m"
 
 
+def test_what_a_chunk_costs() -> None:
+    machine = dataclasses.replace(RICH, limits=Limits(chunk_seconds=3e-4))
+    assert Machine.from_json(machine.to_json()) == machine
+    assert "chunk_seconds" not in RICH.to_json()["limits"], "machines without it keep their digest"
+
+
 def edit(*path: str | int, to: Any = None, delete: bool = False) -> Callable[[dict[str, Any]], Any]:
     """A function that changes one place of a machine's JSON object."""
 
@@ -163,6 +169,7 @@ BAD: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (edit("limits", to=3), "limits: expected an object, got 3"),
     (edit("limits", "slots", to=0), "limits.slots: expected a whole number from 1"),
     (edit("limits", "slot_limit", to=None), "limits.slot_limit: expected a whole number"),
+    (edit("limits", "chunk_seconds", to=-1.0), "limits.chunk_seconds: "),
     (edit("limits", "overlap", to=0), "limits.overlap: expected true or false"),
     (edit("resources", 0, "capacity", to=0), "resources[0].capacity: expected a finite number > 0"),
     (edit("resources", 0, "capacity", to=math.inf), "resources[0].capacity"),

@@ -418,3 +418,21 @@ def test_blocks_of_a_blocked_end_divide_it(entries: int) -> None:
     assert block % (found.chunk_bytes // fields.nbytes) == 0
     assert found.chunk_bytes > 0.9 * entries * fields.nbytes
     assert all(order.count == transfer.space.volume for order in found.orders), "nothing pads"
+
+
+@pytest.mark.parametrize("layouts", [("<F, x, y>", "<F, y, x>"), ("<F, x, y>", "<F, x, y>")])
+def test_what_a_chunk_costs_makes_chunks_larger(layouts: tuple[str, str]) -> None:
+    """The sum of T and what its chunks cost is less than with the chunks that are best where they cost nothing."""
+    machine = preset("two-node")
+    transfer = Transfer.whole(SQUARE, ENTRY, "node0.fbm0", layouts[0], "node1.fbm0", layouts[1])
+    free = plan(transfer, machine, "full")
+    before = free.chunk_count
+    for cost in (1e-6, 1e-4, 1e-2):
+        dear = plan(transfer, replace(machine, limits=replace(machine.limits, chunk_seconds=cost)), "full")
+        assert dear.chunk_count <= before
+        every = cost * len(free.hops)
+        assert dear.seconds + every * dear.chunk_count <= (free.seconds + every * free.chunk_count) * (1 + MOST_ROUNDING)
+        before = dear.chunk_count
+    assert before < free.chunk_count
+    with pytest.raises(InputError):
+        Limits(chunk_seconds=-1.0)

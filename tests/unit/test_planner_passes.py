@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, Transfer
 from isoviz.errors import InputError, TransferError
-from isoviz.machines import Constant, LatencyBandwidth, Machine, Resource, preset
+from isoviz.machines import Constant, LatencyBandwidth, Limits, Machine, Resource, preset
 from isoviz.planner import Options, plan
 from isoviz.planner.passes import disk_seconds, passes
 from isoviz.planner.stopovers import stopovers
@@ -28,7 +28,7 @@ def machine(read: object = None, write: object = None, alignment: int = 4096) ->
         for channel in local.channels
     ]
     memories = [replace(memory, capacity=None) for memory in local.memories]
-    return replace(local, channels=tuple(channels), memories=tuple(memories))
+    return replace(local, channels=tuple(channels), memories=tuple(memories), limits=Limits())
 
 
 def turn(rows: int, columns: int, there: str = "<F, y, x>") -> Transfer:

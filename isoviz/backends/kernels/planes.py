@@ -14,6 +14,7 @@ from isoviz.backends.kernels.vectors import (
     LINE,
     WIDE,
     fetch,
+    fetch_rows,
     interleaver,
     move,
     some_bytes,
@@ -68,7 +69,7 @@ def _plane(size: int, wide, lane):
         while column + per_wide <= columns:
             if ahead:
                 for k in range(group):
-                    fetch(here + k * source_stride + ahead)
+                    fetch_rows(here + k * source_stride + ahead)
             wide(here, source_stride, there, destination_stride)
             here += WIDE
             there += per_wide * destination_stride
@@ -77,8 +78,8 @@ def _plane(size: int, wide, lane):
             last = source + columns * size - 1 + ahead  # rows seldom begin where a line does
             for k in range(group):
                 if column < columns:
-                    fetch(here + k * source_stride + ahead)
-                fetch(last + k * source_stride)
+                    fetch_rows(here + k * source_stride + ahead)
+                fetch_rows(last + k * source_stride)
         while column + group <= columns:
             lane(here, source_stride, there, destination_stride)
             here += LANE

@@ -48,9 +48,9 @@ PAST_CACHES = 1 << 20
 """Smaller copies may be read again from a cache; larger ones are written past them."""
 PART_PAST_CACHES = 128 << 10
 """The same for parts of what is large as a whole."""
-AHEAD = 8 << 10
+AHEAD = 16 << 10
 """Bytes of the source that are fetched before they are read."""
-ROWS_AHEAD = 32
+ROWS_AHEAD = 64
 """Rows of which they are, at most."""
 
 
@@ -158,6 +158,8 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
         jobs[:, 0], outs[:, 0] = [shape[0] for shape in shapes], [shape[1] for shape in shapes]
         return known._replace(jobs=jobs, outs=outs)
     start = min(shape[1] for shape in shapes)
+    if max(shape[1] + shape[2] for shape in shapes) - start != sum(shape[2] for shape in shapes):
+        return None  # no structs without gaps
     known = _structs_together(bare, tuple([shape[1] - start for shape in shapes]), large)
     if known is None:
         return None

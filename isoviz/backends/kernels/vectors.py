@@ -358,19 +358,27 @@ def keep_line(context, source, destination):  # noqa: ARG001
     return types.void(types.int64, types.int64), generate
 
 
-@intrinsic
-def fetch(context, address):  # noqa: ARG001
-    """Have a line brought into the caches; any address will do."""
+def _fetcher(level: int):
+    """`fetch(address)`: have a line brought into the caches from the one of that level on; any address will do."""
 
-    def generate(context, builder, signature, values):  # noqa: ARG001
-        pointer = _I8.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
-        function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
-        read, all_levels, data = (ir.Constant(_I32, value) for value in (0, 3, 1))
-        builder.call(function, [builder.inttoptr(values[0], pointer), read, all_levels, data])
-        return context.get_dummy_value()
+    @intrinsic
+    def fetch(context, address):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            pointer = _I8.as_pointer()
+            kind = ir.FunctionType(ir.VoidType(), [pointer, _I32, _I32, _I32])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            read, locality, data = (ir.Constant(_I32, value) for value in (0, 4 - level, 1))
+            builder.call(function, [builder.inttoptr(values[0], pointer), read, locality, data])
+            return context.get_dummy_value()
 
-    return types.void(types.int64), generate
+        return types.void(types.int64), generate
+
+    return fetch
+
+
+fetch = _fetcher(1)
+fetch_rows = _fetcher(2)
+"""For rows so far apart that their lines share a set of the first level: they would drive each other out before they are read."""
 
 
 @intrinsic
