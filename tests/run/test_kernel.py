@@ -244,7 +244,7 @@ def test_kernels_that_nobody_uses_any_more_are_removed(tmp_path: Path, monkeypat
 @pytest.mark.parametrize(("here", "there"), [("<x, F>", "<F, x>"), ("<F, x>", "<x, F>"), ("<x, F>", "<x_in=4, F, x_out>")])
 @pytest.mark.parametrize("sizes", [(1, 8, 4), (16, 1, 16, 16, 4, 16, 11, 4), (2, 3)])
 def test_chunks_of_fields_that_move_on_differently(here: str, there: str, sizes: tuple[int, ...]) -> None:
-    """Fields of different sizes lie differently to each other in every chunk: what was worked out for one holds for the others."""
+    """Fields of different sizes lie differently to each other in every chunk: what was found out for one holds for others."""
     assert kernels.prepare(wait=True), kernels.state()
     count, chunk = 96_000, 12_000
     space, fields = IndexSpace(x=count), FieldSpace.of({f"f{k}": f"V{size}" for k, size in enumerate(sizes)})

@@ -8,7 +8,6 @@ once, past the caches where nobody reads them soon. Needs vectors of 512 bits wi
 
 from __future__ import annotations
 
-import itertools
 import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -167,16 +166,21 @@ def _begins(offsets: Sequence[int], moving: Sequence[tuple[int, ...]]) -> dict[t
 
 def _meet(shapes: Sequence[Shape], frame: _Frame) -> bool:
     """Whether, in a pattern and the next one, lines of the destination have bytes of fields that move on differently."""
-    reach: dict[tuple[int, ...], list[int]] = {}
+    places = []
     for shape, key in zip(shapes, frame.moving[1], strict=True):
-        low = shape[1]
-        high = (
-            low + shape[2] + (2 * frame.turns - 1) * key[0] + sum([(shape[3][i][0] - 1) * shape[3][i][2] for i in frame.within])
-        )
-        known = reach.setdefault(key, [low, high])
-        known[:] = min(low, known[0]), max(high, known[1])
-    ordered = sorted(reach.values())
-    return any(high + LINE >= low for (_, high), (low, _) in itertools.pairwise(ordered))
+        begins = [shape[1]]
+        for i in frame.within:
+            extent, _, by = shape[3][i]
+            begins = [begin + turn * by for begin in begins for turn in range(extent)]
+        reach = shape[2] + (2 * frame.turns - 1) * key[0] + LINE
+        places += [(begin, begin + reach, key) for begin in begins]
+    places.sort()
+    ends: dict[tuple[int, ...], int] = {}
+    for low, high, key in places:
+        if any([low <= end for other, end in ends.items() if other != key]):
+            return True
+        ends[key] = max(high, ends.get(key, high))
+    return False
 
 
 class _Repeated(NamedTuple):
