@@ -177,7 +177,7 @@ def _meet(shapes: Sequence[Shape], frame: _Frame) -> bool:
     places.sort()
     ends: dict[tuple[int, ...], int] = {}
     for low, high, key in places:
-        if any([low <= end for other, end in ends.items() if other != key]):
+        if any(low <= end for other, end in ends.items() if other != key):
             return True
         ends[key] = max(high, ends.get(key, high))
     return False
