@@ -98,8 +98,8 @@ class Simulator:
     """A machine in virtual time, beginning at 0 seconds.
 
     `policy` is how channels choose (`isoviz.runtime.scheduler`), `policies` names channels with another one; `request_bytes` how
-    long requests are; `in_flight` replaces how many requests each channel takes at a time. `fault` is asked for every request and
-    may return a reason why it fails.
+    long requests are (four times that within memory); `in_flight` replaces how many requests each channel takes at a time.
+    `fault` is asked for every request and may return a reason why it fails.
     """
 
     def __init__(
