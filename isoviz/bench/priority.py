@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 OTHERS = 16
 """Transfers of low priority."""
 REQUEST = 256 << 10
-"""Bytes of a request, of which the urgent transfer has to wait for one at most, on every hop. Within memory they are larger; it is
-allowed no more for that."""
+"""Bytes of a request, of which the urgent transfer has to wait for one at most, on every hop. Within memory they are larger; it
+is allowed no more for that."""
 PAPER = {"direct": "up to 62 % less than Realm", "three hops": "up to 95 % less than Realm"}
 
 
