@@ -97,10 +97,6 @@ class Measured:
         path = " → ".join(hop.kind for hop in self.plan.hops)
         return Outcome(path, transfer_words(self.transfer), self.plan.bytes, self.plan.seconds, seconds, interval)
 
-    def expected_outcome(self, seconds: float) -> Outcome | None:
-        """What was expected, going by earlier runs, beside one figure."""
-        return None if self.history is None else replace(self.outcome(seconds, self.history), predicted=self.history.seconds)
-
     def rehearsed_outcome(self, seconds: float) -> Outcome | None:
         """What the rehearsal said beside one figure."""
         if self.rehearsal is None:
@@ -125,12 +121,6 @@ class Found:
     def outcomes(self) -> list[Outcome]:
         """Predictions beside the medians."""
         return [each.outcome(each.seconds, each.prediction) for each in self.measured]
-
-    @property
-    def expected(self) -> list[Outcome]:
-        """What was expected, going by earlier runs, beside the medians."""
-        found = [each.expected_outcome(each.seconds) for each in self.measured]
-        return [each for each in found if each is not None]
 
     @property
     def rehearsed(self) -> list[Outcome]:

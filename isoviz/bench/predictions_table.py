@@ -134,21 +134,6 @@ def _share_text(share: float | None) -> str:
     return "-" if share is None else percent_text(share)
 
 
-def _expected(found: Found) -> dict[str, Any]:
-    """Errors of what was expected, going by earlier runs, and of the plans' own predictions of the same transfers."""
-    if not found.expected:
-        return {}
-    by_runs = summarized(found.expected)
-    by_model = summarized([each.outcome(each.seconds, None) for each in found.measured if each.history is not None])
-    return {
-        "transfers": by_runs.count,
-        "median_error": by_runs.median,
-        "p95_error": by_runs.tail,
-        "median_error_by_model": by_model.median,
-        "p95_error_by_model": by_model.tail,
-    }
-
-
 def _rehearsals(found: Found) -> dict[str, Any]:
     """What rehearsals said, and what they cost: the share of its chunks that a rehearsal moves each time, and its seconds as a
     multiple of those that the transfer takes."""
@@ -216,7 +201,6 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         "share_within_goal": share_within(regrets) if regrets else None,
         "share_within_goal_and_noise": share_within(regrets, with_noise=True) if regrets else None,
         "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
-        "expected": _expected(found),
         "rehearsed": _rehearsals(found),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
         "meets_goals_rehearsed": _meets_goals_rehearsed(found),
@@ -245,12 +229,6 @@ def _notes(found: Found, seed: int) -> list[str]:
     for basis, (held, runs) in _bases(found.measured).items():
         if runs:
             notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
-    if usual := _expected(found):
-        notes.append(
-            f"expected, going by earlier runs: median error {percent_text(usual['median_error'])}, 95 % below"
-            f" {percent_text(usual['p95_error'])} of {usual['transfers']} transfers, of which the plans alone said"
-            f" {percent_text(usual['median_error_by_model'])} and {percent_text(usual['p95_error_by_model'])}"
-        )
     if done := _rehearsals(found):
         notes.append(
             f"rehearsed: the first chunks were moved before; {done['as_a_whole']} of {done['transfers']} transfers are so short"

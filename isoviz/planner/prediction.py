@@ -27,9 +27,9 @@ class Prediction:
     """The predicted seconds of a plan, and the interval in which its runs are expected.
 
     `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"rehearsal"` of `runs` of
-    its chunks (`isoviz.runtime.rehearsal`); or the `"history"` of `runs` earlier runs, nine of ten of which it would have held.
-    From the two last the seconds come too: they are not the plan's then. With `same_path` the earlier runs went over the same
-    kinds of channels, else over any of the machine.
+    its chunks (`isoviz.runtime.rehearsal`), from which the seconds come too; or the `"history"` of `runs` earlier runs, nine of
+    ten of which it would have held (then it may leave `seconds` outside: runs are not as they were predicted). With `same_path`
+    these went over the same kinds of channels, else over any of the machine.
     """
 
     seconds: float

@@ -1,18 +1,16 @@
-"""Predictions with their intervals, going by how earlier runs went.
+"""Intervals of predictions, going by how earlier runs went.
 
 The spread of a measured channel says how much its repetitions differed within a second, on a quiet machine, one channel at a
 time. Runs differ by more. So where the ledger holds enough runs on the same machine (as it was measured: its digest), over the
-same kinds of channels if there are enough of those, the prediction goes by them, the nearest in size of the latest being
-asked: its seconds are the plan's times the median of measured / predicted, its interval is the one that would have held nine of
-ten of them.
+same kinds of channels if there are enough of those, the interval goes by them: it is the one that would have held nine of ten of
+them, the nearest in size of the latest being asked.
 This is split conformal prediction: with runs that are exchangeable it holds the next one in nine of ten cases, whatever the shape
-of the errors.
+of the errors. To move the predicted seconds themselves to the median of those runs was tried: they are as often further off.
 """
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -63,10 +61,8 @@ def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | Non
         return abs(math.log(each.nbytes) - size) + ANOTHER_KIND * (each.converts != converts)
 
     nearest = sorted(alike[: -LATEST - 1 : -1], key=distance)[:NEAREST]  # of equals the latest
-    ratios = [each.measured / each.predicted for each in nearest]
-    low, high = held_by(ratios)
-    usual = plan.seconds * statistics.median(ratios)
-    return Prediction(usual, plan.seconds * low, plan.seconds * high, "history", len(nearest), same_path)
+    low, high = held_by([each.measured / each.predicted for each in nearest])
+    return Prediction(plan.seconds, plan.seconds * low, plan.seconds * high, "history", len(nearest), same_path)
 
 
 def held_by(ratios: Sequence[float]) -> tuple[float, float]:
