@@ -35,7 +35,8 @@ def plain(problem: Problem, route: Route, clock: Clock) -> Choice | None:
             found += search.by_whole_entries()
         if not problem.ends.nesting:
             found += search.by_common_blocks()
-    return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
+    able = [choice for choice in found if choice is not None]
+    return min(able, key=lambda choice: (choice.seconds + search.cost(choice.chunk), choice.key), default=None)
 
 
 class _Plain:
@@ -43,6 +44,9 @@ class _Plain:
         self.problem, self.route, self.clock, self.held = problem, route, clock, held
         self.runs = problem.runs(len(route.channels), route.converting)
         self.limit = problem.limit(route.inside)
+
+    def cost(self, chunk: float) -> float:
+        return self.problem.chunk_cost(chunk, len(self.runs))
 
     def by_runs(self) -> Iterator[Choice | None]:
         """Runs of the end's order: of elements, of blocks that hold whole entries, of entries where nothing is held."""
@@ -82,7 +86,7 @@ class _Plain:
         elif not clock.overlap:
             number = least_as_good(seconds, most)
         else:
-            _, number = best_of(seconds, round_numbers(most), clock.every)
+            _, number = best_of(lambda each: seconds(each) + self.cost(each * unit), round_numbers(most), clock.every)
         chunk, per_chunk = min(number * unit, problem.nbytes), number if part is not None else number * elements
         return Choice(
             seconds(number),

@@ -60,6 +60,10 @@ class Problem:
         taken = sum(end.linearization.nbytes for end in self.transfer.ends if end.memory == name)
         return max(0, (self.machine.memory(name).capacity or 0) - taken)
 
+    def chunk_cost(self, chunk: float, hops: int) -> float:
+        """What chunks of so many bytes cost an engine besides T, in seconds: of two plans about as fast, fewer are better."""
+        return self.machine.limits.chunk_seconds * hops * max(1.0, self.nbytes / chunk)
+
     def limit(self, inside: Sequence[str]) -> int:
         """Bytes that a slot may have on a route with buffers in these memories."""
         if not inside:

@@ -7,7 +7,6 @@ T, in sizes that kernels like. Transfers of few chunks stay as they are, unless 
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
@@ -28,16 +27,16 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     `SHARE` of its time where there are very many."""
     if len(choice.route.channels) == 1:
         return choice
-    cost = problem.machine.limits.chunk_seconds * len(choice.route.channels)
-    if problem.nbytes <= MANY * choice.chunk and not cost:
+    costs = problem.machine.limits.chunk_seconds > 0
+    if problem.nbytes <= MANY * choice.chunk and not costs:
         return choice
     search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
 
     def with_cost(each: Choice) -> float:
-        return each.seconds + cost * math.ceil(problem.nbytes / each.chunk)
+        return each.seconds + problem.chunk_cost(each.chunk, len(choice.route.channels))
 
     best = choice
-    while cost and best.chunk < problem.nbytes:
+    while costs and best.chunk < problem.nbytes:
         larger = min(_larger(problem, best, clock, search), key=with_cost, default=best)
         if with_cost(larger) >= with_cost(best):
             break

@@ -436,3 +436,14 @@ def test_what_a_chunk_costs_makes_chunks_larger(layouts: tuple[str, str]) -> Non
     assert before < free.chunk_count
     with pytest.raises(InputError):
         Limits(chunk_seconds=-1.0)
+
+
+@pytest.mark.parametrize("planner", ["spsl", "spdl"])
+def test_small_transfers_are_not_cut_where_chunks_cost(planner: str) -> None:
+    """88 KiB in pieces of 20 to 30 KiB would overlap, and cost the engine three or four times as much."""
+    machine = preset("two-node")
+    fields = FieldSpace.of({"a": "V12", "b": "u2"})
+    transfer = Transfer.whole(IndexSpace(x=6466), fields, "node0.fbm0", "<F, x_in=32, x_out>", "node1.fbm0", "<F, x>")
+    free = plan(transfer, machine, planner)
+    dear = plan(transfer, replace(machine, limits=replace(machine.limits, chunk_seconds=4e-4)), planner)
+    assert dear.chunk_count <= 2 < free.chunk_count
