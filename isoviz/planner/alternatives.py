@@ -36,7 +36,10 @@ def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Option
     found = {identity(chosen): chosen}
     kinds = []
     for kind in (every_route(problem), in_other_chunks(chosen, machine, problem, FACTORS)):
-        new = {identity(made): made for made in kind if holds_no_files(made, machine) and identity(made) not in found}
+        new: dict[tuple[object, ...], Plan] = {}
+        for made in kind:
+            if holds_no_files(made, machine) and identity(made) not in found:
+                new.setdefault(identity(made), made)
         found |= new
         kinds.append(sorted(new.values(), key=lambda made: made.seconds))
     in_turn = [made for pair in itertools.zip_longest(*kinds) for made in pair if made is not None]

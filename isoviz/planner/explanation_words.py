@@ -271,7 +271,7 @@ def sizes_said(explanation: Explanation) -> list[str]:
     else:
         why = f"larger chunks might sustain more but fill the pipeline later ({later}), and T counts both"
     least = explanation.candidates[0].least
-    share = f"T is {100 * (plan.objective / least - 1):.2g} % above its least, which much smaller chunks would reach"
+    share = f"T is {100 * (plan.objective / least - 1):.2g} % above its least, which smaller chunks would reach"
     better = "With these sizes T is least" if plan.objective <= least * (1 + 1e-6) else share
     said.append(f"{reached}. {better}: {why}.")
     return said

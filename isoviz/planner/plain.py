@@ -22,10 +22,11 @@ if TYPE_CHECKING:
     from isoviz.planner.timing import Clock
 
 
-def plain(problem: Problem, route: Route, clock: Clock) -> Choice | None:
-    """The best choice for a route whose buffers all hold the same layout."""
+def plain(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
+    """The best choice for a route whose buffers all hold the same layout: of the least T, or, if that is said, of the least T and
+    what its chunks cost an engine."""
     held = problem.transfer.source_order if problem.held_order(route) == "source" else problem.transfer.destination_order
-    search = _Plain(problem, route, clock, held)
+    search = _Plain(problem, route, clock, held, costs)
     if _boxes_of_runs(held) > MOST_BOXES and search.limit // problem.largest > MOST_BOXES:
         found = list(search.by_boxes())
     else:
@@ -40,13 +41,14 @@ def plain(problem: Problem, route: Route, clock: Clock) -> Choice | None:
 
 
 class _Plain:
-    def __init__(self, problem: Problem, route: Route, clock: Clock, held: Linearization) -> None:
+    def __init__(self, problem: Problem, route: Route, clock: Clock, held: Linearization, costs: bool) -> None:
+        self.costs = costs
         self.problem, self.route, self.clock, self.held = problem, route, clock, held
         self.runs = problem.runs(len(route.channels), route.converting)
         self.limit = problem.limit(route.inside)
 
     def cost(self, chunk: float) -> float:
-        return self.problem.chunk_cost(chunk, len(self.runs))
+        return self.problem.chunk_cost(chunk, len(self.runs)) if self.costs else 0.0
 
     def by_runs(self) -> Iterator[Choice | None]:
         """Runs of the end's order: of elements, of blocks that hold whole entries, of entries where nothing is held."""

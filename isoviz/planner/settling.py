@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
+from isoviz.planner.plain import plain
 
 if TYPE_CHECKING:
     from isoviz.planner.choice import Choice
@@ -36,6 +37,9 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
         return each.seconds + problem.chunk_cost(each.chunk, len(choice.route.channels))
 
     best = choice
+    if costs and choice.shape is None:
+        other = plain(problem, choice.route, clock, costs=True)
+        best = min((choice, other or choice), key=with_cost)
     while costs and best.chunk < problem.nbytes:
         larger = min(_larger(problem, best, clock, search), key=with_cost, default=best)
         if with_cost(larger) >= with_cost(best):

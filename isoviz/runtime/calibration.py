@@ -55,7 +55,8 @@ def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | Non
         alike = here
     if len(alike) < ENOUGH or any(machine.memory(name).emulated for name in plan.memories):
         return spread_prediction(plan, machine)
-    size, converts = math.log(plan.bytes), any(hop.converts for hop in plan.hops)
+    source, destination = plan.transfer.source, plan.transfer.destination
+    size, converts = math.log(plan.bytes), str(source.layout) != str(destination.layout)
 
     def distance(each: LedgerEntry) -> float:
         return abs(math.log(each.nbytes) - size) + ANOTHER_KIND * (each.converts != converts)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 REQUEST_BYTES = 1 << 20
 """Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""
 COPIED = 4
-"""A request within memory has so many times as many bytes, and takes less time for all that: each costs some work of its own."""
+"""Within memory requests are up to so many times as long, and take less time for all that: each costs some work of its own. A
+chunk has at least so many, where it would have them anyway: for as many threads."""
 
 
 def work_of(
@@ -26,8 +27,8 @@ def work_of(
     request_bytes: int = REQUEST_BYTES,
     chunks: int | None = None,
 ) -> Work:
-    """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes
-    (`COPIED` times as many within memory); with `chunks` the first so many only. Not `pipelined`, every hop moves everything
+    """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes (up
+    to `COPIED` times as many within memory); with `chunks` the first so many only. Not `pipelined`, every hop moves everything
     before the next one begins, through buffers that hold all of it.
 
     Raises:
@@ -36,8 +37,9 @@ def work_of(
     if chunks is not None and chunks < 1:
         raise InputError(f"{chunks} chunks; expected at least 1")
     chunks = plan.chunk_count if chunks is None else min(chunks, plan.chunk_count)
-    longest = [request_bytes * (COPIED if hop.kind == ChannelKind.MEMCPY else 1) for hop in plan.hops]
-    requests = tuple([max(1, math.ceil(plan.chunk_payload / nbytes)) for nbytes in longest])
+    count = max(1, math.ceil(plan.chunk_payload / request_bytes))
+    copied = max(min(count, COPIED), math.ceil(count / COPIED))
+    requests = tuple([copied if hop.kind == ChannelKind.MEMCPY else count for hop in plan.hops])
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority

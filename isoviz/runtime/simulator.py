@@ -98,7 +98,7 @@ class Simulator:
     """A machine in virtual time, beginning at 0 seconds.
 
     `policy` is how channels choose (`isoviz.runtime.scheduler`), `policies` names channels with another one; `request_bytes` how
-    long requests are (four times that within memory); `in_flight` replaces how many requests each channel takes at a time.
+    long requests are (up to four times that within memory); `in_flight` replaces how many requests each channel takes at once.
     `fault` is asked for every request and may return a reason why it fails.
     """
 

@@ -110,6 +110,7 @@ def test_conversions_say_little_of_copies() -> None:
     made, machine = plan_and_machine()
     converting = [replace(each, destination_layout="<x, F>") for each in entries(made, [4.0] * 40)]
     copying = [replace(each, nbytes=each.nbytes * 50) for each in entries(made, [1.2] * 40)]
+    assert not copying[0].converts and converting[0].converts
     found = predicted(made, machine, [*copying, *converting])
     assert found is not None and found.high == pytest.approx(1.2 * made.seconds)
 
