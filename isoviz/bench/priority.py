@@ -66,7 +66,8 @@ def measure(size: int | str = "16MiB", repeat: int = 5) -> Table:
         },
         rows,
         (
-            f"requests of {format_bytes(REQUEST)}, within memory up to {format_bytes(4 * REQUEST)}; the others were submitted before and are under way",
+            f"requests of {format_bytes(REQUEST)}, within memory up to {format_bytes(4 * REQUEST)}",
+            "the others were submitted before and are under way",
             "saved: against first come first served, which finishes what came before",
             "this computer's memory: the others' requests that are under way compete for memory and cores",
         ),

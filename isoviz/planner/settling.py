@@ -37,7 +37,7 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
         return each.seconds + problem.chunk_cost(each.chunk, len(choice.route.channels))
 
     best = choice
-    if costs and choice.shape is None:
+    if costs and choice.route.converting in (None, 0, len(choice.route.channels) - 1):
         other = plain(problem, choice.route, clock, costs=True)
         best = min((choice, other or choice), key=with_cost)
     while costs and best.chunk < problem.nbytes:

@@ -447,3 +447,18 @@ def test_small_transfers_are_not_cut_where_chunks_cost(planner: str) -> None:
     free = plan(transfer, machine, planner)
     dear = plan(transfer, replace(machine, limits=replace(machine.limits, chunk_seconds=4e-4)), planner)
     assert dear.chunk_count <= 2 < free.chunk_count
+
+
+@pytest.mark.parametrize(
+    "layouts", [("<x_in=2048, F, x_out, y, z>", "<F, z, y, x>"), ("<F, z, y, x>", "<x_in=512, F, x_out, y, z>")]
+)
+def test_what_chunks_cost_moves_no_conversion_to_a_disk(layouts: tuple[str, str]) -> None:
+    """Blocks that are ragged at the end go between two buffers in boxes, and stay there."""
+    machine = preset("local", measure="assumed")
+    assert machine.limits.chunk_seconds > 0
+    space, fields = IndexSpace(x=653796, y=2, z=4), FieldSpace(v="float64")
+    found = plan(Transfer.whole(space, fields, "node0.dsk", layouts[0], "node0.dsk", layouts[1]), machine, "full")
+    assert [hop.converts for hop in found.hops] == [False, True, False]
+    for hop in (0, 2):
+        copies = found.copies(hop, 0)
+        assert sum(copy.run * 4096 >= copy.nbytes for copy in copies) == len(copies), "a disk reads and writes long runs"
