@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
+from isoviz.backends.host import HUGE, page_aligned
 from isoviz.backends.reserve import reserve
 
 PAGE = mmap.PAGESIZE
@@ -103,7 +104,7 @@ def _work(
     line: _Line,
     longest: int,
 ) -> None:
-    memory = memoryview(mmap.mmap(-1, longest))
+    memory = page_aligned(max(longest, 2 * HUGE))[:longest].data  # in large pages, as the engine's buffers are
     memory[:] = os.urandom(PAGE) * (longest // PAGE)
     while (found := queue.get()) is not None:
         (offset, length), part = found
