@@ -16,7 +16,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoviz.backends.host import PAGE, Bytes, page_aligned
+from isoviz.backends.host import HUGE, PAGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
 from isoviz.errors import FileError, RunError
 from isoviz.units import format_bytes
@@ -103,6 +103,7 @@ class _OpenFile:
         self._descriptors = [fd for fd in (descriptor, self._unbuffered) if fd is not None]
         self._local = threading.local()
         self._lock = threading.Lock()
+        self._bounces: list[Bytes] | None = None
         self.requests = 0
         self.moved_bytes = 0
         self.cached_bytes = 0  # of them: through the page cache
@@ -129,10 +130,14 @@ class _OpenFile:
 
     @property
     def bounce(self) -> Bytes:
-        """A buffer of this thread."""
+        """A buffer of this thread; those of several lie in large pages together."""
         found: Bytes | None = getattr(self._local, "bounce", None)
         if found is None:
-            found = self._local.bounce = page_aligned(BOUNCE)
+            with self._lock:
+                if self._bounces is None:
+                    room = page_aligned(2 * HUGE)
+                    self._bounces = [room[at : at + BOUNCE] for at in range(0, len(room), BOUNCE)][::-1]
+                found = self._local.bounce = self._bounces.pop() if self._bounces else page_aligned(BOUNCE)
         return found
 
     def _leave_direct(self) -> None:
@@ -203,7 +208,7 @@ class _OpenFile:
         descriptors, self._descriptors = self._descriptors, []
         for descriptor in descriptors:
             os.close(descriptor)
-        self._unbuffered = self._descriptor = None
+        self._unbuffered = self._descriptor = self._bounces = None
         self._local = threading.local()
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import random
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -242,3 +244,27 @@ def test_a_process_that_is_stopped_leaves_no_file(number: signal.Signals, status
     assert left == ["in.npy"]
     if number != signal.SIGKILL:
         assert names_in(tmp_path) == ["in.npy"]
+
+
+def test_every_thread_has_a_bounce_buffer_of_its_own(tmp_path: Path) -> None:
+    """Also where there are more threads than lie in large pages together."""
+    (tmp_path / "a").write_bytes(bytes(8192))
+    file = ReadFile(tmp_path / "a")
+    found: list[tuple[int, int]] = []
+    together = threading.Barrier(20)
+
+    def take() -> None:
+        mine = file.bounce
+        assert mine is file.bounce and len(mine) == disk.BOUNCE and mine.ctypes.data % 4096 == 0
+        found.append((mine.ctypes.data, mine.ctypes.data + len(mine)))
+        together.wait(timeout=60)  # or memory that one has given back would be another's
+
+    threads = [threading.Thread(target=take) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    found.sort()
+    assert len(found) == 20
+    assert all(end <= start for (_, end), (start, _) in itertools.pairwise(found))
+    file.close()
