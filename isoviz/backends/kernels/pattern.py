@@ -129,6 +129,7 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
 
 @lru_cache(maxsize=256)
 def _frame(bare: Bare, large: bool) -> _Frame | None:
+    """The frame of copies, wherever they begin; None where no loop repeats a pattern often enough, or it would be too large."""
     first = bare[0][1]
     if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in bare):
         return None

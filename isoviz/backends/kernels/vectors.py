@@ -264,7 +264,7 @@ def line_shuffler(*, past_caches: bool, whole: bool = True):
     """`shuffle(steps, count, repeat, destination, written)`: a line put together of bytes of windows of 64, two in a step.
 
     `steps` is the address of `count` steps of 16 words of 8 bytes: the addresses of its two windows at first, how far they move
-    with every repeat, a bit for each byte of the line that comes from them, three words that say nothing, and for each byte of
+    with every repeat, a bit for each byte of the line that comes from them, three words that are not read, and for each byte of
     the line which of their 128 bytes it is. The line is written as a `whole`, or only the bytes `written`; `past_caches` writes
     it to an aligned address. Needs shuffles of bytes in vectors of 512 bits.
     """
