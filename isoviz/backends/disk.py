@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check
 
 REQUEST = 8 << 20  # the largest single request: long enough for full speed, short enough to cancel between two
-BOUNCE = 256 << 10
+BOUNCE = 1 << 20
 """Bytes of the buffer that every thread of a channel has for each file of which it moves what lies across pages."""
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -104,7 +104,6 @@ class _OpenFile:
         self._local = threading.local()
         self._lock = threading.Lock()
         self._bounces: list[Bytes] | None = None
-        self.requests = 0
         self.moved_bytes = 0
         self.cached_bytes = 0  # of them: through the page cache
 
@@ -144,13 +143,11 @@ class _OpenFile:
         """Some file systems open unbuffered and then refuse the request."""
         self._unbuffered = None
 
-    def count(self, requests: int, moved: int, cached: int) -> int:
-        """Note requests that were made, the bytes they moved, and how many of them through the page cache; returns the former."""
+    def count(self, moved: int, cached: int = 0) -> None:
+        """Note how many bytes were moved, and how many of them through the page cache."""
         with self._lock:
-            self.requests += requests
             self.moved_bytes += moved
             self.cached_bytes += cached
-        return requests
 
     def read_at(self, offset: int, into: Bytes, check: Check = always) -> int:
         """Fill `into` from byte `offset` on; returns how many requests that took. `check` is called before every request and may
@@ -168,7 +165,8 @@ class _OpenFile:
             requests += 1
             done += got
             cached += got if through_cache else 0
-        return self.count(requests, done, cached)
+        self.count(done, cached)
+        return requests
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
         """One request: at least one byte of what is wanted, and whether it came through the page cache."""
@@ -308,7 +306,8 @@ class NewFile(_OpenFile):
                 cached += got if through_cache else 0
         except OSError as error:
             raise self._no_room(error) from None
-        return self.count(requests, done, cached)
+        self.count(done, cached)
+        return requests
 
     def _write_some(self, offset: int, data: Bytes) -> tuple[int, bool]:
         direct = self._unbuffered

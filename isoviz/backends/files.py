@@ -24,6 +24,7 @@ from isoviz.errors import FileError, TransferError
 from isoviz.layouts import StridedCopy
 
 if TYPE_CHECKING:
+    from isoviz.backends.aio import Numbers
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
@@ -222,8 +223,8 @@ def _path(given: Any | None, instance: Instance, end: str) -> Path | None:
     return Path(os.fspath(given))
 
 
-def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[int, int]]:
-    """Source and destination offset of every run, in the order of the disk's end (1: source, 2: destination)."""
+def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[Numbers, Numbers]]:
+    """Source and destination offsets of all runs, many together, in the order of the disk's end (1: source, 2: destination)."""
     loops = sorted(copy.loops, key=lambda loop: -loop[disk])
     inner: list[tuple[int, int, int]] = []
     while loops and math.prod(loop[0] for loop in inner) * loops[-1][0] <= _BATCH:
@@ -240,14 +241,14 @@ def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[int, int]]:
         at = copy.source_offset + sum(k * loop[1] for k, loop in zip(counters, loops, strict=True))
         to = copy.destination_offset + sum(k * loop[2] for k, loop in zip(counters, loops, strict=True))
         for more_at, more_to, cut in cuts:
-            yield from zip(_offsets(at + more_at, cut, 1), _offsets(to + more_to, cut, 2), strict=True)
+            yield _offsets(at + more_at, cut, 1), _offsets(to + more_to, cut, 2)
 
 
-def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> list[int]:
+def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numbers:
     found = np.array([base], np.int64)
     for loop in loops:
         found = (found[:, None] + np.arange(loop[0], dtype=np.int64) * loop[end]).ravel()
-    return [int(offset) for offset in found.tolist()]
+    return found
 
 
 class DiskRead:
@@ -265,8 +266,8 @@ class DiskRead:
                 requests += self._sieved(group, source, memory, check)
                 continue
             for copy in group:
-                pairs = ((base + at, to) for at, to in runs_in_order(copy, disk=1))
-                requests += read_runs(source.file, pairs, copy.run, memory, check)
+                for at, to in runs_in_order(copy, disk=1):
+                    requests += read_runs(source.file, base + at, to, copy.run, memory, check)
         return requests
 
     def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> int:
@@ -343,6 +344,6 @@ class DiskWrite:
         requests = 0
         memory, base = source.array, destination.base
         for copy in copies:
-            pairs = ((at, base + to) for at, to in runs_in_order(copy, disk=2))
-            requests += write_runs(file, pairs, copy.run, memory, check)
+            for at, to in runs_in_order(copy, disk=2):
+                requests += write_runs(file, at, base + to, copy.run, memory, check)
         return requests

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoviz.backends import Engine
+from isoviz.backends import Engine, aio
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk import BOUNCE, NewFile, free_bytes
 from isoviz.backends.files import FileSource, FileStore, FileTarget, LentFile, Scratch
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 _DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
 IN_FLIGHT = 8
 """Requests that each of the disk's channels works on at a time, where the machine does not say more and memory allows."""
+TOGETHER = 4
+"""The same where each of them stands for many short ones that are handed to the system together."""
 WORTH_KERNELS = 1 << 30
 """Bytes from which a conversion without a memory limit loads compiled kernels."""
 _THREAD = 128 << 10
@@ -40,7 +42,8 @@ _PLANNING = 8 << 20
 
 def in_flight(limit: int) -> int:
     """How many requests each way go well with a memory limit: their buffers for what lies across pages are at most a quarter."""
-    return max(1, min(IN_FLIGHT, limit // (8 * (BOUNCE + _THREAD))))
+    most = TOGETHER if aio.is_available() else IN_FLIGHT
+    return max(1, min(most, limit // (8 * (BOUNCE + _THREAD))))
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:

@@ -1,91 +1,106 @@
 """Many runs of one length between a file and host memory, a request for each: as few steps of Python around it as possible.
 
 Short runs come by the hundred thousand, from several threads that take turns in the interpreter: what a request costs there is
-lost to all of them.
+lost to all of them. So they are handed to the system many at a time, where it has a way (`isoviz.backends.aio`).
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from isoviz.backends import aio
+from isoviz.backends.aio import DEPTH, READ, WRITE, address_of
 from isoviz.backends.disk import BOUNCE, REQUEST, NewFile, ReadFile
 from isoviz.backends.host import PAGE, Bytes
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isoviz.backends.aio import Numbers
     from isoviz.runtime.protocols import Check
 
-Pair = tuple[int, int]
-"""Offset in the file and in memory, bytes."""
+_ENOUGH = 1 << 20
+"""Bytes handed over together: more in flight are no faster, and keep whoever wants to stop waiting."""
 
 
-def read_runs(file: ReadFile | NewFile, pairs: Iterable[Pair], run: int, memory: Bytes, check: Check) -> int:
-    """Read `run` bytes for every pair (offset in the file, offset in memory); returns how many requests that took.
+def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: int, memory: Bytes, check: Check) -> int:
+    """Read `run` bytes from each of `offsets` in the file to the same of `places` in memory; returns how many requests that took.
+    `check` is called before requests that are handed over together.
 
     Raises:
-        RunError: the file ends before, or cannot be read; what `check` raises, which is called before every request.
+        RunError: the file ends before, or cannot be read; what `check` raises.
     """
-    direct, requests, moved = file.unbuffered, 0, 0
-    if direct is None or not PAGE <= run <= REQUEST:
-        return sum(file.read_at(at, memory[to : to + run], check) for at, to in pairs)
-    address, view, preadv = memory.__array_interface__["data"][0], memory.data, os.preadv
-    bounce: memoryview | None = None
-    whole, small = run % PAGE == 0, run <= BOUNCE - 2 * PAGE
-    for at, to in pairs:
-        lead = at % PAGE
-        aligned = whole and not lead and not (address + to) % PAGE
-        if not aligned and not small:
-            requests += file.read_at(at, memory[to : to + run], check)
-            continue
-        check()
-        try:
-            if aligned:
-                got = preadv(direct, [view[to : to + run]], at)
-            else:
-                if bounce is None:
-                    bounce = file.bounce.data
-                got = preadv(direct, [bounce[: -(-(lead + run) // PAGE) * PAGE]], at - lead) - lead
-        except OSError:
-            got = 0  # said, or done another way, where it is tried again
-        if got >= run:
-            if bounce is not None and not aligned:
-                view[to : to + run] = bounce[lead : lead + run]
-            moved += run
-            requests += 1
-        else:
-            requests += file.read_at(at, memory[to : to + run], check)
-    return requests + file.count(requests=0, moved=moved, cached=0)
+    direct = file.unbuffered
+    leads = offsets % PAGE
+    room = -(-(int(leads.max(initial=0)) + run) // PAGE) * PAGE
+    aligned = room == run and not ((places + address_of(memory)) % PAGE).any()
+    if direct is None or not PAGE <= run <= REQUEST or (room > BOUNCE and not aligned):
+        return sum(file.read_at(at, memory[to : to + run], check) for at, to in _pairs(offsets, places))
+    together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // room))
+    begins, into, slots, nbytes = offsets - leads, memory, places, np.full(len(offsets), run)
+    if not aligned:  # by way of a buffer
+        into, slots, nbytes = file.bounce, np.arange(len(offsets)) % together * room, -(-(leads + run) // PAGE) * PAGE
+    wanted, starts, again = leads + run, slots + leads, 0
+    with aio.requests(min(together, len(offsets))) as way:
+        for first in range(0, len(offsets), together):
+            check()
+            part = slice(first, first + together)
+            moved = way.carry_out(READ, direct, begins[part], into, slots[part], nbytes[part])
+            if not aligned:
+                _spread(into, starts[part], memory, places[part], run)
+            for k in np.flatnonzero(moved < wanted[part]).tolist():
+                # The end of the file, an error: said, or done another way, where it is tried again.
+                at, to = int(offsets[first + k]), int(places[first + k])
+                again += file.read_at(at, memory[to : to + run], check) - 1
+                file.count(-run)
+    file.count(run * len(offsets))
+    return len(offsets) + again
 
 
-def write_runs(file: NewFile, pairs: Iterable[Pair], run: int, memory: Bytes, check: Check) -> int:
-    """Write `run` bytes for every pair (offset in memory, offset in the file); returns how many requests that took.
+def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memory: Bytes, check: Check) -> int:
+    """Write `run` bytes from each of `places` in memory to the same of `offsets` in the file; returns how many requests that
+    took. `check` is called before requests that are handed over together.
 
     Raises:
         RunError: the disk is full, the file would be larger than allowed, or the disk fails; what `check` raises.
     """
-    direct, requests, moved = file.unbuffered, 0, 0
-    if direct is None or run % PAGE or run > BOUNCE:
-        return sum(file.write_at(to, memory[at : at + run], check) for at, to in pairs)
-    address, view, pwritev = memory.__array_interface__["data"][0], memory.data, os.pwritev
-    bounce: memoryview | None = None
-    for at, to in pairs:
-        got = 0
-        if not to % PAGE:
+    direct = file.unbuffered
+    aligned = not ((places + address_of(memory)) % PAGE).any()
+    if direct is None or run % PAGE or (offsets % PAGE).any() or run > (REQUEST if aligned else BOUNCE):
+        return sum(file.write_at(to, memory[at : at + run], check) for at, to in _pairs(places, offsets))
+    together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // run))
+    out, slots, nbytes, again = memory, places, np.full(len(offsets), run), 0
+    if not aligned:  # by way of a buffer
+        out, slots = file.bounce, np.arange(len(offsets)) % together * run
+    with aio.requests(min(together, len(offsets))) as way:
+        for first in range(0, len(offsets), together):
             check()
-            data = view[at : at + run]
-            if (address + at) % PAGE:
-                if bounce is None:
-                    bounce = file.bounce.data
-                bounce[:run] = data
-                data = bounce[:run]
-            try:
-                got = pwritev(direct, [data], to)
-            except OSError:
-                got = 0  # said, or done another way, where it is tried again
-        if got == run:
-            moved += run
-            requests += 1
-        else:
-            requests += file.write_at(to, memory[at : at + run], check)
-    return requests + file.count(requests=0, moved=moved, cached=0)
+            part = slice(first, first + together)
+            if not aligned:
+                _spread(memory, places[part], out, slots[part], run)
+            moved = way.carry_out(WRITE, direct, offsets[part], out, slots[part], nbytes[part])
+            for k in np.flatnonzero(moved != run).tolist():  # said, or done another way, where it is tried again
+                at, to = int(places[first + k]), int(offsets[first + k])
+                again += file.write_at(to, memory[at : at + run], check) - 1
+                file.count(-run)
+    file.count(run * len(offsets))
+    return len(offsets) + again
+
+
+def _spread(source: Bytes, here: Numbers, destination: Bytes, there: Numbers, run: int) -> None:
+    """Copy runs from some places in memory to others: at once, where both lie evenly."""
+    steps = np.diff(here), np.diff(there)
+    if len(here) > 1 and all((each == each[0]).all() for each in steps):
+        shape = len(here), run
+        strides = [(int(each[0]), 1) for each in steps]
+        rows = np.ndarray(shape, np.uint8, source, int(here[0]), strides[0])
+        np.ndarray(shape, np.uint8, destination, int(there[0]), strides[1])[...] = rows
+        return
+    for at, to in _pairs(here, there):
+        destination[to : to + run] = source[at : at + run]
+
+
+def _pairs(here: Numbers, there: Numbers) -> Iterator[tuple[int, int]]:
+    return zip(here.tolist(), there.tolist(), strict=True)

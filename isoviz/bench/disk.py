@@ -147,7 +147,7 @@ def _steps(plan: Plan, readable: int, writable: int) -> Iterator[Step]:
         sides = []
         for hop, end, limit in ((0, 1, readable), (last, 2, writable)):
             copies = plan.copies(hop, chunk)
-            runs = [(pair[end - 1], copy.run) for copy in copies for pair in runs_in_order(copy, disk=end)]
+            runs = [(at, copy.run) for copy in copies for both in runs_in_order(copy, disk=end) for at in both[end - 1].tolist()]
             sides.append([request for at, run in runs for request in in_pieces(at, run, REQUEST, limit)])
         yield sides[0], sides[1]
 

@@ -11,9 +11,10 @@ import math
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+from isoviz.planner.blocks import PAGES
 from isoviz.planner.choice import MOST_BOXES, Choice
 from isoviz.planner.shapes import F, divisors
-from isoviz.planner.sizes import FEW_PAIRS, SMALL, at_least, best_of, round_numbers
+from isoviz.planner.sizes import FEW_PAIRS, SMALL, at_least, best_of, even_or_round, round_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,13 +63,16 @@ class Blocked:
         self.runs = problem.runs(len(route.channels), route.converting)
         self.reach = min(shape.most_first, self.runs[0]), min(shape.most_last, self.runs[-1])
 
-    def _choices(self, digit: int | None, most: int) -> tuple[int, ...]:
-        """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere."""
+    def _choices(self, digit: int | None, most: int, step: float, page: int) -> tuple[int, ...]:
+        """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere, and of those that make
+        several pages, from steps of so many bytes, whole pages."""
         if digit is None:
             return (1,)
         _, _, extent, top = self.problem.ends.digits[digit]
         if top:
-            return round_numbers(min(extent, most))
+            sizes = even_or_round(extent, most)
+            paged = page // math.gcd(page, int(step)) if math.isfinite(step) else 1
+            return sizes if paged == 1 else tuple(sorted({_whole(size, paged, extent) for size in sizes}))
         cuts = divisors(extent)
         return cuts[: bisect_right(cuts, most)]
 
@@ -87,8 +91,9 @@ class Blocked:
     def best(self) -> Choice | None:
         """The best choice."""
         most = self.limit // (self.entries * self.room)
-        self.a = self._choices(self.shape.cut_a, most)
-        self.b = (1,) if self.one else self._choices(self.shape.cut_b, most)
+        here, there = (self.problem.page(end.memory) for end in self.problem.transfer.ends)
+        self.a = self._choices(self.shape.cut_a, most, self.shape.first, here)
+        self.b = (1,) if self.one else self._choices(self.shape.cut_b, most, self.shape.last, there)
         if len(self.a) == 1 or len(self.b) == 1:
             return self._single()
         pairs = len(self.a) * len(self.b)
@@ -327,3 +332,9 @@ class Blocked:
         choice = self.at(self.a[i], self.b[j])
         more = self._chunked(self.a[i], self.b[j]) if self.clock.overlap is False or len(seen) < 3 else None
         return min((c for c in (choice, more) if c is not None), key=lambda c: c.key, default=None)
+
+
+def _whole(size: int, page: int, extent: int) -> int:
+    """A size of whole pages where it has several, and as many parts of it make the extent."""
+    less = size // page * page
+    return less if size >= PAGES * page and -(-extent // less) == -(-extent // size) else size

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LARGEST_FACTOR = 1 << 22
 """Up to here block sizes are taken apart: every size below 2⁴⁴ wholly, larger ones as far as a plan gains from it."""
+PAGES = 4
+"""From so many of them on, the parts of a block are whole pages."""
 
 Block = Mapping[str, int]
 """Extent of a block in every dimension; the dimension's size where it is not cut."""
@@ -151,10 +153,11 @@ def _small_factors(number: int) -> tuple[tuple[int, int], ...]:
     return (*found, (number, 1)) if number > 1 else tuple(found)
 
 
-def grown(order: Linearization, other: Linearization, block: Block, budget: int) -> dict[str, int]:
+def grown(order: Linearization, other: Linearization, block: Block, budget: int, page: int = 1) -> dict[str, int]:
     """A block grown along one end's order until it holds `budget` entries: as long a contiguous run there as fits.
 
-    Never smaller than `block`; the last dimension that grows is cut into parts of nearly equal size.
+    Never smaller than `block`; the last dimension that grows is cut into parts of nearly equal size, of whole pages of so many
+    entries where they have several.
     """
     found = dict(block)
     for part in order.parts:
@@ -165,14 +168,20 @@ def grown(order: Linearization, other: Linearization, block: Block, budget: int)
         end = size if part.top else _end(part)
         if have >= end:
             continue
-        room = budget // (math.prod(found.values()) // have)
+        across = math.prod(found.values()) // have
+        room = budget // across
         steps = [mode.step for lin in (order, other) for mode in lin.parts if isinstance(mode, Mode) and mode.dim == part.dim]
         if have < part.step:  # a slower digit comes first: with the digits below it in the block, its entries are one run
             if room < part.step or nesting(part.step, steps, size) < part.step:
                 break
             have = part.step
-        pieces = -(-end // room)
-        found[part.dim] = max(have, nesting(-(-end // pieces), steps, size))
+        even = -(-end // -(-end // room))  # pieces of one size
+        whole = math.lcm(*(step for step in steps if step <= even))
+        paged = math.lcm(whole, page // math.gcd(page, across))
+        # Rounded up where there is room: rounded down, one more piece would take what is left.
+        ups = [-(-even // unit) * unit for unit in (paged, whole) if unit == whole or unit * PAGES <= even]
+        up = next((up for up in ups if up <= room), even // whole * whole)
+        found[part.dim] = max(have, nesting(up, steps, size))
         if found[part.dim] < end:
             break
     return found

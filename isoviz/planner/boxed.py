@@ -33,11 +33,13 @@ def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
     source, destination = transfer.source_order, transfer.destination_order
     unit = dict.fromkeys(transfer.space.dims, 1)
     entries = min(limit // problem.entry, transfer.space.volume)
+    here, there = (page // math.gcd(page, problem.entry) for page in (problem.page(end.memory) for end in transfer.ends))
     seen: set[tuple[int, ...]] = set()
     while entries >= 1:
         for shift in range(entries.bit_length()):
-            block = grown(destination, source, grown(source, destination, unit, entries >> shift), entries)
-            block = grown(source, destination, block, entries)
+            block = grown(source, destination, unit, entries >> shift, here)
+            block = grown(destination, source, block, entries, there)
+            block = grown(source, destination, block, entries, here)
             if tuple(block.values()) not in seen:
                 seen.add(tuple(block.values()))
                 yield block

@@ -11,8 +11,9 @@ and writing one disk take turns, and a request that begins or ends within one of
 
 from __future__ import annotations
 
+import contextlib
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, TransferError, show
@@ -34,6 +35,12 @@ WORTH_A_LOOK = 3.0
 """Seconds of predicted transfer for which one temporary layout is planned: both passes of one take up to 0.15 s."""
 LEAST_TRIED, MOST_TRIED = 1, 6
 """Temporary layouts that are planned, the best of them by estimate."""
+MORE_SLOTS = 2
+"""By how much more slots, of smaller chunks, are tried."""
+MAY_COST = 1.02
+"""By how much more predicted time these may take."""
+LOOKED_AT = 6
+"""Chunks by which the disk's seconds of a plan are estimated."""
 NEGLIGIBLE = 0.2
 """Seconds of predicted transfer in which nothing is gained by planning more."""
 
@@ -79,8 +86,7 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
     options = options or Options()
     if number not in (None, 1, 2):
         raise InputError(f"passes: expected 1 or 2, got {show(number)}")
-    once = plan(transfer, machine, "auto", options)
-    single = Passes((once,), disk_seconds(once, machine))
+    single = _once(transfer, machine, options)
     if number == 1 or (number is None and single.seconds < max(NEGLIGIBLE, _least_of_two(transfer, machine))):
         return single
     twice = _twice(transfer, machine, options, single.seconds) if _may_stop_over(transfer, machine) else None
@@ -94,6 +100,18 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
     if number == 2 or twice.seconds < single.seconds:
         return Passes(twice.plans, twice.seconds, twice.through, single.seconds)
     return Passes(single.plans, single.seconds, None, twice.seconds)
+
+
+def _once(transfer: Transfer, machine: Machine, options: Options) -> Passes:
+    """One pass; with more and smaller chunks where their runs are about as long: reading and writing wait less for each other."""
+    found = plan(transfer, machine, "auto", options)
+    seconds = disk_seconds(found, machine)
+    if options.slots is None:
+        with contextlib.suppress(LimitError):
+            more = plan(transfer, machine, found.planner, replace(options, slots=MORE_SLOTS * found.slots))
+            if (expected := disk_seconds(more, machine)) <= seconds * MAY_COST:
+                return Passes((more,), expected)
+    return Passes((found,), seconds)
 
 
 def _least_of_two(transfer: Transfer, machine: Machine) -> float:
@@ -153,16 +171,17 @@ def _may_stop_over(transfer: Transfer, machine: Machine) -> bool:
 def disk_seconds(plan: Plan, machine: Machine) -> float:
     """Predicted seconds of a plan, with what the plan's own prediction leaves out: that a request costs all of the pages it
     touches, and that reading and writing one disk take turns, where the machine does not say what they share."""
-    middle = plan.chunks[plan.chunk_count // 2]
+    some = _some(plan)
+    moved = sum(plan.chunks[number].payload_bytes for number in some)
     busy: list[tuple[Channel, float]] = []
     for i, hop in ((0, plan.hops[0]), (len(plan.hops) - 1, plan.hops[-1])):
         disk = hop.source if i == 0 else hop.destination
-        if machine.memory(disk).kind is not MemoryKind.DSK or not middle.payload_bytes:
+        if machine.memory(disk).kind is not MemoryKind.DSK or not moved:
             continue
-        copies = plan.copies(i, middle.index)
         channel = machine.channel(hop.channel)
-        seconds = _reading(copies, channel) if i == 0 else _writing(copies, channel)
-        busy.append((channel, seconds * plan.bytes / middle.payload_bytes))
+        asked = _reading if i == 0 else _writing
+        seconds = sum(asked(plan.copies(i, number), channel) for number in some)
+        busy.append((channel, seconds * plan.bytes / moved))
     if not any(channel.resources for channel, _ in busy):
         return max(plan.seconds, sum(seconds for _, seconds in busy))
     shared = [
@@ -173,6 +192,13 @@ def disk_seconds(plan: Plan, machine: Machine) -> float:
         for resource in machine.resources
     ]
     return max(plan.seconds, *shared, *(seconds for _, seconds in busy))
+
+
+def _some(plan: Plan) -> range:
+    """Numbers of chunks that stand for all: some in a row from the middle, with those that are left over where rows end."""
+    count = min(plan.chunk_count, LOOKED_AT)
+    first = (plan.chunk_count - count) // 2
+    return range(first, first + count)
 
 
 def _reading(copies: Iterable[StridedCopy], channel: Channel) -> float:

@@ -24,6 +24,20 @@ def round_numbers(most: int) -> tuple[int, ...]:
     return (*_ROUND[: bisect_left(_ROUND, most)], most)
 
 
+EVEN = 16
+"""Up to so many parts of one size a digit is cut into that can be cut anywhere."""
+
+
+def even_or_round(extent: int, most: int) -> tuple[int, ...]:
+    """Sizes up to `most` at which to cut an extent anywhere: round ones, and those that make few parts of one size, so that none
+    is left over that is much smaller."""
+    sizes = round_numbers(min(extent, most))
+    if extent <= SMALL:
+        return sizes
+    even = {size for parts in range(1, EVEN + 1) if (size := -(-extent // parts)) <= most}
+    return tuple(sorted({*sizes, *even}))
+
+
 def choices(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
     """The places worth trying to cut a digit: round ones where it can be cut anywhere (`free`)."""
     return round_numbers(cuts[-1]) if free else tuple(cuts)

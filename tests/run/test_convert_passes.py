@@ -17,7 +17,7 @@ import pytest
 from run_cases import FIELDS, command, environment, isoviz, names_in, no_leaked_files, random_bytes
 
 from isoviz import FieldSpace, IndexSpace, Layout, convert
-from isoviz.backends import disk, passing
+from isoviz.backends import aio, disk, passing
 from isoviz.backends.disk import NewFile
 from isoviz.backends.files import DiskWrite
 from isoviz.errors import Cancelled, RunError, TransferError, VerificationError
@@ -109,7 +109,7 @@ def test_no_room_for_the_temporary_file(tmp_path: Path, monkeypatch: pytest.Monk
     array = square(tmp_path)
     monkeypatch.setattr(passing, "free_bytes", lambda directory: int(1.5 * array.nbytes))
     monkeypatch.setattr("isoviz.planner.passes.NEGLIGIBLE", 0.0)
-    seconds = iter((10.0, *[1.0] * 100))
+    seconds = iter((10.0, 20.0, *[1.0] * 100))  # of one pass, with more slots as well; of two
     monkeypatch.setattr("isoviz.planner.passes.disk_seconds", lambda plan, machine: next(seconds))
     done = convert(tmp_path / "in.npy", tmp_path / "out.npy", **{**TURN, "passes": None})
     assert len(done.reports) == 1
@@ -262,16 +262,16 @@ def test_files_are_read_and_written_in_sequence(tmp_path: Path, monkeypatch: pyt
     """What lies in sequence at both ends is asked for in sequence, as disks with heads like it."""
     array = np.arange(1 << 21, dtype="u4")
     np.save(tmp_path / "in.npy", array)
-    offsets: dict[str, list[int]] = {"read_at": [], "write_at": []}
-    for owner, name in ((disk._OpenFile, "read_at"), (NewFile, "write_at")):
-        real = getattr(owner, name)
+    offsets: dict[int, list[int]] = {aio.READ: [], aio.WRITE: []}
+    for way in (aio.OneByOne, aio.Queue):
 
-        def noted(self: Any, offset: int, *given: Any, original: Any = real, name: str = name) -> int:
-            offsets[name].append(offset)
-            return int(original(self, offset, *given))
+        def noted(self: Any, code: int, file: int, at: aio.Numbers, *given: Any, original: Any = way.carry_out) -> aio.Numbers:
+            offsets[code] += at.tolist()
+            found: aio.Numbers = original(self, code, file, at, *given)
+            return found
 
-        monkeypatch.setattr(owner, name, noted)
-    monkeypatch.setattr(passing, "IN_FLIGHT", 1)
+        monkeypatch.setattr(way, "carry_out", noted)
+    monkeypatch.setattr(passing, "in_flight", lambda _: 1)
     monkeypatch.setattr(measurements, "kept_probe", lambda _: None)  # which may say otherwise
     convert(tmp_path / "in.npy", tmp_path / "out.npy", "<F, x>", "<F, x>", memory_limit="4MiB")
     for asked in offsets.values():

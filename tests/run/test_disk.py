@@ -8,14 +8,16 @@ import os
 import random
 import signal
 import subprocess
+import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from run_cases import command, environment, isoviz, names_in, no_leaked_files, random_bytes
 
-from isoviz.backends import disk
+from isoviz.backends import aio, disk
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.host import page_aligned
 from isoviz.backends.runs import read_runs, write_runs
@@ -47,6 +49,7 @@ def access(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
         monkeypatch.setattr(os, "preadv", refusing(real_read))
         monkeypatch.setattr(os, "pwritev", refusing(real_write))
+        monkeypatch.setattr(aio.Queue, "carry_out", lambda _, __, ___, offsets, *____: np.full(len(offsets), -errno.EINVAL))
     return str(request.param)
 
 
@@ -98,48 +101,119 @@ def test_writing(access: str, tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == expected.tobytes()
 
 
+@pytest.fixture(params=["together", "one by one"])
+def requests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Short runs many at a time, and where the system has no such calls."""
+    if request.param == "one by one":
+        monkeypatch.setattr(aio, "_taken", lambda: None)
+    elif not aio.is_available():
+        pytest.skip("this system takes requests one by one")
+    return str(request.param)
+
+
+def numbers(pairs: list[tuple[int, int]]) -> tuple[aio.Numbers, aio.Numbers]:
+    return np.array([a for a, _ in pairs], np.int64), np.array([b for _, b in pairs], np.int64)
+
+
 @pytest.mark.parametrize("run", [4096, 8192, 4097, 100, 60_000, 61_440, 300_000])
-def test_many_runs(run: int, access: str, tmp_path: Path) -> None:
-    """Wherever they begin, in the file and in memory; and none but them is touched."""
+def test_many_runs(run: int, access: str, requests: str, tmp_path: Path) -> None:
+    """Wherever they begin, in the file and in memory, evenly or not; and none but them is touched."""
     rng = random.Random(run)
     size = 12 * (-(-run // 4096) * 4096) + 9000
     data = random_bytes(rng, size)
     (tmp_path / "a").write_bytes(data.tobytes())
     source = ReadFile(tmp_path / "a")
-    for grid in (1, 4096):
+    for grid, turn in ((1, 7), (4096, 7), (1, 1), (4096, 1)):
         step = -(-run // grid) * grid
-        places = [(k * step + (grid == 1) * k, ((k * 7) % 10) * step + (grid == 1) * 3) for k in range(10)]
+        places = [(k * step + (grid == 1) * k, ((k * turn) % 10) * step + (grid == 1) * 3) for k in range(10)]
         room = page_aligned(11 * step + 9000)
         asked: list[int] = []
-        assert read_runs(source, places, run, room, lambda asked=asked: asked.append(1)) >= 10
-        assert len(asked) >= 10
+        at, to = numbers(places)
+        assert read_runs(source, at, to, run, room, lambda asked=asked: asked.append(1)) >= 10
+        assert asked
         expected = np.zeros_like(room)
-        for at, to in places:
-            expected[to : to + run] = data[at : at + run]
+        for begin, where in places:
+            expected[where : where + run] = data[begin : begin + run]
         assert (room == expected).all()
         written = NewFile(tmp_path / "b", size)
-        assert write_runs(written, [(to, at) for at, to in places], run, room, lambda: None) >= 10
+        assert write_runs(written, to, at, run, room, lambda: None) >= 10
         back = np.zeros(size, "u1")
         written.read_at(0, back)
         kept = np.zeros(size, "u1")
-        for at, _ in places:
-            kept[at : at + run] = data[at : at + run]
+        for begin, _ in places:
+            kept[begin : begin + run] = data[begin : begin + run]
         assert (back == kept).all()
+        assert written.moved_bytes == 10 * run + size
         written.close()
     with pytest.raises(RunError, match=f"ends at byte {size}"):
-        read_runs(source, [(0, 0), (size - run + 1, 0)], run, page_aligned(run), lambda: None)
+        read_runs(source, *numbers([(0, 0), (size - run + 1, 0)]), run, page_aligned(run), lambda: None)
     source.close()
 
 
-def test_many_runs_to_a_disk_that_fills_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_runs_than_are_handed_over_together(requests: str, tmp_path: Path) -> None:
+    """By thousands, from several threads at once, each of which stops when it is told to."""
+    data = random_bytes(random.Random(1), 2000 * 4096)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    source = ReadFile(tmp_path / "a")
+    order = np.random.default_rng(1).permutation(2000) * 4096
+
+    def read(shift: int) -> bool:
+        room = page_aligned(len(data) + 4096)
+        read_runs(source, order, order + shift, 4096, room, lambda: None)
+        return bool((room[shift : shift + len(data)] == data).all())
+
+    with ThreadPoolExecutor(4) as pool:
+        assert all(pool.map(read, (0, 0, 5, 4096)))
+    asked = iter(range(3))
+    with pytest.raises(StopIteration):
+        read_runs(source, order, order, 4096, page_aligned(len(data)), lambda: next(asked))
+    assert read(0)
+    source.close()
+
+
+def test_a_child_of_a_process_has_queues_of_its_own(requests: str, tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(bytes(range(256)) * 256)
+    source = ReadFile(tmp_path / "a")
+    at = np.arange(16) * 4096
+    room = page_aligned(1 << 16)
+    read_runs(source, at, at, 4096, room, lambda: None)
+    child = os.fork()
+    if not child:
+        room[:] = 0
+        read_runs(source, at, at, 4096, room, lambda: None)
+        os._exit(0 if room.tobytes() == bytes(range(256)) * 256 else 1)
+    assert os.waitpid(child, 0)[1] == 0
+    source.close()
+
+
+def test_many_runs_to_a_disk_that_fills_up(requests: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
 
     file = NewFile(tmp_path / "a", 100 * 4096)
     monkeypatch.setattr(os, "pwritev", full)
+    # However they are handed over: those that were not carried out are tried again, and say why they cannot be.
+    monkeypatch.setattr(aio.Queue, "carry_out", lambda _, __, ___, offsets, *____: np.full(len(offsets), -errno.ENOSPC))
     with pytest.raises(RunError, match="the disk is full"):
-        write_runs(file, [(0, 4096), (4096, 40_960)], 4096, page_aligned(8192), lambda: None)
+        write_runs(file, *numbers([(0, 4096), (4096, 40_960)]), 4096, page_aligned(8192), lambda: None)
     file.close()
+
+
+def test_a_file_too_large_for_its_limits(requests: str, tmp_path: Path) -> None:
+    """The system itself refuses: no other process or thread is held to this."""
+    code = (
+        "import resource, signal, sys; import numpy as np;"
+        "from isoviz.backends import aio; from isoviz.backends.disk import NewFile;"
+        "from isoviz.backends.host import page_aligned; from isoviz.backends.runs import write_runs;"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        f"aio._taken = aio._taken if {requests == 'together'} else lambda: None;"
+        "file = NewFile(sys.argv[1], 64 * 4096);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (32 * 4096, resource.RLIM_INFINITY));"
+        "at = np.arange(64) * 4096;"
+        "write_runs(file, at, at, 4096, page_aligned(64 * 4096), lambda: None)"
+    )
+    found = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, check=False)
+    assert "RunError" in found.stderr and "larger than files may be here" in found.stderr
 
 
 @pytest.mark.parametrize("nameless", [True, False])

@@ -10,8 +10,10 @@ import pytest
 
 from isoviz import FieldSpace, IndexSpace, Transfer
 from isoviz.errors import InputError, TransferError
+from isoviz.layouts import Layout, Linearization
 from isoviz.machines import Constant, LatencyBandwidth, Limits, Machine, Resource, preset
 from isoviz.planner import Options, plan
+from isoviz.planner.blocks import grown
 from isoviz.planner.passes import disk_seconds, passes
 from isoviz.planner.stopovers import stopovers
 
@@ -52,6 +54,47 @@ def test_a_disk_that_does_not_mind_short_runs_is_passed_once() -> None:
     assert (len(found.plans), found.through, found.temporary_bytes) == (1, None, 0)
     assert found.reason == "", "two passes cannot be faster, whatever the file between them"
     assert replace(found, other_seconds=2 * found.seconds).reason.startswith("one pass: ")
+
+
+@pytest.mark.parametrize("side", [8192, 16384, 16000, 32768, 46340, 50000])
+def test_chunks_of_one_size(side: int) -> None:
+    """No small ones are left over where rows end: each would be asked for in requests as many as those of a large one."""
+    for room in (46, 50, 64):
+        found = passes(turn(side, side), machine(), Options(memory_limit=room * MIB, slot_limit=room * MIB), 2)
+        for each in found.plans:
+            assert each.chunk_count * each.chunk_bytes <= 1.35 * each.bytes, (room, str(each))
+
+
+def test_blocks_of_whole_pages() -> None:
+    """As many as before, where a block has several pages and room for a part of one more."""
+    lin = Layout("<F, x, y>").on(IndexSpace(x=10_000, y=1000), FIELDS)
+    one = {"x": 1, "y": 1}
+    for budget, page, extent in (
+        (3000, 1, 2500),
+        (3000, 256, 2560),
+        (2540, 256, 2500),
+        (3000, 1024, 2500),
+        (20_000, 256, 10_000),
+    ):
+        assert grown(lin, lin, one, budget, page)["x"] == extent, (budget, page)
+    tiles = Layout("<F, y_in=96, x_in=96, y_out, x_out>").on(IndexSpace(x=32_768, y=32_768), FIELDS)
+    wide = {"x": 1, "y": 192}
+    assert grown(lin_of(32_768), tiles, wide, 192 * 17_066)["x"] == 171 * 96, "rounded up: two of them make a row"
+    assert grown(lin_of(32_768), tiles, wide, 192 * 16_400)["x"] == 170 * 96, "where there is no room for that, rounded down"
+
+
+def lin_of(side: int) -> Linearization:
+    return Layout("<F, x, y>").on(IndexSpace(x=side, y=side), FIELDS)
+
+
+def test_more_slots_where_runs_stay_long() -> None:
+    """Reading and writing wait less for each other; but not where smaller chunks have shorter runs, or another number was asked
+    for."""
+    pair = FieldSpace(re="f4", im="f4")
+    apart = Transfer.whole(IndexSpace(x=1 << 27), pair, "node0.dsk", "<F, x>", "node0.dsk", "<x, F>")
+    assert passes(apart, machine(), OPTIONS).plans[0].slots == 4
+    assert passes(apart, machine(), replace(OPTIONS, slots=3)).plans[0].slots == 3
+    assert passes(turn(16000, 16000), machine(), OPTIONS, 1).plans[0].slots == 2
 
 
 def test_deciding_takes_no_longer_with_the_array() -> None:

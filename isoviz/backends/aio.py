@@ -1,0 +1,203 @@
+"""Many unbuffered requests handed to Linux in one call, from one thread.
+
+Threads that read and write in turns of the interpreter reach a disk's rate with long requests; with short ones they wait for
+each other. One call of `io_submit` hands over as many requests as there are, one of `io_getevents` waits for them, and neither
+holds the interpreter. Where the system has no such calls, or allows none, requests go one by one.
+
+Through `syscall`, for the C library has no names for these; see io_submit(2).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import platform
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any, Protocol
+
+import numpy as np
+
+from isoviz.backends.host import Bytes
+
+DEPTH = 64
+"""Requests that are handed over together."""
+READ, WRITE = 0, 1
+"""What a request does: the system's codes for `pread` and `pwrite`."""
+_NUMBERS = {"x86_64": (206, 208, 209), "aarch64": (0, 4, 2), "riscv64": (0, 4, 2)}
+"""By architecture, the numbers of `io_setup`, `io_getevents` and `io_submit`."""
+_REQUEST = np.dtype(
+    [
+        ("number", "<u8"),
+        ("key", "<u4"),
+        ("flags", "<u4"),
+        ("code", "<u2"),
+        ("priority", "<i2"),
+        ("file", "<u4"),
+        ("buffer", "<u8"),
+        ("nbytes", "<u8"),
+        ("offset", "<i8"),
+        ("reserved", "<u8"),
+        ("more_flags", "<u4"),
+        ("signal", "<u4"),
+    ]
+)
+_EVENT = np.dtype([("number", "<u8"), ("request", "<u8"), ("result", "<i8"), ("more", "<i8")])
+_SEVERAL = 2
+"""Requests from which handing them over together is worth it."""
+
+Numbers = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Requests(Protocol):
+    """A way to carry requests out."""
+
+    def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
+        """Carry out up to `DEPTH` requests and wait for them: `nbytes` each, from `offsets` in a file to `places` in memory or
+        back. Returns how many bytes each has moved, or the negative number of its error.
+
+        Raises:
+            OSError: the system does not say what became of them.
+        """
+
+
+class OneByOne:
+    """A request, then the next one."""
+
+    def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
+        call, view, moved = os.pwritev if code == WRITE else os.preadv, memory.data, np.zeros(len(offsets), np.int64)
+        for k, (at, to, count) in enumerate(zip(offsets.tolist(), places.tolist(), nbytes.tolist(), strict=True)):
+            try:
+                moved[k] = call(file, [view[to : to + count]], at)
+            except OSError as error:
+                moved[k] = -(error.errno or errno.EIO)
+        return moved
+
+
+class Queue:
+    """A queue of the system's, for one thread at a time.
+
+    Raises:
+        OSError: there are none here, or no more.
+    """
+
+    def __init__(self) -> None:
+        found = _calls()
+        if found is None:
+            raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+        self._call, (setup, self._getevents, self._submit) = found
+        context = ctypes.c_ulong(0)
+        if self._call(setup, DEPTH, ctypes.addressof(context), 0, 0, 0) < 0:
+            raise _failed()
+        self._context = context.value
+        self._requests, self._events = np.zeros(DEPTH, _REQUEST), np.zeros(DEPTH, _EVENT)
+        self._requests["number"] = np.arange(DEPTH)
+        pointers = address_of(self._requests) + np.arange(DEPTH, dtype=np.uint64) * np.uint64(_REQUEST.itemsize)
+        self._pointers, self._first, self._arrived = pointers, address_of(pointers), address_of(self._events)
+        self._offsets, self._buffers, self._nbytes = (self._requests[name] for name in ("offset", "buffer", "nbytes"))
+        self._numbers, self._results = self._events["number"].view(np.int64), self._events["result"]
+        self._what = -1, -1
+        self._waiting = 0
+
+    def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
+        count = len(offsets)
+        if self._what != (code, file):
+            self._requests["code"], self._requests["file"] = self._what = code, file
+        self._offsets[:count], self._nbytes[:count] = offsets, nbytes
+        np.add(places, address_of(memory), out=self._buffers[:count], casting="unsafe")
+        moved = np.zeros(count, np.int64)
+        begun = 0
+        try:
+            while begun < count:
+                got = self._call(self._submit, self._context, count - begun, self._first + 8 * begun, 0, 0)
+                if got > 0:
+                    begun += got
+                    self._waiting += got
+                elif (number := ctypes.get_errno()) == errno.EAGAIN and self._waiting:
+                    self._wait(moved)
+                elif number != errno.EINTR:
+                    moved[begun:] = -number
+                    break
+        finally:  # whatever happens: nobody writes to memory afterwards
+            while self._waiting:
+                self._wait(moved)
+        return moved
+
+    def _wait(self, moved: Numbers) -> None:
+        got = self._call(self._getevents, self._context, self._waiting, DEPTH, self._arrived, 0)
+        if got > 0:
+            self._waiting -= got
+            moved[self._numbers[:got]] = self._results[:got]
+        elif ctypes.get_errno() != errno.EINTR:
+            raise _failed()
+
+
+@contextmanager
+def requests(count: int) -> Iterator[Requests]:
+    """The best way to carry out so many requests at a time, for one thread."""
+    queue = _taken() if count >= _SEVERAL else None
+    try:
+        yield queue or OneByOne()
+    finally:
+        if queue is not None:
+            with _lock:  # kept: to end one takes the system longer than many requests
+                _free.append(queue)
+
+
+@cache
+def is_available() -> bool:
+    """Whether this system takes many requests at a time."""
+    with requests(_SEVERAL) as way:
+        return isinstance(way, Queue)
+
+
+def address_of(array: np.ndarray[Any, Any]) -> int:
+    """Where an array begins in memory."""
+    return int(array.__array_interface__["data"][0])
+
+
+_free: list[Queue] = []
+_lock = threading.Lock()
+
+
+def _taken() -> Queue | None:
+    if _calls() is None:
+        return None
+    with _lock:
+        if _free:
+            return _free.pop()
+    try:
+        return Queue()
+    except OSError:
+        return None
+
+
+def _forget() -> None:
+    global _lock
+    _lock = threading.Lock()
+    _free.clear()  # a child of this process does not have them
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
+
+
+def _failed() -> OSError:
+    number = ctypes.get_errno()
+    return OSError(number, os.strerror(number))
+
+
+@cache
+def _calls() -> tuple[Callable[..., int], tuple[int, int, int]] | None:
+    """The system's entry, and the numbers of its calls; None where it has none."""
+    numbers = _NUMBERS.get(platform.machine())
+    if not sys.platform.startswith("linux") or numbers is None or sys.maxsize < 1 << 32 or sys.byteorder != "little":
+        return None
+    found = ctypes.CDLL(None, use_errno=True).syscall
+    found.argtypes = (ctypes.c_long,) * 6
+    found.restype = ctypes.c_long
+    return found, numbers
