@@ -1,7 +1,7 @@
 """The disk: what its requests reach, and array files converted at its speed.
 
 Three questions, answered in one run. How many bytes a second do requests of a length reach, so many in flight? How far is a
-conversion between structs and arrays from plainly copying the file the same way (unbuffered, 1 MiB requests, as many in flight)?
+conversion between structs and arrays from plainly copying the file the same way (unbuffered, 1 MiB requests, several in flight)?
 And a transposition, whose runs are short, from issuing the very requests of its plan without doing anything to the bytes? Beside
 `cp` and NumPy memory maps, the source out of the page cache, fsync inside.
 """
@@ -22,7 +22,6 @@ import numpy as np
 
 from isoviz.backends.conversion import convert
 from isoviz.backends.files import runs_in_order
-from isoviz.backends.passing import disk_machine
 from isoviz.bench.array_files import generated, timed
 from isoviz.bench.plain_requests import PAGE, Step, created, in_pieces, moved, opened
 from isoviz.bench.table import Table, interleaved
@@ -33,6 +32,10 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
 
 REQUEST = 1 << 20
+THREADS = 8
+"""That issue plain requests, each way."""
+TOGETHER = 1 << 20
+"""Bytes of plain requests that a thread hands over together, where they are short."""
 LENGTHS = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
 DEPTHS = (1, 4, 16)
 _PAIR = np.dtype([("re", "f4"), ("im", "f4")])
@@ -46,15 +49,13 @@ def measure(
     nbytes, limit = parse_bytes(size), parse_bytes(memory_limit)
     with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as name:
         folder = Path(name)
-        depth = max(channel.max_in_flight for channel in disk_machine(folder, limit).channels)
-        rows = [*_structs(folder, nbytes, limit, repeat, depth)]
-        more, notes = _transposition(folder, nbytes, limit, repeat, depth)
+        rows = [*_structs(folder, nbytes, limit, repeat)]
+        more, notes = _transposition(folder, nbytes, limit, repeat)
         rows += more
         rows += _rates(folder, min(nbytes, 512 << 20))
     return Table(
         "disk",
-        f"files of {format_bytes(nbytes)} within {format_bytes(limit)}, {depth} requests in flight each way: medians of {repeat},"
-        " fsync inside",
+        f"files of {format_bytes(nbytes)} within {format_bytes(limit)}: medians of {repeat}, fsync inside",
         {
             "case": ("case", str),
             "by": ("by", str),
@@ -64,7 +65,8 @@ def measure(
         },
         rows,
         (
-            "plain: the same unbuffered requests, as many in flight, nothing done to what they bring",
+            f"plain: the same unbuffered requests from {THREADS} threads each way, nothing done to what they bring",
+            f"plain, together: threads hand {format_bytes(TOGETHER)} of short ones over at once; the faster way is the limit",
             "`cp` and NumPy go through the page cache and use as much of the memory as there is free; isoviz does not",
             *notes,
         ),
@@ -72,14 +74,15 @@ def measure(
 
 
 def _rows(case: str, nbytes: int, seconds: dict[str, float]) -> list[dict[str, Any]]:
-    plain = seconds["plain"]
+    ways = [name for name in seconds if name.startswith("plain")]
+    plain = seconds[min(ways, key=lambda name: seconds[name])]
     return [
         {"case": case, "by": name, "seconds": found, "throughput": nbytes / found, "to_plain": plain / found}
         for name, found in seconds.items()
     ]
 
 
-def _structs(folder: Path, nbytes: int, limit: int, repeat: int, depth: int) -> Iterator[dict[str, Any]]:
+def _structs(folder: Path, nbytes: int, limit: int, repeat: int) -> Iterator[dict[str, Any]]:
     """AOS → SOA and back."""
     structs = generated(folder / "structs.npy", (nbytes // 8,), _PAIR)
     arrays = folder / "arrays.npy"
@@ -96,7 +99,7 @@ def _structs(folder: Path, nbytes: int, limit: int, repeat: int, depth: int) -> 
         seconds = interleaved(
             {
                 "isoviz": partial(timed, partial(_converted, source, here, there, limit), source, target),
-                "plain": partial(_plain, [(source, size, copy)], folder, depth),
+                "plain": partial(_plain, [(source, size, copy)], folder),
             },
             repeat,
         )
@@ -105,7 +108,7 @@ def _structs(folder: Path, nbytes: int, limit: int, repeat: int, depth: int) -> 
     arrays.unlink()
 
 
-def _transposition(folder: Path, nbytes: int, limit: int, repeat: int, depth: int) -> tuple[list[dict[str, Any]], list[str]]:
+def _transposition(folder: Path, nbytes: int, limit: int, repeat: int) -> tuple[list[dict[str, Any]], list[str]]:
     """A square of float32, rows to columns; and what was decided about passes."""
     side = math.isqrt(nbytes // 4)
     nbytes = side * side * 4
@@ -116,12 +119,13 @@ def _transposition(folder: Path, nbytes: int, limit: int, repeat: int, depth: in
     def isoviz(path: Path) -> None:
         found[:] = [_converted(source, "<F, x, y>", "<F, y, x>", limit, path)]
 
-    def plain() -> float:
+    def plain(together: int) -> float:
         ends = [source.stat().st_size, *(_size(report.plan) for report in found[0].reports)]
         passes = [(source, ends[i], list(_steps(report.plan, ends[i], ends[i + 1]))) for i, report in enumerate(found[0].reports)]
-        return _plain(passes, folder, depth)
+        return _plain(passes, folder, together)
 
-    seconds = interleaved({"isoviz": partial(timed, isoviz, source, target), "plain": plain}, repeat)
+    ways = {"plain": partial(plain, 1), "plain, together": partial(plain, TOGETHER)}
+    seconds = interleaved({"isoviz": partial(timed, isoviz, source, target), **ways}, repeat)
     seconds |= _peers(source, target, _transposed)
     rows = _rows("transposition", nbytes, seconds)
     decision = found[0].decision
@@ -152,18 +156,20 @@ def _steps(plan: Plan, readable: int, writable: int) -> Iterator[Step]:
         yield sides[0], sides[1]
 
 
-def _plain(passes: list[tuple[Path, int, list[Step]]], folder: Path, depth: int) -> float:
-    """Seconds that the requests of all passes take, from the source to a temporary file and on."""
+def _plain(passes: list[tuple[Path, int, list[Step]]], folder: Path, together: int = 1) -> float:
+    """Seconds that the requests of all passes take, from the source to a temporary file and on, and to give that file up."""
     total = 0.0
-    for source, size, steps in passes:
+    for number, (source, size, steps) in enumerate(passes, 1):
         reads = opened(source)
         writes = created(folder / "plain", max(size, _end(steps)))
         try:
-            total += moved(reads, writes, steps, depth)
+            total += moved(reads, writes, steps, THREADS, together)
         finally:
             os.close(reads)
-            os.close(writes)
             (folder / "plain").unlink()
+            start = time.perf_counter()
+            os.close(writes)
+            total += time.perf_counter() - start if number < len(passes) else 0.0
     return total
 
 

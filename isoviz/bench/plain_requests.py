@@ -1,7 +1,8 @@
 """The limit of anything that moves a file: the same unbuffered requests, with nothing done to what they bring.
 
-Threads that read and threads that write, so many of each as there are requests in flight. What is written is not what was read:
-only the disk is looked at. Files whose file system takes no unbuffered requests are moved through the page cache.
+Threads that read and threads that write, each of which has one request in flight, or hands several short ones to the system
+together. What is written is not what was read: only the disk is looked at. Files whose file system takes no unbuffered requests
+are moved through the page cache.
 """
 
 from __future__ import annotations
@@ -14,7 +15,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from queue import SimpleQueue
 
-from isoviz.backends.host import HUGE, page_aligned
+import numpy as np
+
+from isoviz.backends import aio
+from isoviz.backends.aio import READ, WRITE
+from isoviz.backends.host import HUGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
 
 PAGE = mmap.PAGESIZE
@@ -27,22 +32,22 @@ AHEAD = 4
 """Chunks that reading may be ahead of writing: the buffers of a pipeline."""
 
 
-def moved(source: int, target: int, steps: Iterable[Step], in_flight: int) -> float:
-    """Seconds to read and write what the steps say, from one open file to another, until the disk has it."""
-    line = _Line(iter(steps), in_flight)
-    longest = 1 << 20
-    work = [(os.preadv, source, line.reads), (os.pwritev, target, line.writes)]
-    threads = [
-        threading.Thread(target=_work, args=(call, descriptor, queue, line, longest), daemon=True)
-        for call, descriptor, queue in work
-        for _ in range(in_flight)
+def moved(source: int, target: int, steps: Iterable[Step], threads: int, together: int = 1) -> float:
+    """Seconds that so many threads each way need to read and write what the steps say, from one open file to another, until the
+    disk has it. `together` is how many bytes each of them has in flight: one request, where it is longer."""
+    line = _Line(iter(steps), threads, together)
+    work = [(READ, source, line.reads), (WRITE, target, line.writes)]
+    workers = [
+        threading.Thread(target=_work, args=(code, descriptor, queue, line), daemon=True)
+        for code, descriptor, queue in work
+        for _ in range(threads)
     ]
     start = time.perf_counter()
-    for thread in threads:
-        thread.start()
+    for worker in workers:
+        worker.start()
     line.feed()
-    for thread in threads:
-        thread.join()
+    for worker in workers:
+        worker.join()
     if line.error is not None:
         raise line.error
     os.fsync(target)
@@ -52,11 +57,12 @@ def moved(source: int, target: int, steps: Iterable[Step], in_flight: int) -> fl
 class _Line:
     """Hands steps out: reads as far ahead as allowed, writes of a step once its reads are done."""
 
-    def __init__(self, steps: Iterable[Step], in_flight: int) -> None:
+    def __init__(self, steps: Iterable[Step], threads: int, together: int) -> None:
         self.steps = steps
-        self.in_flight = in_flight
-        self.reads: SimpleQueue[tuple[Request, _Part] | None] = SimpleQueue()
-        self.writes: SimpleQueue[tuple[Request, _Part] | None] = SimpleQueue()
+        self.threads = threads
+        self.together = together
+        self.reads: SimpleQueue[tuple[Sequence[Request], _Part] | None] = SimpleQueue()
+        self.writes: SimpleQueue[tuple[Sequence[Request], _Part] | None] = SimpleQueue()
         self.room = threading.Semaphore(AHEAD)
         self.error: BaseException | None = None
 
@@ -64,20 +70,29 @@ class _Line:
         """Hand all steps out, and say that there are no more."""
         for reads, writes in self.steps:
             self.room.acquire()
-            written = _Part(len(writes), self.room.release)
+            batches = self._batches(writes)
+            written = _Part(len(batches), self.room.release)
 
-            def read(writes: Sequence[Request] = writes, written: _Part = written) -> None:
-                for request in writes:
-                    self.writes.put((request, written))
+            def read(batches: Sequence[Sequence[Request]] = batches, written: _Part = written) -> None:
+                for batch in batches:
+                    self.writes.put((batch, written))
 
-            part = _Part(len(reads), read)
-            for request in reads:
-                self.reads.put((request, part))
+            wanted = self._batches(reads)
+            part = _Part(len(wanted), read)
+            for batch in wanted:
+                self.reads.put((batch, part))
         for _ in range(AHEAD):  # everything is written
             self.room.acquire()
         for queue in (self.reads, self.writes):
-            for _ in range(self.in_flight):
+            for _ in range(self.threads):
                 queue.put(None)
+
+    def _batches(self, wanted: Sequence[Request]) -> list[Sequence[Request]]:
+        """Requests in batches of about so many bytes together."""
+        if not wanted:
+            return []
+        count = min(aio.DEPTH, max(1, self.together // max(length for _, length in wanted)))
+        return [wanted[first : first + count] for first in range(0, len(wanted), count)]
 
 
 class _Part:
@@ -97,23 +112,26 @@ class _Part:
             self.then()
 
 
-def _work(
-    call: Callable[[int, list[memoryview], int], int],
-    descriptor: int,
-    queue: SimpleQueue[tuple[Request, _Part] | None],
-    line: _Line,
-    longest: int,
-) -> None:
-    memory = page_aligned(max(longest, 2 * HUGE))[:longest].data  # in large pages, as the engine's buffers are
-    memory[:] = os.urandom(PAGE) * (longest // PAGE)
+def _work(code: int, descriptor: int, queue: SimpleQueue[tuple[Sequence[Request], _Part] | None], line: _Line) -> None:
+    memory = page_aligned(2 * HUGE)  # in large pages, as the engine's buffers are
+    memory[:] = np.frombuffer(os.urandom(PAGE) * (len(memory) // PAGE), np.uint8)
     while (found := queue.get()) is not None:
-        (offset, length), part = found
+        batch, part = found
         try:
             if line.error is None:
-                call(descriptor, [memory[:length]], offset)
+                _carry_out(code, descriptor, batch, memory)
         except BaseException as error:  # noqa: BLE001  # raised where it is waited for
             line.error = error
         part.done()
+
+
+def _carry_out(code: int, descriptor: int, batch: Sequence[Request], memory: Bytes) -> None:
+    offsets, lengths = (np.array(each, np.int64) for each in zip(*batch, strict=True))
+    with aio.requests(len(batch)) as way:
+        done = way.carry_out(code, descriptor, offsets, memory, np.cumsum(lengths) - lengths, lengths)
+    if (done < 0).any():
+        number = -int(done.min())
+        raise OSError(number, os.strerror(number))
 
 
 def opened(path: Path) -> int:

@@ -64,15 +64,18 @@ class Blocked:
         self.reach = min(shape.most_first, self.runs[0]), min(shape.most_last, self.runs[-1])
 
     def _choices(self, digit: int | None, most: int, step: float, page: int) -> tuple[int, ...]:
-        """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere, and of those that make
-        several pages, from steps of so many bytes, whole pages."""
+        """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere. On a disk, parts of one
+        size: the small ones left over of others would be as many requests; and of those that have several pages, from steps of so
+        many bytes, whole pages."""
         if digit is None:
             return (1,)
         _, _, extent, top = self.problem.ends.digits[digit]
         if top:
             sizes = even_or_round(extent, most)
-            paged = page // math.gcd(page, int(step)) if math.isfinite(step) else 1
-            return sizes if paged == 1 else tuple(sorted({_whole(size, paged, extent) for size in sizes}))
+            if page == 1 or not math.isfinite(step):
+                return sizes
+            paged = page // math.gcd(page, int(step))
+            return tuple(sorted({_whole(-(-extent // -(-extent // size)), paged, extent, most) for size in sizes}))
         cuts = divisors(extent)
         return cuts[: bisect_right(cuts, most)]
 
@@ -334,7 +337,8 @@ class Blocked:
         return min((c for c in (choice, more) if c is not None), key=lambda c: c.key, default=None)
 
 
-def _whole(size: int, page: int, extent: int) -> int:
-    """A size of whole pages where it has several, and as many parts of it make the extent."""
-    less = size // page * page
-    return less if size >= PAGES * page and -(-extent // less) == -(-extent // size) else size
+def _whole(size: int, page: int, extent: int, most: int) -> int:
+    """A size of whole pages near one that has several of them, of which as many make the extent."""
+    near = [each for each in (-(-size // page) * page, size // page * page) if each <= most]
+    near = [each for each in near if size >= PAGES * page and -(-extent // each) == -(-extent // size)]
+    return near[0] if near else size

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 WORTH_A_LOOK = 3.0
 """Seconds of predicted transfer for which one temporary layout is planned: both passes of one take up to 0.15 s."""
-LEAST_TRIED, MOST_TRIED = 1, 6
+LEAST_TRIED, MOST_TRIED = 1, 8
 """Temporary layouts that are planned, the best of them by estimate."""
 MORE_SLOTS = 2
 """By how much more slots, of smaller chunks, are tried."""
