@@ -126,6 +126,10 @@ def _work(code: int, descriptor: int, queue: SimpleQueue[tuple[Sequence[Request]
 
 
 def _carry_out(code: int, descriptor: int, batch: Sequence[Request], memory: Bytes) -> None:
+    if len(batch) == 1:
+        ((offset, length),) = batch
+        (os.pwritev if code == WRITE else os.preadv)(descriptor, [memory[:length].data], offset)
+        return
     offsets, lengths = (np.array(each, np.int64) for each in zip(*batch, strict=True))
     with aio.requests(len(batch)) as way:
         done = way.carry_out(code, descriptor, offsets, memory, np.cumsum(lengths) - lengths, lengths)
