@@ -71,6 +71,13 @@ def clock_of(problem: Problem, route: Route) -> Clock:
 
 def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     """The fastest choice for a route; None where not even the smallest chunk fits its limits."""
+    key = route.names, route.converting
+    if key not in problem.choices:  # two planners ask for the same route
+        problem.choices[key] = _best_choice(problem, route, clock)
+    return problem.choices[key]
+
+
+def _best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     if route.converting in (None, 0, len(route.channels) - 1):
         return plain(problem, route, clock)
     if problem.ends.regular:

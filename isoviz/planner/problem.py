@@ -13,6 +13,7 @@ from isoviz.planner.shapes import ends_of
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, Memory
+    from isoviz.planner.choice import Choice
     from isoviz.planner.options import Options
     from isoviz.planner.routes import Route
     from isoviz.planner.transfer import Transfer
@@ -43,6 +44,9 @@ class Problem:
         """Bytes that lie contiguously in the source and in the destination, where a part has gaps."""
         self.whole = self.end_runs == (math.inf, math.inf)
         """Whether both ends move as a whole, so that only layouts bound the runs there."""
+
+        self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
+        """What was found to be best for a route: the names of its channels, and the hop that converts."""
 
     # ---- limits
 
