@@ -48,12 +48,8 @@ def compare_with_reference(space: IndexSpace, fields: FieldSpace, here: Layout, 
 @pytest.mark.usefixtures("either")
 def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Small enough that small cases take every road.
-    monkeypatch.setattr(kernel, "_WORTH_TILING", 4)
-    monkeypatch.setattr(kernel, "_TILE", 32)
-    monkeypatch.setattr(kernel, "_LONG", 8)
-    monkeypatch.setattr(kernel, "_NARROW", 3)
-    monkeypatch.setattr(kernel, "_COLLIDING", 4)
-    monkeypatch.setattr(kernel, "_SHORT", 3)
+    for name, few in (("_WORTH_STAGING", 4), ("_STAGED", 32), ("_STRETCH", 8), ("_PART", 5), ("_SHORT", 3)):
+        monkeypatch.setattr(kernel, name, few)
     monkeypatch.setattr(recipe, "PAST_CACHES", 64)
     recipe.recipe_of.cache_clear()
     rng = random.Random(5)
