@@ -36,7 +36,7 @@ WORTH_KERNELS = 1 << 30
 """Bytes from which a conversion without a memory limit loads compiled kernels."""
 _THREAD = 128 << 10
 """Bytes of stack and the like that a thread touches."""
-_PLANNING = 4 << 20
+_PLANNING = 6 << 20
 """Bytes that comparing one pass with two leaves behind in the planner's caches."""
 
 
