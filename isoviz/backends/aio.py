@@ -18,6 +18,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,8 +106,12 @@ class Queue:
 
     def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
         count = len(offsets)
+        if count and (places.min() < 0 or (places + nbytes).max() > len(memory)):
+            raise ValueError(f"requests of up to {nbytes.max()} bytes reach outside of memory of {len(memory)} bytes")
         if self._what != (code, file):
-            self._requests["code"], self._requests["file"] = self._what = code, file
+            self._what = -1, -1
+            self._requests["code"], self._requests["file"] = code, file
+            self._what = code, file
         self._offsets[:count], self._nbytes[:count] = offsets, nbytes
         np.add(places, address_of(memory), out=self._buffers[:count], casting="unsafe")
         moved = np.zeros(count, np.int64)
@@ -127,6 +132,11 @@ class Queue:
                 self._wait(moved)
         return moved
 
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing is under way."""
+        return not self._waiting
+
     def _wait(self, moved: Numbers) -> None:
         got = self._call(self._getevents, self._context, self._waiting, DEPTH, self._arrived, 0)
         if got > 0:
@@ -143,16 +153,24 @@ def requests(count: int) -> Iterator[Requests]:
     try:
         yield queue or OneByOne()
     finally:
-        if queue is not None:
+        if queue is not None and queue.is_idle:
             with _lock:  # kept: to end one takes the system longer than many requests
                 _free.append(queue)
 
 
 @cache
 def is_available() -> bool:
-    """Whether this system takes many requests at a time."""
-    with requests(_SEVERAL) as way:
-        return isinstance(way, Queue)
+    """Whether this system takes many requests at a time: one was tried."""
+    none = np.zeros(1, np.int64)
+    try:
+        queue = Queue()
+        with Path(os.devnull).open("rb") as file:
+            queue.carry_out(READ, file.fileno(), none, np.zeros(1, np.uint8), none, none)
+    except OSError:
+        return False
+    with _lock:
+        _free.append(queue)
+    return True
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
@@ -165,7 +183,7 @@ _lock = threading.Lock()
 
 
 def _taken() -> Queue | None:
-    if _calls() is None:
+    if not is_available():
         return None
     with _lock:
         if _free:

@@ -229,14 +229,14 @@ def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[Numbers, Numbe
     inner: list[tuple[int, int, int]] = []
     while loops and math.prod(loop[0] for loop in inner) * loops[-1][0] <= _BATCH:
         inner.insert(0, loops.pop())
-    cuts: list[tuple[int, int, tuple[tuple[int, int, int], ...]]]
-    if not inner and loops:  # one long loop: cut it
+    cuts = [(0, 0, tuple(inner))]
+    if loops:  # as much of the next one as goes with them
         extent, here, there = loops.pop()
-        whole, rest = divmod(extent, _BATCH)
-        pieces = [(k * _BATCH, _BATCH) for k in range(whole)] + ([(whole * _BATCH, rest)] if rest else [])
-        cuts = [(start * here, start * there, ((count, here, there),)) for start, count in pieces]
-    else:
-        cuts = [(0, 0, tuple(inner))]
+        piece = max(1, _BATCH // math.prod(loop[0] for loop in inner))
+        cuts = [
+            (start * here, start * there, ((min(piece, extent - start), here, there), *inner))
+            for start in range(0, extent, piece)
+        ]
     for counters in itertools.product(*(range(loop[0]) for loop in loops)):
         at = copy.source_offset + sum(k * loop[1] for k, loop in zip(counters, loops, strict=True))
         to = copy.destination_offset + sum(k * loop[2] for k, loop in zip(counters, loops, strict=True))

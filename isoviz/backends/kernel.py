@@ -31,7 +31,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _SCALARS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
 _WORTH_STAGING = 1 << 14  # elements in the two loops of a transposition
-_STAGED = 1 << 17  # elements that are staged at a time: they stay in a second-level cache
+_STAGED = 512 << 10  # bytes that are staged at a time: they stay in a second-level cache
 _STRETCH = 512  # elements in a row of them
 _PART = 1 << 13  # elements of a long row that are moved before the next row's
 _SHORT = 16  # an innermost loop below this costs more than it moves
@@ -188,7 +188,7 @@ def _staged(there: Array, here: Array) -> None:
     """Transpose by way of a small array whose rows are filled from rows of the source: all of it stays in the cache."""
     rows, columns = here.shape
     long = min(rows, _STRETCH)
-    width = min(columns, max(_SHORT, _STAGED // long))
+    width = min(columns, max(_SHORT, _STAGED // here.itemsize // long))
     # A line more than a row: rows a power of two apart would share few sets of the cache.
     room = np.empty((width, long + max(1, LINE // here.itemsize)), here.dtype)
     for j in range(0, columns, width):

@@ -42,20 +42,24 @@ _PLANNING = 6 << 20
 
 def in_flight(limit: int) -> int:
     """How many requests each way go well with a memory limit: their buffers for what lies across pages are at most a quarter."""
-    most = TOGETHER if aio.is_available() else IN_FLIGHT
-    return max(1, min(most, limit // (8 * (BOUNCE + _THREAD))))
+    return min(TOGETHER if aio.is_available() else IN_FLIGHT, _fitting(limit))
+
+
+def _fitting(limit: int) -> int:
+    """How many a memory limit has room for."""
+    return max(1, limit // (8 * (BOUNCE + _THREAD)))
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:
-    """What of a memory limit is left for the buffers of a plan: at least five eighths, whatever threads and planning need."""
+    """What of a memory limit is left for the buffers of a plan: at least half, whatever threads and planning need."""
     threads = sum(channel.max_in_flight for channel in machine.channels if channel.kind in _DISK) * (BOUNCE + _THREAD)
-    return max(limit - threads - min(_PLANNING, limit // 8), limit * 5 // 8)
+    return max(limit - threads - min(_PLANNING, limit // 8), limit // 2)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:
     """This computer, as probed or measured earlier, else with assumed figures: a conversion does not wait for a measurement.
 
-    A probe knows how many requests in flight pay; without one there are `IN_FLIGHT`, as far as the memory limit allows.
+    A probe knows how many requests in flight pay; without one there are `in_flight`. The memory limit bounds both.
 
     Raises:
         FileError: no such directory.
@@ -65,12 +69,16 @@ def disk_machine(directory: Path, limit: int) -> Machine:
 
     if not directory.is_dir():
         raise FileError(f"{directory}: no such directory")
+    least = 1
     if kept_probe(directory) is not None:
-        return preset("local", directory=directory)
-    machine = preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
-    several = in_flight(limit)
+        machine = preset("local", directory=directory)
+    else:
+        machine = preset("local", directory=directory, measure="assumed" if cached(directory) is None else "cached")
+        least = in_flight(limit)
     channels = tuple(
-        replace(channel, max_in_flight=max(channel.max_in_flight, several)) if channel.kind in _DISK else channel
+        replace(channel, max_in_flight=min(max(channel.max_in_flight, least), _fitting(limit)))
+        if channel.kind in _DISK
+        else channel
         for channel in machine.channels
     )
     return replace(machine, channels=channels)

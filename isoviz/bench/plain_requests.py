@@ -37,14 +37,16 @@ def moved(source: int, target: int, steps: Iterable[Step], threads: int, togethe
     disk has it. `together` is how many bytes each of them has in flight: one request, where it is longer."""
     line = _Line(iter(steps), threads, together)
     work = [(READ, source, line.reads), (WRITE, target, line.writes)]
+    ready = threading.Barrier(2 * threads + 1)
     workers = [
-        threading.Thread(target=_work, args=(code, descriptor, queue, line), daemon=True)
+        threading.Thread(target=_work, args=(code, descriptor, queue, line, ready), daemon=True)
         for code, descriptor, queue in work
         for _ in range(threads)
     ]
-    start = time.perf_counter()
     for worker in workers:
         worker.start()
+    ready.wait()  # all have their memory
+    start = time.perf_counter()
     line.feed()
     for worker in workers:
         worker.join()
@@ -112,9 +114,16 @@ class _Part:
             self.then()
 
 
-def _work(code: int, descriptor: int, queue: SimpleQueue[tuple[Sequence[Request], _Part] | None], line: _Line) -> None:
+def _work(
+    code: int,
+    descriptor: int,
+    queue: SimpleQueue[tuple[Sequence[Request], _Part] | None],
+    line: _Line,
+    ready: threading.Barrier,
+) -> None:
     memory = page_aligned(2 * HUGE)  # in large pages, as the engine's buffers are
     memory[:] = np.frombuffer(os.urandom(PAGE) * (len(memory) // PAGE), np.uint8)
+    ready.wait()
     while (found := queue.get()) is not None:
         batch, part = found
         try:

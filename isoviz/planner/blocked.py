@@ -94,7 +94,7 @@ class Blocked:
     def best(self) -> Choice | None:
         """The best choice."""
         most = self.limit // (self.entries * self.room)
-        here, there = (self.problem.page(end.memory) for end in self.problem.transfer.ends)
+        here, there = self.problem.pages
         self.a = self._choices(self.shape.cut_a, most, self.shape.first, here)
         self.b = (1,) if self.one else self._choices(self.shape.cut_b, most, self.shape.last, there)
         if len(self.a) == 1 or len(self.b) == 1:
@@ -339,6 +339,6 @@ class Blocked:
 
 def _whole(size: int, page: int, extent: int, most: int) -> int:
     """A size of whole pages near one that has several of them, of which as many make the extent."""
-    near = [each for each in (-(-size // page) * page, size // page * page) if each <= most]
+    near = [each for each in (-(-size // page) * page, size // page * page) if each <= min(most, extent)]
     near = [each for each in near if size >= PAGES * page and -(-extent // each) == -(-extent // size)]
     return near[0] if near else size

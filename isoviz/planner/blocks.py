@@ -180,7 +180,7 @@ def grown(order: Linearization, other: Linearization, block: Block, budget: int,
         paged = math.lcm(whole, page // math.gcd(page, across))
         # Rounded up where there is room: rounded down, one more piece would take what is left.
         ups = [-(-even // unit) * unit for unit in (paged, whole) if unit == whole or unit * PAGES <= even]
-        up = next((up for up in ups if up <= room), even // whole * whole)
+        up = next((up for up in ups if up <= room), even // whole * whole or even)
         found[part.dim] = max(have, nesting(up, steps, size))
         if found[part.dim] < end:
             break

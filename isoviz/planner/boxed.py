@@ -33,7 +33,7 @@ def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
     source, destination = transfer.source_order, transfer.destination_order
     unit = dict.fromkeys(transfer.space.dims, 1)
     entries = min(limit // problem.entry, transfer.space.volume)
-    here, there = (page // math.gcd(page, problem.entry) for page in (problem.page(end.memory) for end in transfer.ends))
+    here, there = (page // math.gcd(page, problem.entry) for page in problem.pages)
     seen: set[tuple[int, ...]] = set()
     while entries >= 1:
         for shift in range(entries.bit_length()):

@@ -106,8 +106,8 @@ def _once(transfer: Transfer, machine: Machine, options: Options) -> Passes:
     """One pass; with more and smaller chunks where their runs are about as long: reading and writing wait less for each other."""
     found = plan(transfer, machine, "auto", options)
     seconds = disk_seconds(found, machine)
-    if options.slots is None:
-        with contextlib.suppress(LimitError):
+    if options.slots is None and options.memory_limit is not None:
+        with contextlib.suppress(InputError):  # no room, or too many
             more = plan(transfer, machine, found.planner, replace(options, slots=MORE_SLOTS * found.slots))
             if (expected := disk_seconds(more, machine)) <= seconds * MAY_COST:
                 return Passes((more,), expected)

@@ -68,14 +68,16 @@ class Problem:
         """What chunks of so many bytes cost an engine besides T, in seconds: of two plans about as fast, fewer are better."""
         return self.machine.limits.chunk_seconds * hops * max(1.0, self.nbytes / chunk)
 
-    def page(self, name: str) -> int:
-        """Bytes after which a memory's pages begin anew: 1 where it has none."""
-        machine = self.machine
-        if machine.memory(name).kind is not MemoryKind.DSK:
+    @cached_property
+    def pages(self) -> tuple[int, ...]:
+        """Bytes after which the pages of either end's memory begin anew: 1 where it has none."""
+        return tuple([self._page(end.memory) for end in self.transfer.ends])
+
+    def _page(self, name: str) -> int:
+        if self.machine.memory(name).kind is not MemoryKind.DSK:
             return 1
-        return max(
-            (channel.alignment for channel in machine.channels if name in (channel.source, channel.destination)), default=1
-        )
+        mine = [each.alignment for each in self.machine.channels if name in (each.source, each.destination)]
+        return max(mine, default=1)
 
     def limit(self, inside: Sequence[str]) -> int:
         """Bytes that a slot may have on a route with buffers in these memories."""

@@ -9,6 +9,8 @@ import os
 import random
 import signal
 import subprocess
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from isoviz.backends import aio, disk, passing
 from isoviz.backends.disk import NewFile
 from isoviz.backends.files import DiskWrite
 from isoviz.errors import Cancelled, RunError, TransferError, VerificationError
-from isoviz.machines import measurements
+from isoviz.machines import measurements, preset
 from isoviz.runtime.watching import Progress
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
@@ -263,14 +265,19 @@ def test_files_are_read_and_written_in_sequence(tmp_path: Path, monkeypatch: pyt
     array = np.arange(1 << 21, dtype="u4")
     np.save(tmp_path / "in.npy", array)
     offsets: dict[int, list[int]] = {aio.READ: [], aio.WRITE: []}
-    for way in (aio.OneByOne, aio.Queue):
+    real = {aio.READ: os.preadv, aio.WRITE: os.pwritev}
 
-        def noted(self: Any, code: int, file: int, at: aio.Numbers, *given: Any, original: Any = way.carry_out) -> aio.Numbers:
-            offsets[code] += at.tolist()
-            found: aio.Numbers = original(self, code, file, at, *given)
-            return found
+    def noted(self: aio.Queue, code: int, file: int, at: aio.Numbers, *given: Any, original: Any = aio.Queue.carry_out) -> Any:
+        offsets[code] += at.tolist()
+        return original(self, code, file, at, *given)
 
-        monkeypatch.setattr(way, "carry_out", noted)
+    def one(code: int, file: int, buffers: Any, at: int) -> int:
+        offsets[code].append(at)
+        return real[code](file, buffers, at)
+
+    monkeypatch.setattr(aio.Queue, "carry_out", noted)
+    monkeypatch.setattr(os, "preadv", partial(one, aio.READ))
+    monkeypatch.setattr(os, "pwritev", partial(one, aio.WRITE))
     monkeypatch.setattr(passing, "in_flight", lambda _: 1)
     monkeypatch.setattr(measurements, "kept_probe", lambda _: None)  # which may say otherwise
     convert(tmp_path / "in.npy", tmp_path / "out.npy", "<F, x>", "<F, x>", memory_limit="4MiB")
@@ -308,3 +315,19 @@ def test_structs_with_gaps_in_two_passes(tmp_path: Path) -> None:
     found = np.load(tmp_path / "out.npy")
     assert all(np.array_equal(found[name], array[name].T) for name in "abc")
     assert done.decision is not None and done.decision.temporary_bytes < array.nbytes
+
+
+@pytest.mark.parametrize("probed", [None, 1, 8])
+def test_buffers_and_threads_within_the_limit(probed: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a probe said of requests in flight: what threads need for what lies across pages is a part of the limit."""
+    monkeypatch.setattr(measurements, "kept_probe", lambda _: probed)
+    local = preset("local", directory=tmp_path, measure="assumed")
+    channels = tuple(replace(channel, max_in_flight=probed or 1) for channel in local.channels)
+    monkeypatch.setattr("isoviz.machines.preset", lambda *_, **__: replace(local, channels=channels))
+    for mib in (4, 8, 16, 32, 64, 256, 1024):
+        limit = mib << 20
+        machine = passing.disk_machine(tmp_path, limit)
+        threads = sum(channel.max_in_flight for channel in machine.channels if not channel.is_self_loop)
+        assert threads >= 2
+        taken = passing.buffer_limit(limit, machine) + threads * disk.BOUNCE
+        assert taken <= limit, (mib, threads)

@@ -17,11 +17,12 @@ import numpy as np
 import pytest
 from run_cases import command, environment, isoviz, names_in, no_leaked_files, random_bytes
 
-from isoviz.backends import aio, disk
+from isoviz.backends import aio, disk, files
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.host import page_aligned
 from isoviz.backends.runs import read_runs, write_runs
 from isoviz.errors import FileError, RunError
+from isoviz.layouts import StridedCopy
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -99,6 +100,29 @@ def test_writing(access: str, tmp_path: Path) -> None:
     file.publish()
     file.close()
     assert (tmp_path / "a").read_bytes() == expected.tobytes()
+
+
+@pytest.mark.parametrize("loops", [(), (5,), (7, 5), (3, 7, 5), (200,), (200, 3), (2, 200), (4, 30, 6)])
+@pytest.mark.parametrize("disk_end", [1, 2])
+def test_runs_in_the_order_of_the_disk(loops: tuple[int, ...], disk_end: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of them, once, many together."""
+    monkeypatch.setattr(files, "_BATCH", 16)
+    rng = random.Random(len(loops))
+    here, there = (rng.sample([8 * 1000**k for k in range(len(loops))], len(loops)) for _ in range(2))
+    copy = StridedCopy(40, 16, 8, tuple(zip(loops, here, there, strict=True)))
+    found = [[each.tolist() for each in pair] for pair in files.runs_in_order(copy, disk_end)]
+    pairs = [pair for at, to in found for pair in zip(at, to, strict=True)]
+    steps = list(itertools.product(*(range(extent) for extent in loops)))
+    expected = [
+        (
+            40 + sum(k * step for k, step in zip(ks, here, strict=True)),
+            16 + sum(k * step for k, step in zip(ks, there, strict=True)),
+        )
+        for ks in steps
+    ]
+    assert pairs == sorted(expected, key=lambda pair: pair[disk_end - 1])
+    assert all(len(at) <= 16 for at, _ in found)
+    assert len(found) <= max(1, 4 * len(pairs) / 16), "not a few at a time"
 
 
 @pytest.fixture(params=["together", "one by one"])
@@ -184,6 +208,37 @@ def test_a_child_of_a_process_has_queues_of_its_own(requests: str, tmp_path: Pat
         os._exit(0 if room.tobytes() == bytes(range(256)) * 256 else 1)
     assert os.waitpid(child, 0)[1] == 0
     source.close()
+
+
+def test_a_system_that_refuses(tmp_path: Path) -> None:
+    """Queues that may be made but not waited for, none at all, an unknown processor: requests go one by one, and it is noticed
+    before any is under way."""
+    (tmp_path / "a").write_bytes(bytes(range(256)) * 256)
+    for broken in (
+        "aio._NUMBERS = {}",
+        "aio._NUMBERS = {key: (9999, 9999, 9999) for key in aio._NUMBERS}",
+        "aio._NUMBERS = {key: (numbers[0], 9999, numbers[2]) for key, numbers in aio._NUMBERS.items()}",
+    ):
+        code = (
+            "import sys; import numpy as np; from isoviz.backends import aio; from isoviz.backends.disk import ReadFile;"
+            "from isoviz.backends.host import page_aligned; from isoviz.backends.runs import read_runs;"
+            f"{broken};"
+            "room, at = page_aligned(1 << 16), np.arange(16) * 4096;"
+            "read_runs(ReadFile(sys.argv[1]), at, at, 4096, room, lambda: None);"
+            "print(aio.is_available(), room.tobytes() == bytes(range(256)) * 256)"
+        )
+        found = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, check=False)
+        assert (found.stdout, found.stderr) == ("False True\n", ""), broken
+
+
+@pytest.mark.skipif(not aio.is_available(), reason="this system takes requests one by one")
+@pytest.mark.parametrize("places", [[0, 1], [-1, 0]])
+def test_requests_outside_of_memory_are_refused(places: list[int]) -> None:
+    at, nbytes = np.zeros(2, np.int64), np.full(2, 4096)
+    with aio.requests(2) as way, Path(os.devnull).open("rb") as file:
+        assert isinstance(way, aio.Queue)
+        with pytest.raises(ValueError, match="outside of memory of 4096 bytes"):
+            way.carry_out(aio.READ, file.fileno(), at, page_aligned(4096), np.array(places), nbytes)
 
 
 def test_many_runs_to_a_disk_that_fills_up(requests: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def compare_with_reference(space: IndexSpace, fields: FieldSpace, here: Layout, 
 @pytest.mark.usefixtures("either")
 def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Small enough that small cases take every road.
-    for name, few in (("_WORTH_STAGING", 4), ("_STAGED", 32), ("_STRETCH", 8), ("_PART", 5), ("_SHORT", 3)):
+    for name, few in (("_WORTH_STAGING", 4), ("_STAGED", 64), ("_STRETCH", 8), ("_PART", 5), ("_SHORT", 3)):
         monkeypatch.setattr(kernel, name, few)
     monkeypatch.setattr(recipe, "PAST_CACHES", 64)
     recipe.recipe_of.cache_clear()

@@ -77,6 +77,10 @@ def test_blocks_of_whole_pages() -> None:
         (20_000, 256, 10_000),
     ):
         assert grown(lin, lin, one, budget, page)["x"] == extent, (budget, page)
+    # Steps that do not nest: some block that both have, never none.
+    for steps, size, room in (((4, 6), 24, 11), ((96, 128), 5000, 300), ((1000, 1500), 100_000, 2500)):
+        ends = [Layout(f"<F, x_in={step}, x_out>").on(IndexSpace(x=size), FIELDS) for step in steps]
+        assert grown(*ends, {"x": 1}, room)["x"] > 1, steps
     tiles = Layout("<F, y_in=96, x_in=96, y_out, x_out>").on(IndexSpace(x=32_768, y=32_768), FIELDS)
     wide = {"x": 1, "y": 192}
     assert grown(lin_of(32_768), tiles, wide, 192 * 17_066)["x"] == 171 * 96, "rounded up: two of them make a row"
