@@ -706,6 +706,8 @@ def test_awaited_in_two_loops() -> None:
     assert found == [None, None]
 
 
+# Python prints and forgets an interrupt that comes within a callback of its own weak references.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_anywhere_in_a_run(full: bool) -> None:
     """Wherever it comes, the run stops or has ended, and the engine closes with nothing left."""
     machine = line(2)

@@ -101,7 +101,7 @@ def is_ready() -> bool:
 def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels. `large`: it is
     a part of a large copy, which nobody reads again soon."""
-    from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of
+    from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
     from isoviz.backends.kernels.recipe import LINE
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
@@ -111,6 +111,11 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     blocks = blocks_of(each.run, each.loops, large=large) if _width == LINE else None
     if blocks is not None:
         _compiled.permute_blocks(here, there, *blocks[:-1], blocks.past_caches and not there % LINE)
+        return True
+    bytewise = hasattr(_compiled, "shuffle_lines")
+    squares = squares_of(each.run, each.loops, there % LINE, bytewise=bytewise, large=large) if _width == LINE else None
+    if squares is not None:
+        _compiled.turn_squares(here, there, *squares, _buffer())
         return True
     if _width == LINE and not there % LINE:
         for recipe_for, kernel in ((lines_of, _compiled.turn_lines), (gather_of, _compiled.gather_lines)):
@@ -216,6 +221,10 @@ def _warmed(compiled: ModuleType) -> None:
         compiled.shuffle_lines(address, address, *found._replace(pieces=found.pieces[:0], repeats=0))
     if hasattr(compiled, "permute_blocks"):
         two = np.ones(2, np.int64)
+        room = np.zeros(4096, np.uint8)
+        at = room.ctypes.data
+        order = np.zeros((16, 64), np.uint8)
+        compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 0, False, False, order, at + 1024)
         compiled.turn_lines(address, address, none, none, none, 0, 1, two, two, two, 2, False)
         compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, two)
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)

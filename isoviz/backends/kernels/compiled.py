@@ -13,8 +13,9 @@ __all__ = ["copy_tiles", "stream_rows", "walk"]
 
 if WIDE == LINE:
     from isoviz.backends.kernels.lines import gather_lines, permute_blocks, turn_lines
+    from isoviz.backends.kernels.squares import turn_squares
 
-    __all__ += ["gather_lines", "permute_blocks", "turn_lines"]
+    __all__ += ["gather_lines", "permute_blocks", "turn_lines", "turn_squares"]
 
 if SHUFFLES:
     from isoviz.backends.kernels.shuffle import shuffle_lines

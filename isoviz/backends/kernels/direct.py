@@ -7,6 +7,7 @@ first; what is read lies in sequence, or in a few sequences in turn. Everything 
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -17,6 +18,16 @@ from isoviz.backends.kernels.recipe import LINE, Integers, goes_past, integers
 if TYPE_CHECKING:
     from isoviz.layouts.geometry import Loop
 
+SQUARES = (1, 2, 4, 8, 16)
+"""Bytes of elements that squares are made of."""
+LEAST_COLUMN = 768
+"""Bytes of a column that is worth it where columns begin within lines."""
+SETS = 64
+"""Sets of the first-level cache."""
+CROWD = 40
+"""Lines of a strip that share one of them: more get in each other's way."""
+LONGEST_TABLE = 4096
+"""Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
 """Bytes of entries that are read sixteen at a time: longer ones lie too far apart for that."""
 MOST_JOINED = 128
@@ -118,6 +129,111 @@ def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple
                 rest = StridedRest(lines * 16 * near, lines * 16 * far, tuple(loop for loop in kept if loop[0] > 1))
             return found, rest
     return None
+
+
+_BYTES, _WORDS = (
+    np.array([[count - part + k for k in range(count)] for part in range(count)], dtype).view(np.uint8)
+    for count, dtype in ((64, np.uint8), (16, np.int32))
+)
+"""For lines that begin so many bytes, or words of 4, before a square does: which of those before and in it come where."""
+
+
+class Squares(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.compiled.turn_squares` but for its room."""
+
+    extents: Integers
+    source_strides: Integers
+    destination_strides: Integers
+    size: int
+    rows: int
+    row_step: int
+    row_table: Integers
+    columns: int
+    column_step: int
+    column_table: Integers
+    wide: int
+    ahead: int
+    near: bool
+    aligned: bool
+    order: Any
+
+
+@lru_cache(maxsize=1024)
+def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool, large: bool = False) -> Squares | None:
+    """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise` says that
+    bytes can be shuffled. None where a line's worth of rows or columns is missing, or columns begin within lines and are short."""
+    if run not in SQUARES or not goes_past(run, loops, large=large):
+        return None
+    found = _rows_and_columns(run, loops)
+    if found is None:
+        return None
+    rows, columns, outer = found
+    (height, row_step, row_table), (width, column_step, column_table) = _steps(rows, 1), _steps(columns, 2)
+    if min(height, width) * run < LINE:
+        return None
+    begins = [start, column_step, *column_table.tolist(), *(loop[2] for loop in outer)]
+    aligned = not any(place % LINE for place in begins)
+    word = 1 if run < 4 and bytewise else 4
+    if not aligned and (height * run < LEAST_COLUMN or any(place % word for place in (run, *begins))):
+        return None
+    places = row_table if len(row_table) else np.arange(min(height, LINE + 64)) * row_step
+    extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
+    table = height, row_step, row_table, width, column_step, column_table
+    way = _read(run, height, places, aligned=aligned)
+    order = _BYTES if word == 1 else _WORDS
+    return None if way is None else Squares(extents, here, there, run, *table, *way, aligned, order)
+
+
+def _read(run: int, height: int, places: Integers, *, aligned: bool) -> tuple[int, int, bool] | None:
+    """How wide the strips are, how many rows ahead they are fetched, and whether into the first-level cache: as measured.
+
+    Narrow strips write few lines at a time, wide ones read more of each row. Where many rows share sets of the first-level cache,
+    what is fetched into it drives out what has not been read: then the processor's own guesses are better, or its second level.
+    What is fetched into that alone makes it guess wrong half of the time where rows are not crowded.
+    """
+    if aligned and height * run <= LINE:
+        return 2, 32, True
+    if aligned and height * run < 8 * LINE:
+        return 4, 16, True
+    lines = (places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)) % SETS
+    shared = int(np.bincount(lines.reshape(-1)).max())
+    if shared > CROWD:
+        if aligned:
+            return (8, 0, False) if run < 4 else (4, 0, False) if run < 16 else (8, 32, False)
+        return None if run < 4 else (1 if run == 4 else 2, 64, False)
+    if run == 1:
+        return 1, 64, True
+    return 2, 64, aligned or (run > 2 and shared <= CROWD // 2)
+
+
+def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:
+    """The loops along which the destination is contiguous (its elements are of so many rows of the source), those along which the
+    source is, and the others, the slowest first. None where one of the first two is missing."""
+    left, ends = list(loops), ([run, 2], [run, 1])
+    chains: tuple[list[Loop], list[Loop]] = ([], [])
+    growing = [0, 1]
+    while growing:
+        which = min(growing, key=lambda k: ends[k][0])  # the shorter one has the choice
+        have, end = ends[which]
+        chain = chains[which]
+        following = next((loop for loop in left if loop[end] == have), None)
+        if following is None or (chain and math.prod(loop[0] for loop in (*chain, following)) > LONGEST_TABLE):
+            growing.remove(which)
+            continue
+        left.remove(following)
+        chain.append(following)
+        ends[which][0] *= following[0]
+    return (*chains, sorted(left, key=lambda loop: -loop[2])) if all(chains) else None
+
+
+def _steps(chain: list[Loop], end: int) -> tuple[int, int, Integers]:
+    """How many rows or columns a chain of loops has, and where they begin at an end: so many steps on, or by a table."""
+    if len(chain) == 1:
+        return chain[0][0], chain[0][end], integers(())
+    places = np.zeros(1, np.int64)
+    for loop in reversed(chain):
+        places = (places[:, None] + np.arange(loop[0]) * loop[end]).reshape(-1)
+    return len(places), 0, places
 
 
 class Gather(NamedTuple):

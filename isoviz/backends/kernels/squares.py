@@ -1,0 +1,262 @@
+"""Transpositions without a buffer: squares of elements, a line wide and a line high, turned in registers.
+
+The source is read in strips of few lines from the first row to the last, so that what is written are few long sequences, each
+a line at a time past the caches. In tiles as broad as they are high one or the other lies in too many places for memory. Rows
+and columns may begin anywhere: they are loops one within the other. For vectors of 512 bits; `isoviz.backends.kernels.direct`
+says for which copies.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from isoviz.backends.kernels.cache import kept
+from isoviz.backends.kernels.vectors import (
+    _I32,
+    _I64,
+    LANE,
+    LINE,
+    SHUFFLES,
+    _at,
+    _load,
+    _picked,
+    _store,
+    _vector,
+    fetch,
+    fetch_rows,
+    settle,
+    word,
+)
+from isoviz.backends.kernels.walk import advanced
+
+_LANES = LINE // LANE
+
+
+def _turned(builder, rows, offset, size: int):
+    """The number of every column of a square, and its elements: those at `offset` from the addresses in a table of rows.
+
+    Within lanes of 16 bytes the rows of a quarter of the square are interleaved; then lanes of four quarters change places.
+    """
+    side, quarter = LINE // size, LANE // size
+    half = quarter // 2
+    low = [place for lane in range(_LANES) for k in range(half) for place in (lane * quarter + k, side + lane * quarter + k)]
+    high = [place + half for place in low]
+    quarters = []
+    for first in range(0, side, quarter):
+        block = []
+        for row in range(first, first + quarter):
+            address = builder.add(builder.load(_at(builder, rows, _I64, 8 * row)), offset)
+            block.append(_load(builder, address, _vector(size, side)))
+        for _ in range(quarter.bit_length() - 1):
+            pairs = list(zip(block[:half], block[half:], strict=True))
+            block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
+        quarters.append(block)  # vector j holds column j of every lane
+    even, odd = ([lane * quarter + k for lane in range(start, 2 * _LANES, 2) for k in range(quarter)] for start in (0, 1))
+    for j, (one, two, three, four) in enumerate(zip(*quarters, strict=True)):
+        for start, lanes in enumerate((even, odd)):
+            upper, lower = _picked(builder, one, two, lanes), _picked(builder, three, four, lanes)
+            yield start * quarter + j, _picked(builder, upper, lower, even)
+            yield (start + 2) * quarter + j, _picked(builder, upper, lower, odd)
+
+
+def _to_lines(size: int):
+    """`turn(rows, offset, columns, at)`: a square whose columns become lines past the caches, so far behind the addresses in a
+    table of columns."""
+
+    @intrinsic
+    def turn(context, rows, offset, columns, at):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            rows, offset, columns, at = values
+            for column, line in _turned(builder, rows, offset, size):
+                address = builder.load(_at(builder, columns, _I64, 8 * column))
+                _store(builder, line, builder.add(address, at), past_caches=True)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return turn
+
+
+def _to_room(size: int):
+    """`turn(rows, offset, room)`: a square whose columns are put one behind the other."""
+
+    @intrinsic
+    def turn(context, rows, offset, room):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            for column, line in _turned(builder, *values[:2], size):
+                _store(builder, line, values[2], column * LINE)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 3), generate
+
+    return turn
+
+
+def _joiner(size: int):
+    """`join(before, after, order, destination)`: a line past the caches, of the end of one and the beginning of another: which
+    of their elements of `size` bytes (1 or 4) come where is the line `order`."""
+    count, name = LINE // size, {1: "qi", 4: "d"}[size]
+
+    @intrinsic
+    def join(context, before, after, order, destination):  # noqa: ARG001
+        def generate(context, builder, signature, values):  # noqa: ARG001
+            line = _vector(size, count)
+            before, after, order = (_load(builder, value, line) for value in values[:3])
+            kind = ir.FunctionType(line, [line] * 3)
+            pick = cgutils.get_or_insert_function(builder.module, kind, f"llvm.x86.avx512.vpermi2var.{name}.512")
+            _store(builder, builder.call(pick, [before, order, after]), values[3], past_caches=True)
+            return context.get_dummy_value()
+
+        return types.void(*[types.int64] * 4), generate
+
+    return join
+
+
+@intrinsic
+def _part(context, source, destination, bytes_written):  # noqa: ARG001
+    """Of a line the bytes whose bits are set."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        line, bits = _vector(1, LINE), ir.VectorType(ir.IntType(1), LINE)
+        pointer = line.as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [line, pointer, _I32, bits])
+        store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
+        to, written = builder.inttoptr(values[1], pointer), builder.bitcast(values[2], bits)
+        builder.call(store, [_load(builder, values[0], line), to, ir.Constant(_I32, 1), written])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 3), generate
+
+
+@njit(nogil=True)
+def _offset(table, step, place):
+    """Where a row or a column begins: from a table, or so many steps on."""
+    if table:
+        return word(table + 8 * place)
+    return place * step
+
+
+@njit(nogil=True)
+def _fetched(source, place, count, rows, row_step, row_table, wide, width, near):
+    """Have some rows of a strip, `width` bytes from `source`, fetched from a place (row, bytes) on, and those of the next strip
+    after them; the place after these."""
+    row, further = place
+    for _ in range(count):
+        start = source + further + _offset(row_table, row_step, row)
+        if near:
+            for line in range(0, width, LINE):
+                fetch(start + line)
+            fetch(start + width - 1)
+        else:
+            for line in range(0, width, LINE):
+                fetch_rows(start + line)
+            fetch_rows(start + width - 1)
+        row += 1
+        if row == rows:
+            row = 0
+            further += wide * LINE
+    return row, further
+
+
+def _strips(size: int):
+    """`turn_squares` for elements of `size` bytes."""
+    to_lines, to_room, side = _to_lines(size), _to_room(size), LINE // size
+    word_size = 1 if size < 4 and SHUFFLES else 4  # what begins within lines and is shorter is for processors that shuffle bytes
+    join = _joiner(word_size)
+
+    @njit(nogil=True)
+    def strips(source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, ahead, near, aligned, room, order):
+        here, there = np.empty(side, np.int64), np.empty(wide * side, np.int64)
+        here_at, there_at = np.int64(here.ctypes.data), np.int64(there.ctypes.data)
+        before, after = room, room + wide * side * LINE
+        whole = rows - rows % side
+        place = ahead % rows, ahead // rows * wide * LINE
+        for first in range(0, columns, wide * side):
+            count = min(wide * side, columns - first)
+            squares = (count + side - 1) // side
+            for square in range(squares):  # the last is moved back where it would be narrower
+                start = min(first + square * side, columns - side)
+                for k in range(side):
+                    there[square * side + k] = destination + _offset(column_table, column_step, start + k)
+            for row in range(0, whole, side):
+                for k in range(side):
+                    here[k] = source + _offset(row_table, row_step, row + k)
+                if ahead:
+                    place = _fetched(source + first * size, place, side, rows, row_step, row_table, wide, count * size, near)
+                if aligned:
+                    for square in range(squares):
+                        start = min(first + square * side, columns - side)
+                        to_lines(here_at, start * size, there_at + 8 * side * square, row * size)
+                    continue
+                for square in range(squares):
+                    start = min(first + square * side, columns - side)
+                    to_room(here_at, start * size, after + square * side * LINE)
+                for column in range(squares * side):
+                    to, at = word(there_at + 8 * column), after + LINE * column
+                    part = to & (LINE - 1)
+                    if row:
+                        join(before + LINE * column, at, order + part // word_size * LINE, to - part + row * size)
+                    else:
+                        _part(at - part, to - part, np.int64(-1) << part)
+                before, after = after, before
+            if not aligned:
+                for column in range(squares * side):
+                    to = word(there_at + 8 * column)
+                    part = to & (LINE - 1)
+                    if part:
+                        _part(before + LINE * (column + 1) - part, to - part + whole * size, (np.int64(1) << part) - 1)
+            if ahead:
+                place = _fetched(source + first * size, place, rows - whole, rows, row_step, row_table, wide, count * size, near)
+                place = place[0], place[1] - wide * LINE
+            if whole < rows:  # the last rows, together with some before them
+                for k in range(side):
+                    here[k] = source + _offset(row_table, row_step, rows - side + k)
+                for square in range(squares):
+                    start = min(first + square * side, columns - side)
+                    to_room(here_at, start * size, after + square * side * LINE)
+                for column in range(squares * side):
+                    _part(after + LINE * column, there[column] + (rows - side) * size, np.int64(-1))
+
+    return strips
+
+
+_strips_1, _strips_2, _strips_4, _strips_8, _strips_16 = (_strips(size) for size in (1, 2, 4, 8, 16))
+
+
+@kept
+def turn_squares(
+    source, destination, extents, source_strides, destination_strides, size, rows, row_step, row_table, columns, column_step,
+    column_table, wide, ahead, near, aligned, order, room,
+):  # fmt: skip
+    """Transpositions of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops: `rows` that are contiguous in the source
+    and `columns` that are so in the destination, at least a line's worth of both.
+
+    Rows and columns begin so many steps on, or where tables say that are not empty. `wide` is how many lines of every row are
+    read together, `ahead` how many rows further on they are fetched, `near` whether into the first-level cache. `aligned` says that all columns begin with a line; else lines
+    are joined of what is kept in `room`, twice as many lines as a strip has columns and one in front, by the table `order`."""
+    index = np.zeros(len(extents), np.int64)
+    row_at = np.int64(row_table.ctypes.data) if len(row_table) else 0
+    column_at = np.int64(column_table.ctypes.data) if len(column_table) else 0
+    order_at = np.int64(order.ctypes.data)
+    while True:
+        a, b = source, destination
+        for loop in range(len(extents)):
+            a += index[loop] * source_strides[loop]
+            b += index[loop] * destination_strides[loop]
+        if size == 4:
+            _strips_4(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
+        elif size == 8:
+            _strips_8(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
+        elif size == 2:
+            _strips_2(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
+        elif size == 1:
+            _strips_1(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
+        else:
+            _strips_16(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
+        if not advanced(index, extents, -1, -1, -1):
+            break
+    settle()
