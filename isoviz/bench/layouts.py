@@ -36,7 +36,8 @@ RANDOM = 40
 """Random conversions, a quarter as large as the others."""
 MOST_PADDED = 2
 """So many times the size may a layout of theirs take, padding and all."""
-_CORES = os.cpu_count() or 1
+TWICE = 1.3
+"""So much faster two threads are to be, where memory allows."""
 
 
 class Case(NamedTuple):
@@ -248,9 +249,15 @@ def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         f"{len(drawn)} random conversions: geometric mean {mean:.2f}, one in ten below {tenth:.2f}; NumPy {numpy:.2f}; "
         f"slower than NumPy: {', '.join(behind) or 'none'}"
     )
-    both = [row["two_threads"] / row["share"] for row in converting if row["two_threads"]]
+    both = [row for row in converting if row["two_threads"]]
     if both:
-        yield f"two threads: {statistics.geometric_mean(both):.2f} times one, geometric mean"
+        most = max(row["two_threads"] for row in both)
+        left = [row for row in both if row["share"] <= most / TWICE]
+        mean, where = (statistics.geometric_mean([row["two_threads"] / row["share"] for row in rows]) for rows in (both, left))
+        yield (
+            f"two threads: {mean:.2f} times one, geometric mean; memory gives them {most:.2f} of memcpy at most, and of the "
+            f"{len(left)} conversions that leave them {TWICE} times as much they make {where:.2f} times"
+        )
     yield "the limit is memcpy, which reads and writes every byte once; it is not the sum of rates for reading and for writing"
 
 

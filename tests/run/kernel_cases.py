@@ -2,7 +2,8 @@
 
     python kernel_cases.py SEED COUNT
 
-prints how many copies were right, and of how many bytes were shuffled and elements moved one by one; or ends with a fault.
+prints how many copies were right, of how many bytes were shuffled and elements moved one by one, and how many were squares turned
+in registers; or ends with a fault.
 """
 
 from __future__ import annotations
@@ -191,6 +192,41 @@ def random_hybrids(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return copies, reaches[0], reaches[1]
 
 
+def random_transpositions(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Rows contiguous at one end and columns at the other, of one loop or two, with loops around them; aligned and not."""
+    run = rng.choice((1, 1, 2, 2, 4, 4, 8, 16, 12))
+    side = 64 // run if run != 12 else 5
+    extents = []
+    for _ in range(2):
+        count = side * rng.choice((1, 1, 2, 3)) + rng.choice((0, 0, 0, 1, side - 1, side // 2))
+        inner = rng.choice((1, 1, 2, 7))
+        extents += [inner, max(1, count // inner)]
+    outer = [rng.choice((2, 3)) for _ in range(rng.choice((0, 0, 1, 2)))]
+    loops, nbytes = [*extents, *outer], run
+    for k, extent in enumerate(loops):
+        loops[k] = extent if nbytes * extent <= MOST else 1
+        nbytes *= loops[k]
+    ends = []
+    for first, second in ((0, 2), (2, 0)):
+        strides, at = [0] * len(loops), run
+        rest = [*(second + k for k in range(2)), *range(4, len(loops))]
+        for k in (first, first + 1):
+            strides[k] = at
+            at *= loops[k]
+        if rng.random() < 0.5:
+            rng.shuffle(rest)
+        for k in rest:
+            at += rng.choice((0, 0, -at % 64, -at % 64, -at % 64 + 64, 4, run, 1))
+            strides[k] = at
+            at *= loops[k]
+        start = rng.choice((0, 0, 0, 64, 4, run, 1))
+        ends.append((start, strides, start + at))
+    (here, by_here, source), (there, by_there, destination) = ends
+    turns = [turn for turn in zip(loops, by_here, by_there, strict=True) if turn[0] > 1]
+    rng.shuffle(turns)
+    return [StridedCopy(here, there, run, tuple(turns))], source, destination
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -231,7 +267,16 @@ def counted(road: Callable[..., bool], roads: dict[str, int], name: str) -> Call
     return taken
 
 
-SHAPED = (random_structs, random_alike, random_blocks, random_lines, random_rows, random_hybrids)
+SHAPED = (
+    random_structs,
+    random_alike,
+    random_blocks,
+    random_lines,
+    random_rows,
+    random_hybrids,
+    random_transpositions,
+    random_transpositions,
+)
 
 
 def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]:
@@ -259,9 +304,17 @@ def main() -> None:
     room = between.array(recipe.ROOM + recipe.LINE, at_end=True)
     own_buffer, guarded_buffer = kernels._buffer, lambda: room.ctypes.data + recipe.LINE
     right = 0
-    roads = {"shuffled": 0, "tiled": 0}
-    for name in roads:
+    roads = {"shuffled": 0, "tiled": 0, "squares": 0}
+    for name in ("shuffled", "tiled"):
         setattr(kernels, f"_{name}", counted(getattr(kernels, f"_{name}"), roads, name))
+    squares_of = direct.squares_of
+
+    def squares_counted(*arguments: object, **named: object) -> object:
+        found = squares_of(*arguments, **named)
+        roads["squares"] += found is not None
+        return found
+
+    direct.squares_of = squares_counted
     for copies, source_bytes, destination_bytes in cases(seed, count):
         if max(source_bytes, destination_bytes) > 4 * MOST * 3:
             continue
@@ -284,6 +337,13 @@ def main() -> None:
         direct.blocks_of.cache_clear()
         direct.lines_of.cache_clear()
         direct.gather_of.cache_clear()
+        direct.LEAST_COLUMN, direct.CROWD = rng.choice((64, 768)), rng.choice((0, 36, 1 << 20))
+        direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
+        squares_of.cache_clear()
+        recipe.LONG, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))
+        recipe.LEAST_SPREAD = rng.choice((96, 5, 1 << 20))
+        recipe.streams_of.cache_clear()
+        recipe.is_box.cache_clear()
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)
@@ -297,7 +357,7 @@ def main() -> None:
         if not np.array_equal(found, expected):
             sys.exit(f"wrong, seed {seed}: {copies}, {recipe.PAST_CACHES}, {recipe.RUN}")
         right += 1
-    sys.stdout.write(f"{right} {roads['shuffled']} {roads['tiled']}\n")
+    sys.stdout.write(f"{right} {roads['shuffled']} {roads['tiled']} {roads['squares']}\n")
 
 
 if __name__ == "__main__":

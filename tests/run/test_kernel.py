@@ -96,11 +96,13 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
         [sys.executable, CASES, str(batch), str(count)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
-    right, shuffled, tiled = map(int, done.stdout.split())
+    right, shuffled, tiled, squares = map(int, done.stdout.split())
     report("copy kernels: random geometries between guard pages", right)
     report("of these by shuffling bytes", shuffled)
     report("of these element by element", tiled)
+    report("of these in squares", squares)
     assert tiled > right / 100
+    assert squares > right / 100 or kernels._width < recipe.LINE, "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
 

@@ -102,12 +102,18 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels. `large`: it is
     a part of a large copy, which nobody reads again soon."""
     from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
-    from isoviz.backends.kernels.recipe import LINE
+    from isoviz.backends.kernels.recipe import LINE, is_box, streams_of
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
+    streams = streams_of(each.run, each.loops, there % LINE, large=large)
+    if streams is not None:
+        _compiled.stream_rows(here, there, *streams)
+        return True
+    if is_box(each.run, each.loops):
+        return False
     blocks = blocks_of(each.run, each.loops, large=large) if _width == LINE else None
     if blocks is not None:
         _compiled.permute_blocks(here, there, *blocks[:-1], blocks.past_caches and not there % LINE)
@@ -225,7 +231,7 @@ def _warmed(compiled: ModuleType) -> None:
         at = room.ctypes.data
         order = np.zeros((16, 64), np.uint8)
         compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 0, False, False, order, at + 1024)
-        compiled.turn_lines(address, address, none, none, none, 0, 1, two, two, two, 2, False)
+        compiled.turn_lines(address, address, none, none, none, 0, two, two, 2, False)
         compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, two)
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
 

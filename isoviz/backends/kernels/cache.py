@@ -22,7 +22,17 @@ from isoviz.machines.measurements import cache_directory
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-_SOURCES = ("cache.py", "compiled.py", "elements.py", "lines.py", "planes.py", "shuffle.py", "squares.py", "vectors.py", "walk.py")
+_SOURCES = (
+    "cache.py",
+    "compiled.py",
+    "elements.py",
+    "lines.py",
+    "planes.py",
+    "shuffle.py",
+    "squares.py",
+    "vectors.py",
+    "walk.py",
+)
 _DONE = "complete"
 KEPT = 30 * 86400
 """Seconds for which kernels are kept that nobody uses."""

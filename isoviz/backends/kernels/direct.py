@@ -24,14 +24,12 @@ LEAST_COLUMN = 768
 """Bytes of a column that is worth it where columns begin within lines."""
 SETS = 64
 """Sets of the first-level cache."""
-CROWD = 40
+CROWD = 36
 """Lines of a strip that share one of them: more get in each other's way."""
-LONGEST_TABLE = 4096
+LONGEST_TABLE = 1 << 14
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
-"""Bytes of entries that are read sixteen at a time: longer ones lie too far apart for that."""
-MOST_JOINED = 128
-"""Arrays that become entries, sixteen at a time: their lines lie too far apart where there are more."""
+"""Bytes of entries of which several are read in turn: longer ones lie too far apart for that."""
 ARRAYS = 16
 """Places that are read in turn."""
 
@@ -91,9 +89,7 @@ class Lines(NamedTuple):
     source_strides: Integers
     destination_strides: Integers
     lines: int
-    chunks: int
     by: Integers
-    chunk_by: Integers
     steps: Integers
     vectors: int
     back: bool
@@ -101,28 +97,25 @@ class Lines(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Lines, StridedRest | None] | None:
-    """The recipe for entries of 2, 4, 8 or a multiple of 16 elements of 4 bytes that become an array for each of them, or (up to
-    128) the other way round; with what is left of the entries. None where these are none, or cannot be written in whole lines."""
+    """The recipe for entries of 2, 4 or 8 elements of 4 bytes that become an array for each of them, or the other way round; with
+    what is left of the entries. None where these are none, or cannot be written in whole lines."""
     if run != 4 or not goes_past(run, loops, large=large):
         return None
     for entries, (count, near, far) in enumerate(loops):
         for fields, (width, one, other) in enumerate(loops):
-            if entries == fields or count < 16 or (width not in (2, 4, 8) and width % 16):
+            if entries == fields or count < 16 or width not in (2, 4, 8):
                 continue
-            back = (one, far) == (run, run) and near == run * width <= LONGEST_ENTRY  # structs → arrays
-            if not back and not ((near, other) == (run, run) and far == run * width and width <= MOST_JOINED):
+            entry = run * width
+            back = (one, far, near) == (run, run, entry)  # structs → arrays
+            if not back and (near, other, far) != (run, run, entry):
                 continue
             outer = [loop for i, loop in enumerate(loops) if i not in (entries, fields)]
             if any(loop[2] % LINE for loop in outer) or (back and other % LINE):
                 continue
-            vectors, entry = min(width, 16), run * width
             lines, left = divmod(count, 16)
-            apart = other if back else one  # bytes between the arrays
-            inside = LINE if width <= 16 else entry  # bytes between the vectors of a chunk, at the end where entries lie
-            ends = ((16 * entry, LINE), (LINE, vectors * apart), (inside, apart))
-            by, chunk_by, steps = (integers(end if back else end[::-1]) for end in ends)
+            by, steps = (integers(end if back else end[::-1]) for end in ((16 * entry, LINE), (LINE, other if back else one)))
             extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
-            found = Lines(extents, here, there, lines, width // vectors, by, chunk_by, steps, vectors, back)
+            found = Lines(extents, here, there, lines, by, steps, width, back)
             rest = None
             if left:
                 kept = tuple(((left, *loop[1:]) if i == entries else loop) for i, loop in enumerate(loops))
@@ -158,10 +151,10 @@ class Squares(NamedTuple):
     order: Any
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool, large: bool = False) -> Squares | None:
-    """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise` says that
-    bytes can be shuffled. None where a line's worth of rows or columns is missing, or columns begin within lines and are short."""
+    """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise`: bytes can be
+    shuffled. None where a line's worth of rows or columns is missing, or columns begin within lines and are short."""
     if run not in SQUARES or not goes_past(run, loops, large=large):
         return None
     found = _rows_and_columns(run, loops)
@@ -197,13 +190,15 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> tuple[in
         return 4, 16, True
     lines = (places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)) % SETS
     shared = int(np.bincount(lines.reshape(-1)).max())
+    if not aligned:
+        if run < 4 and shared > CROWD:
+            return None
+        if run >= 4 and shared > CROWD // 3:
+            return (4, 16, True) if run == 4 else (2, 64, False)
+        return 1 if run == 1 else 2, 64, True
     if shared > CROWD:
-        if aligned:
-            return (8, 0, False) if run < 4 else (4, 0, False) if run < 16 else (8, 32, False)
-        return None if run < 4 else (1 if run == 4 else 2, 64, False)
-    if run == 1:
-        return 1, 64, True
-    return 2, 64, aligned or (run > 2 and shared <= CROWD // 2)
+        return (8, 0, False) if run < 4 else (4, 0, False) if run < 16 else (8, 32, False)
+    return 1 if run == 1 else 2, 64, True
 
 
 def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:

@@ -54,23 +54,19 @@ def _row_of_turns(source, destination, count, source_stride, destination_stride,
         destination += destination_stride
 
 
-_apart_2, _apart_4, _apart_8, _apart_16 = (line_turner(count, 4, back=True) for count in (2, 4, 8, 16))
-_joined_2, _joined_4, _joined_8, _joined_16 = (line_turner(count, 4, back=False) for count in (2, 4, 8, 16))
+_apart_2, _apart_4, _apart_8 = (line_turner(count, 4, back=True) for count in (2, 4, 8))
+_joined_2, _joined_4, _joined_8 = (line_turner(count, 4, back=False) for count in (2, 4, 8))
 
 
 @njit(nogil=True)
 def _turned(source, source_step, destination, destination_step, vectors, back):
     if back:
-        if vectors == 16:
-            _apart_16(source, source_step, destination, destination_step)
-        elif vectors == 8:
+        if vectors == 8:
             _apart_8(source, source_step, destination, destination_step)
         elif vectors == 4:
             _apart_4(source, source_step, destination, destination_step)
         else:
             _apart_2(source, source_step, destination, destination_step)
-    elif vectors == 16:
-        _joined_16(source, source_step, destination, destination_step)
     elif vectors == 8:
         _joined_8(source, source_step, destination, destination_step)
     elif vectors == 4:
@@ -80,37 +76,27 @@ def _turned(source, source_step, destination, destination_step, vectors, back):
 
 
 @kept
-def turn_lines(
-    source, destination, extents, source_strides, destination_strides, lines, chunks, by, chunk_by, steps, vectors, back
-):
-    """Entries of elements of 4 bytes and a line for each of these, one from the other, past the caches, without a buffer
-    between: for all turns of the loops, `lines` times 16 entries, their elements in `chunks` of so many `vectors`. `by` are
-    the bytes from one line to the next in the source and in the destination, `chunk_by` those from one chunk to the next,
-    `steps` those between the vectors of one. The destination's are whole lines."""
+def turn_lines(source, destination, extents, source_strides, destination_strides, lines, by, steps, vectors, back):
+    """Entries of a few elements of 4 bytes and a line for each of these, one from the other, past the caches, without a buffer
+    between: for all turns of the loops, `lines` times 16 entries of so many `vectors`. `by` are the bytes from one line to the
+    next in the source and in the destination, `steps` those between the vectors of one. The destination's are whole lines."""
     index = np.zeros(len(extents), np.int64)
-    ahead_by = FAR if chunks == 1 else 8 * by[0]
     while True:
-        here, there = source, destination
+        a, b = source, destination
         for loop in range(len(extents)):
-            here += index[loop] * source_strides[loop]
-            there += index[loop] * destination_strides[loop]
-        for first in range(0, lines, 8):
-            count = min(8, lines - first)
-            for chunk in range(chunks):
-                a, b = here + chunk * chunk_by[0], there + chunk * chunk_by[1]
-                if not back:  # eight lines of every array one after the other: memory likes that
-                    for k in range(vectors):
-                        for ahead in range(8 * LINE, 16 * LINE, LINE):
-                            fetch(a + k * steps[0] + ahead)
-                for _ in range(count):
-                    if back:
-                        for k in range(vectors):
-                            fetch(a + k * steps[0] + ahead_by)
-                    _turned(a, steps[0], b, steps[1], vectors, back)
-                    a += by[0]
-                    b += by[1]
-            here += count * by[0]
-            there += count * by[1]
+            a += index[loop] * source_strides[loop]
+            b += index[loop] * destination_strides[loop]
+        for line in range(lines):
+            if back:
+                for k in range(vectors):
+                    fetch(a + k * steps[0] + FAR)
+            elif line % 8 == 0:  # eight lines of every array one after the other: memory likes that
+                for k in range(vectors):
+                    for ahead in range(8 * LINE, 16 * LINE, LINE):
+                        fetch(a + k * steps[0] + ahead)
+            _turned(a, steps[0], b, steps[1], vectors, back)
+            a += by[0]
+            b += by[1]
         if not advanced(index, extents, -1, -1, -1):
             break
     settle()

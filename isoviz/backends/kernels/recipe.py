@@ -42,8 +42,14 @@ WIDEST = 256
 """Bytes of a run from which on moving it takes longer than finding out where from and where to."""
 ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
-LONG = 4096
+LONG = 512
 """Runs of so many bytes need no buffer: they are streamed."""
+LEAST_STREAMED = 128
+"""The same for runs of whole lines."""
+LEAST_SPREAD = 96
+"""The same for runs that lie one behind the other in the source and are dealt out to some arrays, ..."""
+MOST_SPREAD = 64
+"""... so many of them."""
 PAST_CACHES = 1 << 20
 """Smaller copies may be read again from a cache; larger ones are written past them."""
 PART_PAST_CACHES = 128 << 10
@@ -83,8 +89,7 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
     # The slowest first as the destination counts: neighbouring tiles lie side by side there.
     ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
     if run >= LONG or not loops:
-        extents, here, there = (integers(loop[k] for loop in ordered) for k in range(3))
-        return Streams(extents, here, there, run, past_caches)
+        return _streams(run, loops, past_caches)
     along = next((i for i, loop in enumerate(ordered) if loop[1] == run), -1)
     across = next((i for i, loop in enumerate(ordered) if loop[2] == run), -1)
     if along < 0 or across < 0 or along == across:
@@ -114,6 +119,38 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
         outs = np.array([out], np.int64)
     ahead = _ahead(ordered, tiles, (along, across, batch))
     return Recipe(integers(loop[0] for loop in ordered), integers(tiles), jobs, outs, chain if staged else -1, ahead)
+
+
+@lru_cache(maxsize=1024)
+def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
+    """The recipe for runs that need no buffer, to a place `start` bytes behind a line; None where they do."""
+    whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
+    if run >= (LEAST_STREAMED if whole_lines else LONG):
+        return _streams(run, loops, goes_past(run, loops, large=large))
+    count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
+    following = any(loop[1:] == (count * run, run) for loop in loops)
+    if run >= LEAST_SPREAD and here == run and following and count <= MOST_SPREAD:  # lines that runs share meet in a cache
+        return _streams(run, loops, past_caches=False)
+    return None
+
+
+def _streams(run: int, loops: Sequence[Loop], past_caches: bool) -> Streams:
+    # As they lie in the source: reading here and there takes longer than writing past the caches here and there.
+    ordered = sorted(loops, key=lambda loop: -loop[1])
+    extents, here, there = (integers(loop[k] for loop in ordered) for k in range(3))
+    return Streams(extents, here, there, run, past_caches)
+
+
+@lru_cache(maxsize=1024)
+def is_box(run: int, loops: tuple[Loop, ...]) -> bool:
+    """Whether runs in the same order at both ends, with gaps between them, are as well copied one by one by NumPy: lines put
+    together would be read, or written, for a part of them only. What becomes dense of what nearly was so is not."""
+    count, here, there = min(loops, key=lambda loop: loop[1])
+    if count < LEAST_PLANE or (run < LINE // 2 and run not in (1, 2, 4, 8, 16)):
+        return False
+    if sorted(loops, key=lambda loop: loop[1]) != sorted(loops, key=lambda loop: loop[2]):
+        return False
+    return there != run or here > (2 if run < LINE // 2 else 1.7) * run
 
 
 def _batch(loops: list[Loop], tiles: list[int], along: int, across: int) -> int:

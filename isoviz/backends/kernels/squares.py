@@ -169,7 +169,10 @@ def _strips(size: int):
     join = _joiner(word_size)
 
     @njit(nogil=True)
-    def strips(source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, ahead, near, aligned, room, order):
+    def strips(
+        source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, ahead, near, aligned,
+        room, order,
+    ):  # fmt: skip
         here, there = np.empty(side, np.int64), np.empty(wide * side, np.int64)
         here_at, there_at = np.int64(here.ctypes.data), np.int64(there.ctypes.data)
         before, after = room, room + wide * side * LINE
@@ -232,12 +235,13 @@ def turn_squares(
     source, destination, extents, source_strides, destination_strides, size, rows, row_step, row_table, columns, column_step,
     column_table, wide, ahead, near, aligned, order, room,
 ):  # fmt: skip
-    """Transpositions of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops: `rows` that are contiguous in the source
-    and `columns` that are so in the destination, at least a line's worth of both.
+    """Transpositions of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops: `rows`, each in one piece in the source,
+    and `columns`, each in one piece in the destination, at least a line's worth of both.
 
     Rows and columns begin so many steps on, or where tables say that are not empty. `wide` is how many lines of every row are
-    read together, `ahead` how many rows further on they are fetched, `near` whether into the first-level cache. `aligned` says that all columns begin with a line; else lines
-    are joined of what is kept in `room`, twice as many lines as a strip has columns and one in front, by the table `order`."""
+    read together, `ahead` how many rows further on they are fetched, `near` whether into the first-level cache. `aligned` says
+    that all columns begin with a line; else lines are joined of what is kept in `room`, twice as many lines as a strip has
+    columns and one in front, by the table `order`."""
     index = np.zeros(len(extents), np.int64)
     row_at = np.int64(row_table.ctypes.data) if len(row_table) else 0
     column_at = np.int64(column_table.ctypes.data) if len(column_table) else 0

@@ -16,7 +16,10 @@ from numba import njit
 
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.planes import read_planes, read_row
-from isoviz.backends.kernels.vectors import LINE, keep_line, line_past_caches, settle, some_bytes
+from isoviz.backends.kernels.vectors import FAR, LINE, fetch_rows, keep_line, line_past_caches, settle, some_bytes
+
+TURNS_AHEAD = 8
+"""Runs that are fetched before they are read."""
 
 
 @njit(nogil=True)
@@ -144,18 +147,28 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
 
 @kept
 def stream_rows(source, destination, extents, source_strides, destination_strides, run, past_caches):
-    """Long runs: for all turns of the loops `run` bytes, past the caches or not."""
+    """Long runs: for all turns of the loops `run` bytes, past the caches or not. Of those that are shorter than a page lines are
+    fetched some turns of the last loop before: the processor does not guess where they go on."""
+    inner = len(extents) - 1
+    count, step, by = (extents[inner], source_strides[inner], destination_strides[inner]) if inner >= 0 else (1, 0, 0)
+    ahead = TURNS_AHEAD * step if run < FAR else 0
     index = np.zeros(len(extents), np.int64)
     while True:
         here, there = source, destination
-        for loop in range(len(extents)):
+        for loop in range(inner):
             here += index[loop] * source_strides[loop]
             there += index[loop] * destination_strides[loop]
-        if past_caches:
-            _stream(here, there, run)
-        else:
-            some_bytes(here, there, run)
-        if not advanced(index, extents, -1, -1, -1):
+        for _ in range(count):
+            if ahead:
+                for line in range(0, run, LINE):
+                    fetch_rows(here + ahead + line)
+            if past_caches:
+                _stream(here, there, run)
+            else:
+                some_bytes(here, there, run)
+            here += step
+            there += by
+        if not advanced(index, extents, inner, -1, -1):
             break
     if past_caches:
         settle()
