@@ -22,10 +22,14 @@ SQUARES = (1, 2, 4, 8, 16)
 """Bytes of elements that squares are made of."""
 LEAST_COLUMN = 768
 """Bytes of a column that is worth it where columns begin within lines."""
-SETS = 64
-"""Sets of the first-level cache."""
+SETS = (64, 1024)
+"""Sets of the first-level cache, and of the second-level one."""
 CROWD = 36
-"""Lines of a strip that share one of them: more get in each other's way."""
+"""Lines of a strip that share a set of the first level: more get in each other's way."""
+SPREAD = 8
+"""Lines of a strip that share a set of the second level where that is well used."""
+FAR_APART = 17 << 10
+"""Bytes between rows from which on the processor does not guess what is read next, and so does not guess wrong."""
 LONGEST_TABLE = 1 << 14
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
@@ -186,17 +190,20 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> tuple[in
     """
     if aligned and height * run <= LINE:
         return 2, 32, True
-    if aligned and height * run < 8 * LINE:
-        return 4, 16, True
-    lines = (places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)) % SETS
-    shared = int(np.bincount(lines.reshape(-1)).max())
+    lines = places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)
+    first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in SETS)
     if not aligned:
-        if run < 4 and shared > CROWD:
+        if run < 4 and first > CROWD:
             return None
-        if run >= 4 and shared > CROWD // 3:
+        if run >= 4 and first > CROWD // 3:
             return (4, 16, True) if run == 4 else (2, 64, False)
         return 1 if run == 1 else 2, 64, True
-    if shared > CROWD:
+    few = height * run < 8 * LINE
+    if run >= 4 and first > CROWD and second <= SPREAD and places[1] - places[0] >= FAR_APART:
+        return (8, 32, False) if few else (2, 64, False)
+    if few:
+        return 4, 16, True
+    if first > CROWD:
         return (8, 0, False) if run < 4 else (4, 0, False) if run < 16 else (8, 32, False)
     return 1 if run == 1 else 2, 64, True
 
