@@ -22,10 +22,11 @@ if TYPE_CHECKING:
 
 
 def boxed(problem: Problem, route: Route, clock: Clock) -> Choice | None:
-    """The best choice found; None where no block fits."""
+    """The best choice found, with what its chunks cost an engine: boxes are not made larger later. None where no block fits."""
     limit = problem.limit(route.inside)
     found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
-    return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
+    several = (choice for choice in found if choice is not None)
+    return min(several, key=lambda choice: (problem.with_cost(choice), *choice.key), default=None)
 
 
 def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:

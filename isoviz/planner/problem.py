@@ -68,6 +68,10 @@ class Problem:
         """What chunks of so many bytes cost an engine besides T, in seconds: of two plans about as fast, fewer are better."""
         return self.machine.limits.chunk_seconds * hops * max(1.0, self.nbytes / chunk)
 
+    def with_cost(self, choice: Choice) -> float:
+        """T of a choice and what its chunks cost an engine, in seconds."""
+        return choice.seconds + self.chunk_cost(choice.chunk, len(choice.route.channels))
+
     @cached_property
     def pages(self) -> tuple[int, ...]:
         """Bytes after which the pages of either end's memory begin anew: 1 where it has none."""

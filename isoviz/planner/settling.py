@@ -33,16 +33,13 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
         return choice
     search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
 
-    def with_cost(each: Choice) -> float:
-        return each.seconds + problem.chunk_cost(each.chunk, len(choice.route.channels))
-
     best = choice
     if costs and choice.route.converting in (None, 0, len(choice.route.channels) - 1):
         other = plain(problem, choice.route, clock, costs=True)
-        best = min((choice, other or choice), key=with_cost)
+        best = min((choice, other or choice), key=problem.with_cost)
     while costs and best.chunk < problem.nbytes:
-        larger = min(_larger(problem, best, clock, search), key=with_cost, default=best)
-        if with_cost(larger) >= with_cost(best):
+        larger = min(_larger(problem, best, clock, search), key=problem.with_cost, default=best)
+        if problem.with_cost(larger) >= problem.with_cost(best):
             break
         best = larger
     goal = best.seconds * (1 + SHARE)

@@ -16,7 +16,7 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends import kernel, kernels
 from isoviz.backends.host import page_aligned
-from isoviz.backends.kernels import pattern, recipe, tiles
+from isoviz.backends.kernels import direct, pattern, recipe, tiles
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 
@@ -177,6 +177,78 @@ def test_large_copies_are_right() -> None:
     ):
         fields = FieldSpace.of({"a": "f4", "b": "f8", "c": "f4"} if len(space) == 1 else {"v": "f4"})
         compare_with_reference(space, fields, Layout(here), Layout(there), random.Random(2))
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("run", [1, 2, 4, 8, 16])
+def test_transpositions_of_rows_and_columns_that_begin_anywhere(run: int) -> None:
+    """Large enough to be written past the caches, at places in a line that are whole elements of 4 bytes, of the element, or of
+    one byte; rows and columns of one loop or of two; as many as fill lines, and some more."""
+    rng = random.Random(run)
+    for more, offset, gap in ((0, 0, 0), (1, 0, 0), (3, 4, 0), (0, run, 64), (5, 1, 12), (2, 64, 1), (63, 0, 4 * run)):
+        rows, columns = 512 + more, (1 << 21) // run // 512 + more
+        for split in (1, 4):
+            row, column = columns * run + gap, rows * split * run + gap
+            loops = ((columns, run, column), (rows, row, run), (split, rows * row, rows * run))
+            copy = StridedCopy(64, 64 + offset, run, tuple(loop for loop in loops if loop[0] > 1))
+            reach = [run + sum((loop[0] - 1) * loop[end] for loop in copy.loops) for end in (1, 2)]
+            source, found = random_bytes(rng, 64 + reach[0]), random_bytes(rng, 64 + offset + reach[1] + 70)
+            expected = found.copy()
+            apply((copy,), source, expected)
+            kernel.copy_strided(copy, source, found)
+            assert (found == expected).all(), (copy, split)
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("run", [16, 64, 100, 128, 300, 512, 5000])
+def test_runs_with_gaps_and_in_turns(run: int) -> None:
+    """Boxes of larger arrays, blocks of rows, and runs dealt out to several arrays."""
+    rng, count = random.Random(run), (1 << 21) // run // 64
+    for loops in (
+        ((count * 64, run + 40, run),),
+        ((count * 64, run, run + 24),),
+        ((count, (run + 8) * 64, (run + 64) * 64), (64, run + 8, run + 64)),
+        ((64, count * run, run), (count, run, run * 64)),
+        ((count, 64 * run, run), (64, run, run * count)),
+    ):
+        copy = StridedCopy(0, 0, run, loops)
+        reach = [run + sum((loop[0] - 1) * loop[end] for loop in loops) for end in (1, 2)]
+        source, found = random_bytes(rng, reach[0]), random_bytes(rng, reach[1])
+        expected = found.copy()
+        apply((copy,), source, expected)
+        kernel.copy_strided(copy, source, found)
+        assert (found == expected).all(), copy
+
+
+def test_rows_and_columns_are_found_in_loops() -> None:
+    """Loops that go on where the one before ends are rows of the source, or columns, together; the others turn around them."""
+    dims = (("a", 28), ("b", 31), ("c", 28), ("d", 31), ("e", 28))
+    here, there, strides = 4, 4, {}
+    for name, size in dims:
+        strides[name], here = [size, here], here * size
+    for name, size in dims[::-1]:
+        strides[name].append(there)
+        there *= size
+    found = direct.squares_of(4, tuple(map(tuple, strides.values())), 0, bytewise=True)
+    assert found is not None and not found.aligned
+    assert sorted((found.rows, found.columns)) == [28 * 31, 28 * 31]
+    assert found.row_table[:2].tolist() == [0, strides["e"][1]]
+    assert found.column_table[:2].tolist() == [0, strides["a"][2]]
+    assert direct.squares_of(4, ((1 << 20, 12, 4), (3, 4, 4 << 20)), 0, bytewise=True) is None, "three columns fill no line"
+    assert direct.squares_of(1, ((4097, 1, 4097), (4097, 4097, 1)), 0, bytewise=False) is None, "bytes cannot be shuffled"
+    assert direct.squares_of(4, ((1000, 4, 400), (100, 4000, 4)), 0, bytewise=True) is None, "a cache holds it"
+
+
+def test_boxes_and_long_runs() -> None:
+    assert recipe.is_box(100, ((10_000, 300, 300),))
+    assert recipe.is_box(4, ((10_000, 4, 16),))
+    assert not recipe.is_box(4, ((10_000, 8, 4),)), "nearly dense at one end, dense at the other"
+    assert not recipe.is_box(4, ((1000, 4, 4000), (1000, 4000, 4))), "turned over"
+    streamed = recipe.streams_of(256, ((64, 16_384, 256), (64, 256, 16_384)), 0, large=True)
+    assert streamed is not None
+    assert streamed.source_strides.tolist() == [16_384, 256], "as it lies in the source"
+    assert recipe.streams_of(256, ((64, 300, 256),), 0) is not None
+    assert recipe.streams_of(256, ((64, 300, 256),), 1) is None, "lines in parts"
 
 
 @pytest.mark.usefixtures("either")

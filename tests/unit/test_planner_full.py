@@ -10,8 +10,9 @@ import pytest
 
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, compare
-from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
+from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Sampled, preset
 from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explain_plan, plan, sweep
+from isoviz.planner.full import search
 from isoviz.planner.problem import Problem
 from isoviz.planner.rivals import scaled, with_bandwidth
 from isoviz.planner.scaling import resized
@@ -447,6 +448,24 @@ def test_small_transfers_are_not_cut_where_chunks_cost(planner: str) -> None:
     free = plan(transfer, machine, planner)
     dear = plan(transfer, replace(machine, limits=replace(machine.limits, chunk_seconds=4e-4)), planner)
     assert dear.chunk_count <= 2 < free.chunk_count
+
+
+def test_boxes_are_not_cut_where_chunks_cost() -> None:
+    """Where the rate of a disk hardly depends on runs of some KiB, T is least with small boxes: tens of them for 181 KiB."""
+    machine = preset("local", measure="assumed")
+    fields = FieldSpace.of({f"f{k}": f"V{size}" for k, size in enumerate((2, 8, 8, 4, 1))})
+    transfer = Transfer.whole(IndexSpace(x=8070), fields, "node0.dsk", "<F, x_in=4, x_out>", "node0.dsk", "<F, x>")
+    disk = Sampled(((64.0, 4e8), (8192.0, 6e8), (131072.0, 6e8), (8e6, 2e9)))
+    channels = tuple(replace(channel, throughput=disk) if not channel.is_self_loop else channel for channel in machine.channels)
+    for cost in (0.0, machine.limits.chunk_seconds):
+        limits = replace(machine.limits, chunk_seconds=cost)
+        problem = Problem(transfer, replace(machine, channels=channels, limits=limits), Options())
+        (choice,) = [
+            choice
+            for choice in search(problem, everything=True).choices
+            if choice is not None and len(choice.route.channels) == 3 and choice.route.converting == 1
+        ]
+        assert (problem.nbytes / choice.chunk <= 2) == (cost > 0)
 
 
 @pytest.mark.parametrize(
