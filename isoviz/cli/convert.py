@@ -15,9 +15,9 @@ that does not divide its dimension pads the last block with zeros; such a file i
 structs are left out, byte order stays as it is.
 
 Memory is bounded whatever the size of the file. Where rows become columns, moving everything twice by way of a temporary file can
-be sooner done than once in short requests; which it is follows from the disk's measured request rates, and the report says so.
-A terminal shows a progress line. What is stopped is not resumed: until it is complete OUT has no name (nothing has to be tidied
-up, not even after SIGKILL), so a run begins anew.
+be sooner done than once in short requests; which it is follows from the disk's request rates, measured before by "isoviz machine
+--measure" or assumed, and the report says so. A terminal shows a progress line. What is stopped is not resumed: until it is
+complete OUT has no name (nothing has to be tidied up, not even after SIGKILL), so a run begins anew.
 
 examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from isoviz.planner.timing import Clock
 
 
-def boxed(problem: Problem, route: Route, clock: Clock) -> Choice | None:
-    """The best choice found, with what its chunks cost an engine: boxes are not made larger later. None where no block fits."""
+def boxed(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
+    """The best choice found, by T, or with what its chunks cost an engine; None where no block fits."""
     limit = problem.limit(route.inside)
     found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
     several = (choice for choice in found if choice is not None)
-    return min(several, key=lambda choice: (problem.with_cost(choice), *choice.key), default=None)
+    return min(several, key=lambda choice: (problem.with_cost(choice) if costs else 0.0, *choice.key), default=None)
 
 
 def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:

@@ -15,7 +15,6 @@ from isoviz.layouts import ChunkSequence
 from isoviz.planner.blocked import blocked
 from isoviz.planner.boxed import boxed, measured
 from isoviz.planner.plain import plain
-from isoviz.planner.settling import settled
 from isoviz.planner.timing import Clock
 
 if TYPE_CHECKING:
@@ -85,14 +84,12 @@ def _best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
         return blocked(problem, route, clock)
     found = [boxed(problem, route, clock)]
     if problem.ends.nesting and (choice := blocked(problem, route, clock)) is not None:
-        larger = settled(problem, choice, clock) if problem.machine.limits.chunk_seconds else choice
-        found.append(measured(problem, larger, clock))
+        found.append(measured(problem, choice, clock))
     several = [choice for choice in found if choice is not None]
     if not several:
         return None
-    goal = min(map(problem.with_cost, several)) * (1 + NEARLY)
-    near = (choice for choice in several if problem.with_cost(choice) <= goal)
-    return min(near, key=lambda each: (_chunks(problem, each), *each.key))
+    goal = min(choice.seconds for choice in several) * (1 + NEARLY)
+    return min((choice for choice in several if choice.seconds <= goal), key=lambda each: (_chunks(problem, each), *each.key))
 
 
 def _chunks(problem: Problem, choice: Choice) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
+from isoviz.planner.boxed import boxed
 from isoviz.planner.plain import plain
 
 if TYPE_CHECKING:
@@ -34,8 +35,10 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
 
     best = choice
-    if costs and choice.route.converting in (None, 0, len(choice.route.channels) - 1):
-        other = plain(problem, choice.route, clock, costs=True)
+    if costs:  # what cannot be made larger block by block is looked for anew
+        at_an_end = choice.route.converting in (None, 0, len(choice.route.channels) - 1)
+        anew = plain if at_an_end else boxed if choice.every_block_a_box else None
+        other = anew(problem, choice.route, clock, costs=True) if anew is not None else None
         best = min((choice, other or choice), key=problem.with_cost)
     while costs and best.chunk < problem.nbytes:
         larger = min(_larger(problem, best, clock, search), key=problem.with_cost, default=best)

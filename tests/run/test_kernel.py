@@ -52,11 +52,13 @@ def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(kernel, name, few)
     monkeypatch.setattr(recipe, "PAST_CACHES", 64)
     recipe.recipe_of.cache_clear()
+    kernels._way.cache_clear()
     rng = random.Random(5)
     for _ in range(2000 if full else 200):
         space, fields = random_spaces(rng)
         compare_with_reference(space, fields, random_layout(rng, space), random_layout(rng, space), rng)
     recipe.recipe_of.cache_clear()
+    kernels._way.cache_clear()
 
 
 @pytest.mark.usefixtures("either")
@@ -237,12 +239,16 @@ def test_rows_and_columns_are_found_in_loops() -> None:
     assert direct.squares_of(4, ((1 << 20, 12, 4), (3, 4, 4 << 20)), 0, bytewise=True) is None, "three columns fill no line"
     assert direct.squares_of(1, ((4097, 1, 4097), (4097, 4097, 1)), 0, bytewise=False) is None, "bytes cannot be shuffled"
     assert direct.squares_of(4, ((1000, 4, 400), (100, 4000, 4)), 0, bytewise=True) is None, "a cache holds it"
+    batches = ((16, 16, 512), (32, 256, 16), (100_000, 8192, 8192))
+    assert direct.squares_of(16, batches, 0, bytewise=True) is None, "small matrices go together, many of them in a tile"
 
 
 def test_boxes_and_long_runs() -> None:
     assert recipe.is_box(100, ((10_000, 300, 300),))
     assert recipe.is_box(4, ((10_000, 4, 16),))
     assert not recipe.is_box(4, ((10_000, 8, 4),)), "nearly dense at one end, dense at the other"
+    assert recipe.is_box(1, ((10_000, 3, 1),))
+    assert not recipe.is_box(1, ((10_000_000, 3, 1),)), "one channel of a picture goes by shuffling bytes"
     assert not recipe.is_box(4, ((1000, 4, 4000), (1000, 4000, 4))), "turned over"
     streamed = recipe.streams_of(256, ((64, 16_384, 256), (64, 256, 16_384)), 0, large=True)
     assert streamed is not None

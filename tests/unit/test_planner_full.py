@@ -16,6 +16,7 @@ from isoviz.planner.full import search
 from isoviz.planner.problem import Problem
 from isoviz.planner.rivals import scaled, with_bandwidth
 from isoviz.planner.scaling import resized
+from isoviz.planner.settling import settled
 
 SQUARE = IndexSpace(x=8192, y=8192)
 ENTRY = FieldSpace(value="complex128")
@@ -460,11 +461,13 @@ def test_boxes_are_not_cut_where_chunks_cost() -> None:
     for cost in (0.0, machine.limits.chunk_seconds):
         limits = replace(machine.limits, chunk_seconds=cost)
         problem = Problem(transfer, replace(machine, channels=channels, limits=limits), Options())
-        (choice,) = [
-            choice
-            for choice in search(problem, everything=True).choices
-            if choice is not None and len(choice.route.channels) == 3 and choice.route.converting == 1
+        found = search(problem, everything=True)
+        (candidate,) = [
+            each for each in found.candidates if each.choice and len(each.route.channels) == 3 and each.route.converting == 1
         ]
+        assert candidate.choice is not None
+        assert problem.nbytes / candidate.choice.chunk > 2, "T is least so"
+        choice = settled(problem, candidate.choice, candidate.clock)
         assert (problem.nbytes / choice.chunk <= 2) == (cost > 0)
 
 

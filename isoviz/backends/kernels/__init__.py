@@ -10,7 +10,8 @@ import os
 import subprocess
 import sys
 import threading
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
 
+    from isoviz.backends.kernels.direct import StridedRest
     from isoviz.backends.kernels.pattern import Shape
     from isoviz.layouts import StridedCopy
     from isoviz.layouts.geometry import Loop
@@ -101,40 +103,59 @@ def is_ready() -> bool:
 def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out a strided copy between two arrays that it does not leave; False where it is not for these kernels. `large`: it is
     a part of a large copy, which nobody reads again soon."""
-    from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
-    from isoviz.backends.kernels.recipe import LINE, is_box, streams_of
+    from isoviz.backends.kernels.recipe import LINE
 
     if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
-    streams = streams_of(each.run, each.loops, there % LINE, large=large)
-    if streams is not None:
-        _compiled.stream_rows(here, there, *streams)
-        return True
-    if is_box(each.run, each.loops):
+    way = _way(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
+    if way is None:
         return False
-    blocks = blocks_of(each.run, each.loops, large=large) if _width == LINE else None
-    if blocks is not None:
-        _compiled.permute_blocks(here, there, *blocks[:-1], blocks.past_caches and not there % LINE)
+    if not way.kernel:
+        if not _shuffled(((0, 0, each.run, each.loops),), here, there, large=large):
+            _carry_out(each.run, each.loops, here, there, large=large)
         return True
-    bytewise = hasattr(_compiled, "shuffle_lines")
-    squares = squares_of(each.run, each.loops, there % LINE, bytewise=bytewise, large=large) if _width == LINE else None
-    if squares is not None:
-        _compiled.turn_squares(here, there, *squares, _buffer())
-        return True
-    if _width == LINE and not there % LINE:
-        for recipe_for, kernel in ((lines_of, _compiled.turn_lines), (gather_of, _compiled.gather_lines)):
-            found = recipe_for(each.run, each.loops, large=large)
-            if found is not None:
-                arguments, rest = found
-                kernel(here, there, *arguments)
-                if rest is not None:
-                    _carry_out(each.run, rest.loops, here + rest.source_offset, there + rest.destination_offset)
-                return True
-    if not _shuffled(((0, 0, each.run, each.loops),), here, there, large=large):
-        _carry_out(each.run, each.loops, here, there, large=large)
+    getattr(_compiled, way.kernel)(here, there, *way.arguments, *((_buffer(),) if way.with_room else ()))
+    if way.rest is not None:
+        _carry_out(each.run, way.rest.loops, here + way.rest.source_offset, there + way.rest.destination_offset)
     return True
+
+
+class _Way(NamedTuple):
+    """A kernel made for some copies, by name (none: those for any), and what it is called with; what it leaves over."""
+
+    kernel: str = ""
+    arguments: tuple[Any, ...] = ()
+    rest: StridedRest | None = None
+    with_room: bool = False
+
+
+@lru_cache(maxsize=256)
+def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | None:
+    """The way for a copy to a place that lies `start` bytes behind a line, or as far from whole words as that; None where it is
+    NumPy's."""
+    from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
+    from isoviz.backends.kernels.recipe import LINE, is_box, streams_of
+
+    streams = streams_of(run, loops, start, large=large)
+    if streams is not None:
+        return _Way("stream_rows", streams)
+    if is_box(run, loops, large=large):
+        return None
+    if _width < LINE:
+        return _Way()
+    blocks = blocks_of(run, loops, large=large)
+    if blocks is not None:
+        return _Way("permute_blocks", blocks._replace(past_caches=blocks.past_caches and not start))
+    squares = squares_of(run, loops, start, bytewise=hasattr(_compiled, "shuffle_lines"), large=large)
+    if squares is not None:
+        return _Way("turn_squares", squares, with_room=True)
+    for kernel, recipe_for in (("turn_lines", lines_of), ("gather_lines", gather_of)) if not start else ():
+        found = recipe_for(run, loops, large=large)
+        if found is not None:
+            return _Way(kernel, *found)
+    return _Way()
 
 
 def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:

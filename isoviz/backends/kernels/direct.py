@@ -1,14 +1,14 @@
-"""Copies that need no buffer: from registers to whole lines past the caches.
+"""Copies straight from registers to whole lines past the caches.
 
-Small matrices in one piece at both ends; entries of elements of 4 bytes and an array for each of these, one from the other; rows
-of half a line or a whole one. What is written are whole lines, each once, so that nothing has to be put together in a cache
-first; what is read lies in sequence, or in a few sequences in turn. Everything else is for `isoviz.backends.kernels.recipe`.
+Small matrices in one piece at both ends; transpositions, strip by strip; entries of elements of 4 bytes and an array for each of
+these, one from the other; rows of half a line or a whole one. What is written are whole lines, each once, so that nothing has to
+be put together in a cache first; what is read lies in sequence, or in a few sequences in turn. Everything else is for
+`isoviz.backends.kernels.recipe`.
 """
 
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 SQUARES = (1, 2, 4, 8, 16)
 """Bytes of elements that squares are made of."""
+LEAST_TURN = 16 << 10
+"""Bytes of rows and columns, where loops go around them, for which their strips are worth beginning."""
 LEAST_COLUMN = 768
 """Bytes of a column that is worth it where columns begin within lines."""
 SETS = (64, 1024)
@@ -30,7 +32,7 @@ SPREAD = 8
 """Lines of a strip that share a set of the second level where that is well used."""
 FAR_APART = 17 << 10
 """Bytes between rows from which on the processor does not guess what is read next, and so does not guess wrong."""
-LONGEST_TABLE = 1 << 14
+LONGEST_TABLE = 1 << 13
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
 """Bytes of entries of which several are read in turn: longer ones lie too far apart for that."""
@@ -50,7 +52,6 @@ class Blocks(NamedTuple):
     past_caches: bool
 
 
-@lru_cache(maxsize=1024)
 def blocks_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Blocks | None:
     """The recipe for small matrices that lie in one piece at both ends and are transposed: structs and blocks of a few of them.
     None where these are none, or of another size than 2, 4 or 8 vectors."""
@@ -99,7 +100,6 @@ class Lines(NamedTuple):
     back: bool
 
 
-@lru_cache(maxsize=1024)
 def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Lines, StridedRest | None] | None:
     """The recipe for entries of 2, 4 or 8 elements of 4 bytes that become an array for each of them, or the other way round; with
     what is left of the entries. None where these are none, or cannot be written in whole lines."""
@@ -155,7 +155,6 @@ class Squares(NamedTuple):
     order: Any
 
 
-@lru_cache(maxsize=256)
 def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool, large: bool = False) -> Squares | None:
     """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise`: bytes can be
     shuffled. None where a line's worth of rows or columns is missing, or columns begin within lines and are short."""
@@ -171,6 +170,8 @@ def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool,
     begins = [start, column_step, *column_table.tolist(), *(loop[2] for loop in outer)]
     aligned = not any(place % LINE for place in begins)
     word = 1 if run < 4 and bytewise else 4
+    if outer and run * height * width < (LEAST_TURN if aligned and run > 1 else 2 * LEAST_TURN):
+        return None
     if not aligned and (height * run < LEAST_COLUMN or any(place % word for place in (run, *begins))):
         return None
     places = row_table if len(row_table) else np.arange(min(height, LINE + 64)) * row_step
@@ -253,7 +254,6 @@ class Gather(NamedTuple):
     ahead: Integers
 
 
-@lru_cache(maxsize=1024)
 def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Gather, StridedRest | None] | None:
     """The recipe for runs of 32 or 64 bytes of which lines are put together: blocks of rows, arrays of short vectors, and the way
     back; with what is left of the last line. None where lines are not whole or come from too many places, or blocks have gaps."""

@@ -46,9 +46,9 @@ LONG = 512
 """Runs of so many bytes need no buffer: they are streamed."""
 LEAST_STREAMED = 128
 """The same for runs of whole lines."""
-LEAST_SPREAD = 96
+LEAST_SPREAD = 112
 """The same for runs that lie one behind the other in the source and are dealt out to some arrays, ..."""
-MOST_SPREAD = 64
+SPREAD = range(4, 17)
 """... so many of them."""
 PAST_CACHES = 1 << 20
 """Smaller copies may be read again from a cache; larger ones are written past them."""
@@ -88,7 +88,7 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
     past_caches = goes_past(run, loops, large=large)
     # The slowest first as the destination counts: neighbouring tiles lie side by side there.
     ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
-    if run >= LONG or not loops:
+    if not loops:
         return _streams(run, loops, past_caches)
     along = next((i for i, loop in enumerate(ordered) if loop[1] == run), -1)
     across = next((i for i, loop in enumerate(ordered) if loop[2] == run), -1)
@@ -121,7 +121,6 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
     return Recipe(integers(loop[0] for loop in ordered), integers(tiles), jobs, outs, chain if staged else -1, ahead)
 
 
-@lru_cache(maxsize=1024)
 def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
     """The recipe for runs that need no buffer, to a place `start` bytes behind a line; None where they do."""
     whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
@@ -129,7 +128,7 @@ def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = F
         return _streams(run, loops, goes_past(run, loops, large=large))
     count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
     following = any(loop[1:] == (count * run, run) for loop in loops)
-    if run >= LEAST_SPREAD and here == run and following and count <= MOST_SPREAD:  # lines that runs share meet in a cache
+    if run >= LEAST_SPREAD and here == run and following and count in SPREAD:  # lines that runs share meet in a cache
         return _streams(run, loops, past_caches=False)
     return None
 
@@ -141,14 +140,16 @@ def _streams(run: int, loops: Sequence[Loop], past_caches: bool) -> Streams:
     return Streams(extents, here, there, run, past_caches)
 
 
-@lru_cache(maxsize=1024)
-def is_box(run: int, loops: tuple[Loop, ...]) -> bool:
+def is_box(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> bool:
     """Whether runs in the same order at both ends, with gaps between them, are as well copied one by one by NumPy: lines put
-    together would be read, or written, for a part of them only. What becomes dense of what nearly was so is not."""
+    together would be read, or written, for a part of them only. What becomes dense of what nearly was so is not, nor are many
+    bytes one by one."""
     count, here, there = min(loops, key=lambda loop: loop[1])
     if count < LEAST_PLANE or (run < LINE // 2 and run not in (1, 2, 4, 8, 16)):
         return False
     if sorted(loops, key=lambda loop: loop[1]) != sorted(loops, key=lambda loop: loop[2]):
+        return False
+    if (run == 1 or (run == 2 and there == run)) and goes_past(run, loops, large=large):
         return False
     return there != run or here > (2 if run < LINE // 2 else 1.7) * run
 

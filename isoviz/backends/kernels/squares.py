@@ -1,4 +1,4 @@
-"""Transpositions without a buffer: squares of elements, a line wide and a line high, turned in registers.
+"""Transpositions straight from registers: squares of elements, a line wide and a line high, turned in registers.
 
 The source is read in strips of few lines from the first row to the last, so that what is written are few long sequences, each
 a line at a time past the caches. In tiles as broad as they are high one or the other lies in too many places for memory. Rows
@@ -16,7 +16,6 @@ from numba.extending import intrinsic
 
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.vectors import (
-    _I32,
     _I64,
     LANE,
     LINE,
@@ -25,6 +24,7 @@ from isoviz.backends.kernels.vectors import (
     _load,
     _picked,
     _store,
+    _store_part,
     _vector,
     fetch,
     fetch_rows,
@@ -121,12 +121,7 @@ def _part(context, source, destination, bytes_written):  # noqa: ARG001
     """Of a line the bytes whose bits are set."""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
-        line, bits = _vector(1, LINE), ir.VectorType(ir.IntType(1), LINE)
-        pointer = line.as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [line, pointer, _I32, bits])
-        store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
-        to, written = builder.inttoptr(values[1], pointer), builder.bitcast(values[2], bits)
-        builder.call(store, [_load(builder, values[0], line), to, ir.Constant(_I32, 1), written])
+        _store_part(builder, _load(builder, values[0], _vector(1, LINE)), values[1], values[2])
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 3), generate

@@ -52,6 +52,15 @@ def _store(builder, value, address, offset: int = 0, *, past_caches: bool = Fals
         done.set_metadata("nontemporal", builder.module.add_metadata([ir.Constant(_I32, 1)]))
 
 
+def _store_part(builder, line, address, written) -> None:
+    """Of a line, as a vector of bytes, those whose bits are set, at any address."""
+    bits = ir.VectorType(ir.IntType(1), LINE)
+    pointer = line.type.as_pointer()
+    kind = ir.FunctionType(ir.VoidType(), [line.type, pointer, _I32, bits])
+    store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
+    builder.call(store, [line, builder.inttoptr(address, pointer), ir.Constant(_I32, 1), builder.bitcast(written, bits)])
+
+
 def _picked(builder, one, other, places: list[int]):
     return builder.shuffle_vector(one, other, ir.Constant(ir.VectorType(_I32, len(places)), places))
 
@@ -295,11 +304,7 @@ def line_shuffler(*, past_caches: bool, whole: bool = True):
             if whole:
                 _store(builder, merged, destination, past_caches=past_caches)
             else:
-                pointer = line.as_pointer()
-                kind = ir.FunctionType(ir.VoidType(), [line, pointer, _I32, bits])
-                store = cgutils.get_or_insert_function(builder.module, kind, "llvm.masked.store.v64i8.p0")
-                to = builder.inttoptr(destination, pointer)
-                builder.call(store, [merged, to, ir.Constant(_I32, 1), builder.bitcast(written, bits)])
+                _store_part(builder, merged, destination, written)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 5), generate
@@ -378,7 +383,7 @@ def _fetcher(level: int):
 
 fetch = _fetcher(1)
 fetch_rows = _fetcher(2)
-"""For rows so far apart that their lines share a set of the first level: they would drive each other out before they are read."""
+"""For lines that the first level would not keep until they are read: those of rows far apart share a set there."""
 
 
 @intrinsic
