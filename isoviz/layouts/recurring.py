@@ -206,16 +206,18 @@ def split(
         return [list(copies)]
     total = sum(copy.nbytes for copy in copies)
     found: list[list[StridedCopy]] = [[] for _ in range(parts)]
-    done = 0
+    done = number = 0
     for copy in copies:
         rest: StridedCopy | None = copy
         while rest is not None:
-            number = min(parts - 1, done * parts // total)
+            number = max(number, min(parts - 1, done * parts // total))
             room = -(-(number + 1) * total // parts) - done if number < parts - 1 else rest.nbytes
             at = base + (rest.destination_offset if by == "destination" else rest.source_offset)
             head, rest = _cut(rest, room, unit, at % unit)
             found[number].append(head)
             done += head.nbytes
+            if rest is not None:  # what a whole unit more would have filled is full
+                number = min(parts - 1, number + 1)
     return found
 
 

@@ -277,3 +277,15 @@ def test_one_layout_at_both_ends_is_one_run(layout: str) -> None:
     assert (copy.run, copy.loops) == (here.linearization.nbytes, ())
     (copy,) = strided_copies(here, here, Box((0, 2), (10, 5)))
     assert copy.run == here.linearization.nbytes // 2
+
+
+def test_a_part_of_a_run_is_one_piece() -> None:
+    """What rounding to whole pages leaves of a part is not a piece of its own: on a disk it would be a request for one page."""
+    for base, nbytes, parts in itertools.product((0, 128, 4000), (6_422_528, 4_980_736, 999_999), (2, 5, 7, 13)):
+        found = split([StridedCopy(512, 0, nbytes)], parts, 4096, base)
+        assert [len(part) for part in found] == [1] * parts
+        assert sum(part[0].nbytes for part in found) == nbytes
+        assert all((base + part[0].destination_offset) % 4096 == 0 for part in found[1:])
+        assert max(part[0].nbytes for part in found) - min(part[0].nbytes for part in found) <= 2 * 4096
+    rows = split([StridedCopy(0, 0, 100, ((1000, 300, 100),))], 7)
+    assert [len(part) for part in rows] == [1] * 7
