@@ -38,7 +38,10 @@ GRACE = 0.02
 """Seconds that may always be taken."""
 FLUSHES = 0.2
 """The share of a run from which on waiting for the disk at its end grows with what was moved: what was written lay in a cache."""
+SHORT = 0.005
+"""Seconds: what takes less differs from run to run, and is done more often."""
 REPEATS = 3
+MORE_REPEATS = 9
 MARGIN = 0.05
 """The share by which an interval is wider than what rehearsals differed."""
 
@@ -82,7 +85,7 @@ def rehearse(
     few = count if plan.seconds * share < QUICK else min(count, len(plan.hops) + 1)
     # What is done only once, such as page faults, is not to be seen.
     engine.run(plan, source, room, verify=False, chunks=few, cancel=_Deadline(most * few / max(1, plan.chunk_count)))
-    while len(repeats) < REPEATS:
+    while len(repeats) < (MORE_REPEATS if repeats and max(repeats) < SHORT else REPEATS):
         report = engine.run(plan, source, room, verify=False, chunks=count, cancel=_Deadline(most * share))
         repeats.append(seconds_of_all(report, count))
         if report.seconds > QUICK:

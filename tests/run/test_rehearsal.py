@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import statistics
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from isoviz.cli import main
 from isoviz.errors import InputError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.planner.alternatives import alternatives, identity
+from isoviz.runtime import rehearsal
 from isoviz.runtime.rehearsal import chunks_to_move, quickest, rehearse, rehearsed, seconds_of_all
 
 PAIR = FieldSpace(re="float32", im="float32")
@@ -60,6 +62,18 @@ def test_short_transfers_are_rehearsed_as_a_whole() -> None:
     machine = chain(1e9)
     made = plan(along(machine, 1 << 16), machine, "full")
     assert chunks_to_move(made) == made.chunk_count
+
+
+@pytest.mark.parametrize(("short", "times"), [(math.inf, 9), (0.0, 3)])
+def test_short_transfers_are_rehearsed_more_often(monkeypatch: pytest.MonkeyPatch, short: float, times: int) -> None:
+    monkeypatch.setattr(rehearsal, "SHORT", short)
+    monkeypatch.setattr(rehearsal, "QUICK", math.inf)  # whatever else the computer does
+    machine = chain(1e9)
+    made = plan(along(machine, 1 << 16), machine, "full")
+    with Engine(machine, EmulatedMachine()) as engine:
+        found = rehearse(engine, made)
+    assert len(found.repeats) == times
+    assert found.prediction.seconds == statistics.median(found.repeats)
 
 
 def test_nothing_of_the_users_is_touched_and_nothing_is_left(tmp_path: Path) -> None:
