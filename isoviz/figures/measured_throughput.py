@@ -12,7 +12,7 @@ from isoviz.figures.throughput import MARGIN, Frame, clipped, grid, place
 from isoviz.machines import Channel, Machine, Sampled
 from isoviz.units import format_bytes, format_rate, format_seconds
 
-_LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 288.0
+_LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 312.0
 _APART = 5.0
 """Pixels between the bars of two channels that were measured with the same runs."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 
 import pytest
 
@@ -86,3 +87,12 @@ def test_the_page_of_a_machine_shows_its_measurement() -> None:
     assert "Measured throughput functions" in shown
     for words in ("Two channels at once", "Predictions checked", "a &lt;copy&gt;", "1.20×"):
         assert words in shown
+
+
+def test_what_the_legend_says_of_a_channel_is_whole() -> None:
+    machine = measured()
+    channels = tuple(
+        replace(channel, throughput=Constant(2.56e10), setup=3.77e-5, max_in_flight=16) for channel in machine.channels
+    )
+    svg = measured_throughput_svg(replace(machine, channels=channels))
+    assert svg.count("16 in flight, set-up 37.7 µs") == 3
