@@ -36,7 +36,7 @@ RANDOM = 40
 """Random conversions, a quarter as large as the others."""
 MOST_PADDED = 2
 """So many times the size may a layout of theirs take, padding and all."""
-TWICE = 1.3
+TOGETHER = 1.3
 """So much faster two threads are to be, where memory allows."""
 
 
@@ -252,12 +252,12 @@ def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     both = [row for row in converting if row["two_threads"]]
     if both:
         most = max(row["two_threads"] for row in both)
-        left = [row for row in both if row["share"] <= most / TWICE]
-        mean, where = (statistics.geometric_mean([row["two_threads"] / row["share"] for row in rows]) for rows in (both, left))
-        yield (
-            f"two threads: {mean:.2f} times one, geometric mean; memory gives them {most:.2f} of memcpy at most, and of the "
-            f"{len(left)} conversions that leave them {TWICE} times as much they make {where:.2f} times"
-        )
+        left = [row for row in both if row["share"] <= most / TOGETHER]
+        gain = [statistics.geometric_mean([row["two_threads"] / row["share"] for row in rows]) for rows in (both, left) if rows]
+        said = f"two threads: {gain[0]:.2f} times one, geometric mean; memory gives them {most:.2f} of memcpy at most"
+        if left:
+            said += f", and of the {len(left)} conversions that leave them {TOGETHER} times as much they make {gain[1]:.2f} times"
+        yield said
     yield "the limit is memcpy, which reads and writes every byte once; it is not the sum of rates for reading and for writing"
 
 

@@ -216,7 +216,7 @@ def split(
             head, rest = _cut(rest, room, unit, at % unit)
             found[number].append(head)
             done += head.nbytes
-            if rest is not None:  # what a whole unit more would have filled is full
+            if rest is not None:  # the part is full, but for less than half a unit that would be a piece of its own
                 number = min(parts - 1, number + 1)
     return found
 

@@ -155,3 +155,13 @@ def test_simulated_requests_beside_simpy(monkeypatch: pytest.MonkeyPatch) -> Non
     if simulator._simpy() is not None:
         assert all(row["to_simpy"] > 0 for row in found.rows[:3])
     assert "SimPy" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("two_threads", "words"), [(0.8, "memory gives them 0.80 of memcpy at most"), (1.4, "of the 1 conversions")]
+)
+def test_what_two_threads_are_said_to_gain(two_threads: float, words: str) -> None:
+    """Also where no conversion leaves them anything."""
+    row = {"case": "a", "share": 1.0, "numpy": 0.5, "torch": None, "opencv": None, "two_threads": two_threads}
+    notes = list(layouts._notes([{**row, "group": "2-D"}, {**row, "group": "random"}]))
+    assert any(words in note for note in notes), notes
