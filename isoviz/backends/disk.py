@@ -139,6 +139,14 @@ class _OpenFile:
                 found = self._local.bounce = self._bounces.pop() if self._bounces else page_aligned(BOUNCE)
         return found
 
+    @property
+    def sieve(self) -> Bytes:
+        """A large page of this thread, for what is read because wanted bytes lie in between."""
+        found: Bytes | None = getattr(self._local, "sieve", None)
+        if found is None:
+            found = self._local.sieve = page_aligned(HUGE)
+        return found
+
     def _leave_direct(self) -> None:
         """Some file systems open unbuffered and then refuse the request."""
         self._unbuffered = None

@@ -15,7 +15,7 @@ import numpy as np
 
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.generate import fill_file
-from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
+from isoviz.backends.host import HUGE, PAGE, Bytes, HostStore, page_aligned
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
 from isoviz.backends.runs import read_runs, write_runs
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check, Store
 
 _SIEVE = 1 << 20  # bytes read at once where unwanted ones lie between wanted ones
+_LONG = 128 << 10  # runs from which on a request for each is as fast
 _BATCH = 1 << 14  # runs whose offsets are worked out together
 
 
@@ -252,10 +253,13 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numb
 
 
 class DiskRead:
-    """The channel from a file to host memory: a run is a request, long ones are several, short ones close together are one."""
+    """The channel from a file to host memory: a run is a request, long ones are several, shorter ones close together are one."""
 
     at_once = False
-    reads_across_gaps = True
+
+    def reads_across_gaps(self, copies: Sequence[StridedCopy]) -> bool:
+        """Whether some of these are read together with what lies between them."""
+        return any(map(_is_close, _neighbours(copies)))
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)
@@ -277,8 +281,9 @@ class DiskRead:
             lo, hi = _span(piece)
             # Whole pages: one request, and none of it by way of a bounce buffer.
             lead = (source.base + lo) % PAGE
-            first = source.base + lo - lead
-            room = page_aligned(min(-(-(source.base + hi) // PAGE) * PAGE, max(source.file.size, source.base + hi)) - first)
+            first, end = source.base + lo - lead, source.base + hi
+            wanted = min(-(-end // PAGE) * PAGE, max(source.file.size, end)) - first
+            room = source.file.sieve[:wanted] if wanted <= HUGE else page_aligned(wanted)
             requests += source.file.read_at(first, room, check)
             for copy in piece:
                 copy_strided(copy._replace(source_offset=copy.source_offset - lo + lead), room, memory)
@@ -286,19 +291,25 @@ class DiskRead:
 
 
 def _neighbours(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
-    """Copies of fields that lie together in the file, as one group; others each on their own."""
+    """Copies of fields that lie together in the file, the parts of structs or of a page, as one group; others each on their
+    own."""
     alike = len({tuple(loop[:2] for loop in copy.loops) for copy in copies}) == 1
-    starts = [copy.source_offset for copy in copies]
-    return [list(copies)] if alike and max(starts) - min(starts) < PAGE else [[copy] for copy in copies]
+    if alike and copies[0].loops:
+        starts = [copy.source_offset for copy in copies]
+        if max(starts) - min(starts) < max(PAGE, min(abs(loop[1]) for loop in copies[0].loops)):
+            return [list(copies)]
+    return [[copy] for copy in copies]
 
 
 def _is_close(group: Sequence[StridedCopy]) -> bool:
-    """Whether short runs follow each other within a page, so that reading on costs less than another request."""
-    if not all(copy.loops and copy.run < PAGE for copy in group):
+    """Whether runs follow each other so closely that reading on costs less than another request: within a page, or with no more
+    between them than they have."""
+    if not all(copy.loops and copy.run < _LONG for copy in group):
         return False
-    runs = sum(math.prod(loop[0] for loop in copy.loops) for copy in group)
+    counts = [math.prod(loop[0] for loop in copy.loops) for copy in group]
+    wanted = sum(count * copy.run for count, copy in zip(counts, group, strict=True))
     lo, hi = _span(group)
-    return hi - lo < runs * PAGE
+    return hi - lo < max(sum(counts) * PAGE, 2 * wanted)
 
 
 def _span(copies: Sequence[StridedCopy]) -> tuple[int, int]:

@@ -220,11 +220,11 @@ class Execution:
         return found
 
     def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
-        """The copies of a chunk as its requests, cut where a disk's pages begin. A channel that reads across gaps gets runs
-        shorter than a page together: in parts, it would read what lies between them for every part anew."""
+        """The copies of a chunk as its requests, cut where a disk's pages begin. A channel that reads across gaps gets all of them
+        together: in parts, it would read what lies between them for every part anew."""
         count = self.work.requests[hop]
-        across_gaps = getattr(self.channels[hop], "reads_across_gaps", False)
-        if across_gaps and any(copy.loops and copy.run < UNIT for copy in copies):
+        across_gaps = getattr(self.channels[hop], "reads_across_gaps", None)
+        if across_gaps is not None and count > 1 and across_gaps(copies):
             return [copies, *([] for _ in range(count - 1))]
         if hop == len(self.channels) - 1 and self.destination.alignment > 1:
             return split(copies, count, UNIT, self.destination.base)

@@ -104,7 +104,8 @@ class RealChannel(Protocol):
 
     `at_once` says that the caller's own thread may carry out a few KiB while nobody else uses the channel: there is no device to
     wait for. Optional: `prepare(nbytes)`, called before a transfer of so many bytes is measured, and `notes`, sentences for its
-    report. One that has an attribute `reads_across_gaps` that is true is handed the scattered copies of a chunk in one request.
+    report; and `reads_across_gaps(copies)`, whether these are read with what lies between them: then it is handed all copies of a
+    chunk in one request.
     """
 
     @property
