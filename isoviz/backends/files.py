@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 _SIEVE = 1 << 20  # bytes read at once where unwanted ones lie between wanted ones
 _LONG = 128 << 10  # runs from which on a request for each is as fast
+_GAP = 16 << 10  # bytes between two runs that are read as soon as another request is answered
 _BATCH = 1 << 14  # runs whose offsets are worked out together
 
 
@@ -291,25 +292,36 @@ class DiskRead:
 
 
 def _neighbours(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
-    """Copies of fields that lie together in the file, the parts of structs or of a page, as one group; others each on their
-    own."""
-    alike = len({tuple(loop[:2] for loop in copy.loops) for copy in copies}) == 1
-    if alike and copies[0].loops:
-        starts = [copy.source_offset for copy in copies]
-        if max(starts) - min(starts) < max(PAGE, min(abs(loop[1]) for loop in copies[0].loops)):
-            return [list(copies)]
-    return [[copy] for copy in copies]
+    """Copies that lie together in the file, such as the fields of structs, in groups; others each on their own.
+
+    Copies of a group have their slowest loop in common and begin within one turn of it.
+    """
+    found: list[list[StridedCopy]] = []
+    for copy in sorted(copies, key=lambda copy: (_slowest(copy), copy.source_offset)):
+        _, apart = slowest = _slowest(copy)
+        if found and apart:
+            first = found[-1][0]
+            if slowest == _slowest(first) and copy.source_offset - first.source_offset < max(PAGE, abs(apart)):
+                found[-1].append(copy)
+                continue
+        found.append([copy])
+    # What is far apart within a turn is not read together.
+    return [part for group in found for part in ([group] if _is_close(group) else [[copy] for copy in group])]
+
+
+def _slowest(copy: StridedCopy) -> tuple[int, int]:
+    """The loop of a copy that goes furthest in the file: its turns, and the bytes from one to the next; zeros for one run."""
+    return max(((loop[0], loop[1]) for loop in copy.loops), key=lambda loop: abs(loop[1]), default=(0, 0))
 
 
 def _is_close(group: Sequence[StridedCopy]) -> bool:
-    """Whether runs follow each other so closely that reading on costs less than another request: within a page, or with no more
-    between them than they have."""
+    """Whether runs follow each other so closely that reading on costs less than another request."""
     if not all(copy.loops and copy.run < _LONG for copy in group):
         return False
     counts = [math.prod(loop[0] for loop in copy.loops) for copy in group]
     wanted = sum(count * copy.run for count, copy in zip(counts, group, strict=True))
     lo, hi = _span(group)
-    return hi - lo < max(sum(counts) * PAGE, 2 * wanted)
+    return hi - lo - wanted < max(sum(counts) * _GAP, wanted)
 
 
 def _span(copies: Sequence[StridedCopy]) -> tuple[int, int]:
@@ -320,16 +332,21 @@ def _span(copies: Sequence[StridedCopy]) -> tuple[int, int]:
 
 
 def _cut_to(copies: list[StridedCopy], limit: int) -> Iterator[list[StridedCopy]]:
-    """Copies with the same loops, cut along their longest strides until the source bytes of each part fit a limit."""
+    """Copies that have their slowest loop in common, cut along it until the source bytes of each part fit a limit; then those that
+    still do not, each on its own."""
     lo, hi = _span(copies)
-    if hi - lo <= limit or not copies[0].loops:
+    slowest = {_slowest(copy) for copy in copies}
+    (turns, apart), *others = slowest
+    if hi - lo <= limit or (len(copies) == 1 and not apart):
         yield copies
-        return
-    loops = copies[0].loops
-    k = max(range(len(loops)), key=lambda i: abs(loops[i][1]))
-    half = loops[k][0] // 2
-    for start, extent in ((0, half), (half, loops[k][0] - half)):
-        yield from _cut_to([_part(copy, k, start, extent) for copy in copies], limit)
+    elif others or not apart:
+        for copy in copies:
+            yield from _cut_to([copy], limit)
+    else:
+        places = [[loop[:2] for loop in copy.loops].index((turns, apart)) for copy in copies]
+        half = turns // 2
+        for start, extent in ((0, half), (half, turns - half)):
+            yield from _cut_to([_part(copy, k, start, extent) for copy, k in zip(copies, places, strict=True)], limit)
 
 
 def _part(copy: StridedCopy, k: int, start: int, extent: int) -> StridedCopy:
