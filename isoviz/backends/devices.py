@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.backends.describing import describe
 from isoviz.backends.files import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.host import HostMemory, Memcpy
+from isoviz.backends.shared_pages import SHARED
 from isoviz.backends.verify import BUDGET, verify
 from isoviz.machines import ChannelKind, MemoryKind
 
@@ -22,12 +23,14 @@ class ThisComputer:
     """Host memory and files of this process, as node 0 of any machine. Memories marked as emulated are held in host memory.
 
     `directory` is where files without a path are kept (None: the working directory), `verify_budget` the bytes of memory that a
-    comparison may use. Meets `isoviz.runtime.protocols.Devices`.
+    comparison may use, `shared_pages` those that a file being written may keep (`isoviz.backends.disk.NewFile`). Meets
+    `isoviz.runtime.protocols.Devices`.
     """
 
-    def __init__(self, directory: str | Path | None = None, verify_budget: int = BUDGET) -> None:
+    def __init__(self, directory: str | Path | None = None, verify_budget: int = BUDGET, shared_pages: int = SHARED) -> None:
         self.directory = directory
         self.verify_budget = verify_budget
+        self.shared_pages = shared_pages
 
     def memory(self, memory: Memory) -> RealMemory | None:
         if memory.emulated and memory.kind is not MemoryKind.DSK:
@@ -37,7 +40,7 @@ class ThisComputer:
         if memory.kind is MemoryKind.SYS:
             return HostMemory(memory.name)
         if memory.kind is MemoryKind.DSK:
-            return DiskMemory(memory.name, self.directory)
+            return DiskMemory(memory.name, self.directory, self.shared_pages)
         return None
 
     def channel(self, channel: Channel) -> RealChannel | None:

@@ -1,8 +1,8 @@
 """Files (DSK): read and written unbuffered (`O_DIRECT`) where the file system allows, else buffered and said so.
 
 Unbuffered requests want offsets, lengths and addresses in whole pages. A request that has them goes straight between the disk
-and where the data belong; another one goes through a small bounce buffer. Parts of a page at the ends of what is written go
-through the page cache, which alone can complete a page that two runs share. Nothing is ever mapped: mapped pages count as
+and where the data belong; another one goes through a small bounce buffer. Pages that two runs share are put together in memory
+(`isoviz.backends.shared_pages`); what is left of them goes through the page cache. Nothing is ever mapped: mapped pages count as
 memory of the process.
 """
 
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.backends.host import HUGE, PAGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
+from isoviz.backends.shared_pages import SHARED, SharedPages
 from isoviz.errors import FileError, RunError
 from isoviz.units import format_bytes
 
@@ -247,15 +248,23 @@ class NewFile(_OpenFile):
 
     `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens
     before `publish`, even the end of the process, the final name keeps what it had. Unless `replace`, a file that got the name
-    in the meantime keeps it.
+    in the meantime keeps it. Up to `shared` bytes of pages that were written in part wait in memory for the rest of them.
 
     Raises:
         FileError: the directory is missing or not writable, or the name belongs to something that is not a regular file.
         RunError: less free space than `size`.
     """
 
-    def __init__(self, final: str | Path | None, size: int, directory: str | Path | None = None, replace: bool = True) -> None:
+    def __init__(
+        self,
+        final: str | Path | None,
+        size: int,
+        directory: str | Path | None = None,
+        replace: bool = True,
+        shared: int = SHARED,
+    ) -> None:
         self.replace = replace
+        self.shared = SharedPages(shared)
         self.final = None if final is None else _final_path(Path(final))
         self.directory = self.final.parent if self.final is not None else Path(directory or ".")
         self.size = size
@@ -297,28 +306,27 @@ class NewFile(_OpenFile):
         name = self.final.name if self.final is not None else "isoviz"
         return self.directory / f".{name[:200]}.{os.urandom(4).hex()}.part"
 
-    def write_at(self, offset: int, data: Bytes, check: Check = always) -> int:
-        """Write `data` from byte `offset` on; returns how many requests that took. `check` is called before every request and may
-        raise.
+    def write_at(self, offset: int, data: Bytes, check: Check = always, cached: bool = False) -> int:
+        """Write `data` from byte `offset` on, to the page cache where `cached`; returns how many requests that took. `check` is
+        called before every request and may raise.
 
         Raises:
             RunError: the disk is full, the file would be larger than allowed, or the disk fails.
         """
-        done = requests = cached = 0
+        done = requests = buffered = 0
         try:
             while done < len(data):
                 check()
-                got, through_cache = self._write_some(offset + done, data[done:])
+                got, through_cache = self._write_some(offset + done, data[done:], None if cached else self._unbuffered)
                 requests += 1
                 done += got
-                cached += got if through_cache else 0
+                buffered += got if through_cache else 0
         except OSError as error:
             raise self._no_room(error) from None
-        self.count(done, cached)
+        self.count(done, buffered)
         return requests
 
-    def _write_some(self, offset: int, data: Bytes) -> tuple[int, bool]:
-        direct = self._unbuffered
+    def _write_some(self, offset: int, data: Bytes, direct: int | None) -> tuple[int, bool]:
         lead = -offset % PAGE  # bytes before the first whole page
         if direct is None or len(data) - lead < PAGE or lead:
             wanted = REQUEST if direct is None or len(data) - lead < PAGE else lead
@@ -361,8 +369,18 @@ class NewFile(_OpenFile):
                 self.write_at(done, piece)
                 done += len(piece)
 
+    def read_at(self, offset: int, into: Bytes, check: Check = always) -> int:
+        self.write_shared()
+        return super().read_at(offset, into, check)
+
+    def write_shared(self, page: int | None = None) -> None:
+        """Write what was kept of a page, or of all pages, without waiting any longer; raises what `write_at` does."""
+        for offset, part in self.shared.taken(page):
+            self.write_at(offset, part)
+
     def flush(self) -> None:
         """Wait until everything written is on the disk."""
+        self.write_shared()
         try:
             os.fsync(self.descriptor)
         except OSError as error:

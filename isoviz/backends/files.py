@@ -19,6 +19,7 @@ from isoviz.backends.host import HUGE, PAGE, Bytes, HostStore, page_aligned
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
 from isoviz.backends.runs import read_runs, write_runs
+from isoviz.backends.shared_pages import SHARED
 from isoviz.backends.stored import Stored, new_header, stored_as
 from isoviz.errors import FileError, TransferError
 from isoviz.layouts import StridedCopy
@@ -94,7 +95,7 @@ class FileStore:
             if self.file.cached_bytes * 8 <= self.file.moved_bytes:
                 return self._notes
             share = self.file.cached_bytes / self.file.moved_bytes
-            return (*self._notes, f"{self.file.path}: {share:.0%} went through the page cache (runs shorter than a page)")
+            return (*self._notes, f"{self.file.path}: {share:.0%} went through the page cache (short runs)")
         return (*self._notes, f"{self.file.path}: buffered (the file system takes no unbuffered access)")
 
     def flush(self) -> None:
@@ -118,6 +119,8 @@ class LentFile(FileStore):
 
     def flush(self) -> None:
         """What is read next is read through the same file."""
+        if isinstance(self.file, NewFile):
+            self.file.write_shared()
 
     def publish(self) -> None:
         """It has no name."""
@@ -127,10 +130,10 @@ class LentFile(FileStore):
 
 
 class DiskMemory:
-    """DSK: files. Data that nobody named a path for go to a nameless file in `directory`."""
+    """DSK: files. Data that nobody named a path for go to a nameless file in `directory`. `shared` as in `NewFile`."""
 
-    def __init__(self, name: str, directory: str | Path | None = None) -> None:
-        self.name = name
+    def __init__(self, name: str, directory: str | Path | None = None, shared: int = SHARED) -> None:
+        self.name, self.shared = name, shared
         here = Path.cwd() if directory is None else Path(directory)
         self.directory = here if os.access(here, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
 
@@ -168,12 +171,12 @@ class DiskMemory:
         target = given if isinstance(given, FileTarget) else None
         path = target.path if target else _path(given, instance, "destination")
         if path is None:
-            return FileStore(NewFile(None, lin.nbytes, self.directory), 0, lin.nbytes)
+            return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes)
         record = target.record if target else Record.of_fields(instance.fields)
         if partial and os.path.lexists(path):
             return self._copied(path, instance)
         header = new_header(path, lin, record)
-        file = NewFile(path, len(header) + lin.nbytes, replace=target is None or target.replace)
+        file = NewFile(path, len(header) + lin.nbytes, replace=target is None or target.replace, shared=self.shared)
         try:
             file.write_at(0, np.frombuffer(header, np.uint8))
         except BaseException:
@@ -186,7 +189,7 @@ class DiskMemory:
         stored = _stored(path, instance)
         existing = ReadFile(path)
         try:
-            file = NewFile(path, existing.size)
+            file = NewFile(path, existing.size, shared=self.shared)
             try:
                 file.copy_of(existing)
                 file.flush()  # or the transfer would wait for it
@@ -332,7 +335,7 @@ def _span(copies: Sequence[StridedCopy]) -> tuple[int, int]:
 
 
 def _cut_to(copies: list[StridedCopy], limit: int) -> Iterator[list[StridedCopy]]:
-    """Copies that have their slowest loop in common, cut along it until the source bytes of each part fit a limit; then those that
+    """Copies that have their slowest loop in common, cut along it until the source bytes of each part fit a limit; those that
     still do not, each on its own."""
     lo, hi = _span(copies)
     slowest = {_slowest(copy) for copy in copies}

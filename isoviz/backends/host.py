@@ -31,8 +31,8 @@ WORTH_KERNELS = 4 << 20
 
 
 def page_aligned(nbytes: int) -> Bytes:
-    """A writable uint8 array of `nbytes` that begins at a page boundary, of a large page where it fills one; zeroed, its pages not
-    yet touched. It consists of large pages as far as it fills them, where the system has such.
+    """A writable uint8 array of `nbytes` that begins at a page, a large one where it fills one; zeroed, its pages untouched.
+    It consists of large pages as far as it fills them, where the system has such.
 
     Strided copies visit very many pages: with large ones the processor remembers where they all are. And a disk's request is cut
     where memory is: one of 1 MiB into 256 small pages takes up to four times as long as one into half a large page.

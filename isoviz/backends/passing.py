@@ -36,6 +36,8 @@ WORTH_KERNELS = 1 << 30
 """Bytes from which a conversion without a memory limit loads compiled kernels."""
 _THREAD = 128 << 10
 """Bytes of stack and the like that a thread touches."""
+_SHARED = 16
+"""The share of a memory limit, 1 in so many, that pages of the new file may take that wait to be whole."""
 _PLANNING = 6 << 20
 """Bytes that comparing one pass with two leaves behind in the planner's caches."""
 
@@ -51,9 +53,9 @@ def _fitting(limit: int) -> int:
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:
-    """What of a memory limit is left for the buffers of a plan: at least half, whatever threads and planning need."""
+    """What of a memory limit is left for the buffers of a plan: at least half, whatever threads, pages and planning need."""
     threads = sum(channel.max_in_flight for channel in machine.channels if channel.kind in _DISK) * (BOUNCE + _THREAD)
-    return max(limit - threads - min(_PLANNING, limit // 8), limit // 2)
+    return max(limit - threads - min(_PLANNING, limit // 8) - limit // _SHARED, limit // 2)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:
@@ -165,7 +167,7 @@ class Conversions:
         with_both = room + transfer.destination.linearization.nbytes
         if free_bytes(directory) < with_both:
             raise _too_full(target.path, with_both, free_bytes(directory))
-        scratch = Scratch(NewFile(None, room, directory))
+        scratch = Scratch(NewFile(None, room, directory, shared=self.limit // _SHARED))
         try:
             return (
                 self._pass(0, source, scratch, verify=False),
@@ -176,7 +178,7 @@ class Conversions:
 
     def _pass(self, number: int, source: FileSource | Scratch, target: FileTarget | Scratch, verify: bool) -> Report:
         plan = self.decision.plans[number]
-        devices = self._devices(verify_budget=self.limit)
+        devices = self._devices(verify_budget=self.limit, shared_pages=self.limit // _SHARED)
         # An engine of its own: one that stays would keep the buffers of the pass before.
         with Engine(self.machine, devices) as engine:
             report = engine.run(

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _ENOUGH = 1 << 20
 """Bytes handed over together: more in flight are no faster, and keep whoever wants to stop waiting."""
+_SHORT = 32 << 10
+"""Bytes of runs that begin within pages, and are shorter, which the page cache puts together best: all of them, for unbuffered
+requests beside make it write what it has."""
 
 
 def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: int, memory: Bytes, check: Check) -> int:
@@ -32,6 +35,8 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
     Raises:
         RunError: the file ends before, or cannot be read; what `check` raises.
     """
+    if isinstance(file, NewFile):
+        file.write_shared()
     direct = file.unbuffered
     leads = offsets % PAGE
     room = -(-(int(leads.max(initial=0)) + run) // PAGE) * PAGE
@@ -66,10 +71,13 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
     Raises:
         RunError: the disk is full, the file would be larger than allowed, or the disk fails; what `check` raises.
     """
-    direct = file.unbuffered
     aligned = not ((places + address_of(memory)) % PAGE).any()
-    if direct is None or run % PAGE or (offsets % PAGE).any() or run > (REQUEST if aligned else BOUNCE):
-        return sum(file.write_at(to, memory[at : at + run], check) for at, to in _pairs(places, offsets))
+    whole = not (run % PAGE or (offsets % PAGE).any())
+    if file.unbuffered is not None and _SHORT <= run <= BOUNCE - 2 * PAGE and not whole:
+        return _write_across_pages(file, places, offsets, run, memory, check)
+    if file.unbuffered is None or not whole or run > (REQUEST if aligned else BOUNCE):
+        cached = run < _SHORT
+        return sum(file.write_at(to, memory[at : at + run], check, cached) for at, to in _pairs(places, offsets))
     together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // run))
     out, slots, nbytes, again = memory, places, np.full(len(offsets), run), 0
     if not aligned:  # by way of a buffer
@@ -80,13 +88,61 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
             part = slice(first, first + together)
             if not aligned:
                 _spread(memory, places[part], out, slots[part], run)
-            moved = way.carry_out(WRITE, direct, offsets[part], out, slots[part], nbytes[part])
-            for k in np.flatnonzero(moved != run).tolist():  # said, or done another way, where it is tried again
-                at, to = int(places[first + k]), int(offsets[first + k])
-                again += file.write_at(to, memory[at : at + run], check) - 1
-                file.count(-run)
-    file.count(run * len(offsets))
+            again += _write_pages(file, way, offsets[part], out, slots[part], nbytes[part], check)
     return len(offsets) + again
+
+
+def _write_across_pages(file: NewFile, places: Numbers, offsets: Numbers, run: int, memory: Bytes, check: Check) -> int:
+    """The same for runs that begin or end within pages: these are kept until somebody brings the rest of them."""
+    leads, ends = offsets % PAGE, (offsets + run) % PAGE
+    room = -(-(int(leads.max()) + run) // PAGE) * PAGE
+    together = max(1, min(DEPTH, BOUNCE // room))
+    out, requests = file.bounce, 0
+    with aio.requests(min(together, len(offsets))) as way:
+        for first in range(0, len(offsets), together):
+            check()
+            part = slice(first, first + together)
+            slots = np.arange(len(offsets[part])) * room
+            _spread(memory, places[part], out, slots + leads[part], run)
+            begins, behind = offsets[part] - leads[part], -(-(offsets[part] + run) // PAGE) * PAGE
+            for k in np.flatnonzero(leads[part]).tolist():
+                at, lead = int(slots[k]), int(leads[first + k])
+                if not _is_whole(file, int(begins[k]), lead, PAGE, out[at : at + PAGE], check):
+                    begins[k] += PAGE
+                    slots[k] += PAGE
+            for k in np.flatnonzero(ends[part]).tolist():
+                at = int(slots[k] + behind[k] - begins[k]) - PAGE
+                if not _is_whole(file, int(behind[k]) - PAGE, 0, int(ends[first + k]), out[at : at + PAGE], check):
+                    behind[k] -= PAGE
+            some = np.flatnonzero(behind > begins)
+            if len(some):
+                begins, slots, nbytes = begins[some], slots[some], (behind - begins)[some]
+                requests += len(some) + _write_pages(file, way, begins, out, slots, nbytes, check)
+    return requests
+
+
+def _is_whole(file: NewFile, at: int, low: int, high: int, page: Bytes, check: Check) -> bool:
+    """Whether a page of a file, of which a part is known, can be written as a whole. What is not kept of it goes to the page
+    cache."""
+    whole = file.shared.joined(at // PAGE, low, high, page)
+    if whole is None:
+        file.write_shared(at // PAGE)  # what comes later counts
+        file.write_at(at + low, page[low:high], check)
+    return bool(whole)
+
+
+def _write_pages(
+    file: NewFile, way: aio.Requests, offsets: Numbers, out: Bytes, slots: Numbers, nbytes: Numbers, check: Check
+) -> int:
+    """Hand over requests of whole pages; returns how many more it took."""
+    direct, again = file.unbuffered, 0
+    moved = np.zeros_like(nbytes) if direct is None else way.carry_out(WRITE, direct, offsets, out, slots, nbytes)
+    for k in np.flatnonzero(moved != nbytes).tolist():  # said, or done another way, where it is tried again
+        at, to, count = int(slots[k]), int(offsets[k]), int(nbytes[k])
+        again += file.write_at(to, out[at : at + count], check) - 1
+        file.count(-count)
+    file.count(int(nbytes.sum()))
+    return again
 
 
 def _spread(source: Bytes, here: Numbers, destination: Bytes, there: Numbers, run: int) -> None:

@@ -220,7 +220,7 @@ class Execution:
         return found
 
     def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
-        """The copies of a chunk as its requests, cut where a disk's pages begin. A channel that reads across gaps gets all of them
+        """The copies of a chunk as its requests, cut where a disk's pages begin. A channel that reads across gaps gets them all
         together: in parts, it would read what lies between them for every part anew."""
         count = self.work.requests[hop]
         across_gaps = getattr(self.channels[hop], "reads_across_gaps", None)

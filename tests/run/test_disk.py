@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import itertools
 import os
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from run_cases import command, environment, isoviz, names_in, no_leaked_files, random_bytes
 
-from isoviz.backends import aio, disk, files
+from isoviz.backends import aio, disk, files, runs
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.host import page_aligned
 from isoviz.backends.runs import read_runs, write_runs
@@ -194,6 +195,58 @@ def test_more_runs_than_are_handed_over_together(requests: str, tmp_path: Path) 
         read_runs(source, order, order, 4096, page_aligned(len(data)), lambda: next(asked))
     assert read(0)
     source.close()
+
+
+@pytest.mark.parametrize("shared", [0, 16 << 10, 32 << 20])
+def test_runs_that_share_pages(shared: int, requests: str, tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of any lengths, in any order, from two threads: whatever pages two of them share, and where nobody writes."""
+    monkeypatch.setattr(runs, "_SHORT", 4096)
+    rng = random.Random(shared)
+    for number in range(60 if full else 15):
+        run, rows = rng.choice((4096, 4100, 5000, 8190, 40_000, 70_001)), rng.randint(1, 40)
+        gap = rng.choice((0, 0, 0, 7, 5000))
+        start = rng.choice((0, 0, 3, 4095))
+        size = start + rows * (run + gap) + rng.choice((0, 0, 1, 5000))
+        data = random_bytes(rng, size)
+        order = np.array(rng.sample(range(rows), rows), np.int64) * (run + gap) + start
+        written = NewFile(tmp_path / "b", size, shared=shared)
+        source = page_aligned(size)
+        source[:] = data
+        with ThreadPoolExecutor(2) as pool:
+            parts = [part for part in np.array_split(order, rng.randint(1, 6)) if len(part)]
+            done = [pool.submit(write_runs, written, part, part, run, source, disk.always) for part in parts]
+            assert sum(each.result() for each in done) <= 3 * rows
+        wanted = np.zeros(size, "u1")
+        for at in order.tolist():
+            wanted[at : at + run] = data[at : at + run]
+        if rng.random() < 0.5:  # again, what was there counts no more
+            at = rng.choice(order.tolist())
+            source[at : at + run] ^= 1
+            wanted[at : at + run] ^= 1
+            write_runs(written, *numbers([(at, at)]), run, source, lambda: None)
+        if number % 2:
+            written.flush()
+            written.publish()
+            assert np.array_equal(np.fromfile(tmp_path / "b", "u1"), wanted), (run, rows, gap, start)
+        back = np.zeros(size, "u1")
+        written.read_at(0, back)
+        assert np.array_equal(back, wanted), (run, rows, gap, start)
+        assert not written.shared.taken()
+        written.close()
+
+
+def test_pages_that_are_shared_do_not_go_to_the_page_cache(tmp_path: Path) -> None:
+    """But for the last one, all of which nobody writes."""
+    run, rows = 50_001, 60
+    source = page_aligned(run * rows)
+    order = np.random.default_rng(2).permutation(rows) * run
+    with contextlib.closing(NewFile(tmp_path / "b", run * rows)) as written:
+        if not written.is_direct:
+            pytest.skip("this file system takes no unbuffered access")
+        assert write_runs(written, order, order, run, source, lambda: None) <= rows
+        written.flush()
+        assert written.cached_bytes == run * rows % 4096
+        assert written.moved_bytes == run * rows
 
 
 def test_a_child_of_a_process_has_queues_of_its_own(requests: str, tmp_path: Path) -> None:

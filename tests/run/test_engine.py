@@ -135,6 +135,28 @@ def test_some_fields_of_a_file_are_read_in_large_pieces(layout: str, names: tupl
         assert out[to : to + size].tobytes() == data[at : at + size].tobytes()
 
 
+@pytest.mark.parametrize(
+    ("fields", "layout"),
+    [
+        ({"a": "V3", "b": "V9000", "c": "V700"}, "<F, x>"),  # structs of more than a page
+        ({"a": "u1", "b": "f8"}, "<x_in=5000, F, x_out>"),  # arrays of blocks, the last of which is shorter
+        ({"a": "V6000"}, "<F, x>"),
+    ],
+)
+def test_runs_close_together_are_read_together(fields: dict[str, str], layout: str, tmp_path: Path) -> None:
+    """Longer ones than a page, too: a request for each takes up to eight times as long."""
+    structs = FieldSpace.of(fields)
+    space = IndexSpace(x=700 if structs.nbytes > 1000 else 71_003)
+    source = Instance(DSK, space, structs, Layout(layout), str(tmp_path / "in"))
+    turned = Transfer(source, Instance(SYS, space, structs, Layout("<x, F>")))
+    data = random_bytes(random.Random(7), source.linearization.nbytes)
+    (tmp_path / "in").write_bytes(data.tobytes())
+    out = np.zeros(turned.nbytes, "u1")
+    report = Engine(MACHINE).run(plan(turned, MACHINE, "direct"), None, out)
+    assert report.verified
+    assert report.hops[0].requests <= 4 + data.nbytes // (256 << 10)
+
+
 def test_random_parts_of_files(tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     for _ in range(400 if full else 80):
