@@ -16,7 +16,8 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from isoviz.backends.host import HUGE, PAGE, Bytes, page_aligned
+from isoviz.backends.bounce import BOUNCE, bounce
+from isoviz.backends.host import PAGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
 from isoviz.backends.shared_pages import SHARED, SharedPages
 from isoviz.errors import FileError, RunError
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check
 
 REQUEST = 8 << 20  # the largest single request: long enough for full speed, short enough to cancel between two
-BOUNCE = 1 << 20
-"""Bytes of the buffer that every thread of a channel has for each file of which it moves what lies across pages."""
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
@@ -102,9 +101,7 @@ class _OpenFile:
         self._descriptor: int | None = descriptor
         self._unbuffered = _direct(descriptor, flags)
         self._descriptors = [fd for fd in (descriptor, self._unbuffered) if fd is not None]
-        self._local = threading.local()
         self._lock = threading.Lock()
-        self._bounces: list[Bytes] | None = None
         self.moved_bytes = 0
         self.cached_bytes = 0  # of them: through the page cache
 
@@ -127,26 +124,6 @@ class _OpenFile:
         """Device and inode: the same for every name of the file."""
         status = os.fstat(self.descriptor)
         return status.st_dev, status.st_ino
-
-    @property
-    def bounce(self) -> Bytes:
-        """A buffer of this thread; those of several lie in large pages together."""
-        found: Bytes | None = getattr(self._local, "bounce", None)
-        if found is None:
-            with self._lock:
-                if self._bounces is None:
-                    room = page_aligned(2 * HUGE)
-                    self._bounces = [room[at : at + BOUNCE] for at in range(0, len(room), BOUNCE)][::-1]
-                found = self._local.bounce = self._bounces.pop() if self._bounces else page_aligned(BOUNCE)
-        return found
-
-    @property
-    def sieve(self) -> Bytes:
-        """A large page of this thread, for what is read because wanted bytes lie in between."""
-        found: Bytes | None = getattr(self._local, "sieve", None)
-        if found is None:
-            found = self._local.sieve = page_aligned(HUGE)
-        return found
 
     def _leave_direct(self) -> None:
         """Some file systems open unbuffered and then refuse the request."""
@@ -177,6 +154,27 @@ class _OpenFile:
         self.count(done, cached)
         return requests
 
+    def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
+        """`read_at` of so many bytes in whole pages, of which the last may go on behind them: `into` begins with one, as `offset`
+        does, and has room for it."""
+        done = requests = 0
+        while done < wanted:
+            direct = self._unbuffered
+            if direct is None or done % PAGE:  # in the middle of a page: where the file ends
+                return requests + self.read_at(offset + done, into[done:wanted], check)
+            check()
+            try:
+                got = os.preadv(direct, [into[done:].data], offset + done)
+            except OSError as error:
+                if error.errno not in _REFUSED:
+                    raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                self._leave_direct()
+                continue
+            done += self._count(got, offset + done)
+            requests += 1
+            self.count(min(got, wanted + got - done))
+        return requests
+
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
         """One request: at least one byte of what is wanted, and whether it came through the page cache."""
         direct = self._unbuffered
@@ -196,14 +194,14 @@ class _OpenFile:
             else:
                 want = min(BOUNCE - lead, len(into))
             pages = -(-(lead + want) // PAGE) * PAGE
-            got = os.preadv(direct, [self.bounce[:pages].data], offset - lead)
+            got = os.preadv(direct, [bounce()[:pages].data], offset - lead)
         except OSError as error:
             if error.errno not in _REFUSED:
                 raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
             self._leave_direct()
             return self._read_some(offset, into, buffered)
         got = min(self._count(got - lead, offset), want)
-        into[:got] = self.bounce[lead : lead + got]
+        into[:got] = bounce()[lead : lead + got]
         return got, False
 
     def _count(self, got: int, offset: int) -> int:
@@ -215,8 +213,7 @@ class _OpenFile:
         descriptors, self._descriptors = self._descriptors, []
         for descriptor in descriptors:
             os.close(descriptor)
-        self._unbuffered = self._descriptor = self._bounces = None
-        self._local = threading.local()
+        self._unbuffered = self._descriptor = None
 
 
 class ReadFile(_OpenFile):
@@ -334,8 +331,8 @@ class NewFile(_OpenFile):
         whole = min(len(data), REQUEST) // PAGE * PAGE
         if _address(data) % PAGE:
             whole = min(whole, BOUNCE)
-            self.bounce[:whole] = data[:whole]
-            data = self.bounce
+            bounce()[:whole] = data[:whole]
+            data = bounce()
         try:
             return os.pwritev(direct, [data[:whole].data], offset), False
         except OSError as error:
@@ -354,7 +351,7 @@ class NewFile(_OpenFile):
 
     def copy_of(self, existing: ReadFile) -> None:
         """Begin as a copy of an existing file of the same size (shared blocks where the file system can)."""
-        done = 0
+        done, room = 0, page_aligned(0)
         while done < self.size:
             try:
                 got = os.copy_file_range(existing.descriptor, self.descriptor, self.size - done, done, done)
@@ -364,7 +361,8 @@ class NewFile(_OpenFile):
             except OSError as error:
                 if error.errno not in (*_REFUSED, errno.EXDEV, errno.ENOSYS):
                     raise self._no_room(error) from None
-                piece = self.bounce[: min(BOUNCE, self.size - done)]
+                room = room if len(room) else page_aligned(REQUEST)
+                piece = room[: self.size - done]
                 existing.read_at(done, piece)
                 self.write_at(done, piece)
                 done += len(piece)
@@ -372,6 +370,10 @@ class NewFile(_OpenFile):
     def read_at(self, offset: int, into: Bytes, check: Check = always) -> int:
         self.write_shared()
         return super().read_at(offset, into, check)
+
+    def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
+        self.write_shared()
+        return super().read_pages(offset, into, wanted, check)
 
     def write_shared(self, page: int | None = None) -> None:
         """Write what was kept of a page, or of all pages, without waiting any longer; raises what `write_at` does."""

@@ -8,14 +8,16 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends.bounce import BOUNCE, bounce
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.generate import fill_file
-from isoviz.backends.host import HUGE, PAGE, Bytes, HostStore, page_aligned
+from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
 from isoviz.backends.runs import read_runs, write_runs
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
-_SIEVE = 1 << 20  # bytes read at once where unwanted ones lie between wanted ones
+_SIEVE = BOUNCE - 2 * PAGE  # bytes read at once where unwanted ones lie between wanted ones
 _LONG = 128 << 10  # runs from which on a request for each is as fast
 _GAP = 16 << 10  # bytes between two runs that are read as soon as another request is answered
 _BATCH = 1 << 14  # runs whose offsets are worked out together
@@ -283,12 +285,12 @@ class DiskRead:
         requests = 0
         for piece in _cut_to(group, _SIEVE):
             lo, hi = _span(piece)
-            # Whole pages: one request, and none of it by way of a bounce buffer.
+            # Whole pages: one request, and the page at the end of the file is no other one.
             lead = (source.base + lo) % PAGE
-            first, end = source.base + lo - lead, source.base + hi
-            wanted = min(-(-end // PAGE) * PAGE, max(source.file.size, end)) - first
-            room = source.file.sieve[:wanted] if wanted <= HUGE else page_aligned(wanted)
-            requests += source.file.read_at(first, room, check)
+            wanted = lead + hi - lo
+            room = bounce() if wanted <= BOUNCE else page_aligned(wanted + PAGE)
+            room = room[: -(-wanted // PAGE) * PAGE]
+            requests += source.file.read_pages(source.base + lo - lead, room, wanted, check)
             for copy in piece:
                 copy_strided(copy._replace(source_offset=copy.source_offset - lo + lead), room, memory)
         return requests
@@ -347,9 +349,10 @@ def _cut_to(copies: list[StridedCopy], limit: int) -> Iterator[list[StridedCopy]
             yield from _cut_to([copy], limit)
     else:
         places = [[loop[:2] for loop in copy.loops].index((turns, apart)) for copy in copies]
-        half = turns // 2
-        for start, extent in ((0, half), (half, turns - half)):
-            yield from _cut_to([_part(copy, k, start, extent) for copy, k in zip(copies, places, strict=True)], limit)
+        one = hi - lo - (turns - 1) * abs(apart)
+        parts = -(-turns // max(1, (limit - one) // abs(apart) + 1))
+        for start, end in pairwise(turns * part // parts for part in range(parts + 1)):
+            yield from _cut_to([_part(copy, k, start, end - start) for copy, k in zip(copies, places, strict=True)], limit)
 
 
 def _part(copy: StridedCopy, k: int, start: int, extent: int) -> StridedCopy:

@@ -26,13 +26,15 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 PAGE = mmap.PAGESIZE
 HUGE = 2 << 20
 """Bytes of a large page."""
+SMALL = 256 << 10
+"""Bytes that are one request of a disk, however many pages they have."""
 WORTH_KERNELS = 4 << 20
 """Bytes from which loading the compiled kernels, about a second, is worth it."""
 
 
 def page_aligned(nbytes: int) -> Bytes:
-    """A writable uint8 array of `nbytes` that begins at a page, a large one where it fills one; zeroed, its pages untouched.
-    It consists of large pages as far as it fills them, where the system has such.
+    """A writable uint8 array of `nbytes` that begins at a page boundary; zeroed, its pages untouched. From half a large page on
+    it consists of large pages, where the system has such.
 
     Strided copies visit very many pages: with large ones the processor remembers where they all are. And a disk's request is cut
     where memory is: one of 1 MiB into 256 small pages takes up to four times as long as one into half a large page.
@@ -40,10 +42,11 @@ def page_aligned(nbytes: int) -> Bytes:
     Raises:
         RunError: the system has no room for it.
     """
-    spare = HUGE if nbytes >= HUGE else 0
+    large = (nbytes + HUGE // 2) // HUGE * HUGE  # a rest of more than a half has a large page, too
+    spare = large and HUGE
     try:
         # An anonymous map is page-aligned and goes back to the system as soon as the last view of it is gone.
-        memory = mmap.mmap(-1, max(nbytes, 1) + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        memory = mmap.mmap(-1, max(nbytes, large, 1) + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError, ValueError, MemoryError):
         raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
     if not spare:
@@ -51,7 +54,7 @@ def page_aligned(nbytes: int) -> Bytes:
     first = -np.frombuffer(memory, np.uint8, 1).__array_interface__["data"][0] % HUGE
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with contextlib.suppress(OSError):
-            memory.madvise(mmap.MADV_HUGEPAGE, first, nbytes // HUGE * HUGE)  # the rest would take a whole one
+            memory.madvise(mmap.MADV_HUGEPAGE, first, large)
     return np.frombuffer(memory, np.uint8, nbytes, first)
 
 
@@ -134,7 +137,7 @@ class HostRange:
 
 class HostMemory:
     """SYS: host memory of this process. Slots that were closed are kept for the next ones of that size, up to `kept` bytes of
-    them: to get fresh pages from the system takes as long as to fill them. Small ones are parts of one large page."""
+    them: to get fresh pages from the system takes as long as to fill them. Smaller ones are parts of one large page."""
 
     def __init__(self, name: str, kept: int = 256 << 20) -> None:
         self.name = name
@@ -153,7 +156,7 @@ class HostMemory:
             if room is not None:
                 self._kept_bytes -= size
         if room is None:
-            room = self._small(size) if size < HUGE else page_aligned(size)
+            room = self._small(size) if SMALL <= size < HUGE // 2 else page_aligned(size)
             touch(room)
         return HostStore(room, nbytes, give_back=self._keep)
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends import Engine, aio
+from isoviz.backends.bounce import BOUNCE
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.disk import BOUNCE, NewFile, free_bytes
+from isoviz.backends.disk import NewFile, free_bytes
 from isoviz.backends.files import FileSource, FileStore, FileTarget, LentFile, Scratch
 from isoviz.backends.host import Memcpy
 from isoviz.backends.verify import verify

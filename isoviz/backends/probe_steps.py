@@ -315,16 +315,19 @@ class Steps:
 def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     """The ways in which a channel is measured with runs of a length: those in which plans move such runs.
 
-    Short ones are parts of a chunk that is converted; longer ones are whole chunks, those of a disk in a pipeline: a
-    transfer without one is faster at times, but the plans among which a planner chooses are pipelines.
+    Short ones are parts of a chunk that is converted; in a file that is read they have gaps between them, which an unbuffered
+    disk has to read, too. Longer ones are whole chunks, those of a disk in a pipeline and without one.
     """
     if channel.is_self_loop:
         if run >= _LONG_COPY:
             return ("stream",)
         return ("split", "join", "transpose") if 4 <= run <= _LONG_FIELDS else ("gather", "scatter", "transpose")
-    if run < MIB // 16:
-        return "gather", "transpose"
-    return ("piped", "gather") if run < _LONG_DISK else ("piped",)
+    if channel.kind is ChannelKind.DISK_READ:
+        if run < _LONG_DISK:
+            return ("sparse",) if run < MIB // 16 else ("sparse", "piped")
+    elif run < _LONG_DISK:
+        return ("gather", "transpose") if run < MIB // 16 else ("gather", "piped")
+    return "piped", "stream"
 
 
 def fewest_that_pay(speed: Mapping[int, float]) -> int:

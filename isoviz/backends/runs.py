@@ -12,7 +12,8 @@ import numpy as np
 
 from isoviz.backends import aio
 from isoviz.backends.aio import DEPTH, READ, WRITE, address_of
-from isoviz.backends.disk import BOUNCE, REQUEST, NewFile, ReadFile
+from isoviz.backends.bounce import BOUNCE, bounce
+from isoviz.backends.disk import REQUEST, NewFile, ReadFile
 from isoviz.backends.host import PAGE, Bytes
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
     together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // room))
     begins, into, slots, nbytes = offsets - leads, memory, places, np.full(len(offsets), run)
     if not aligned:  # by way of a buffer
-        into, slots, nbytes = file.bounce, np.arange(len(offsets)) % together * room, -(-(leads + run) // PAGE) * PAGE
+        into, slots, nbytes = bounce(), np.arange(len(offsets)) % together * room, -(-(leads + run) // PAGE) * PAGE
     wanted, starts, again = leads + run, slots + leads, 0
     with aio.requests(min(together, len(offsets))) as way:
         for first in range(0, len(offsets), together):
@@ -81,7 +82,7 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
     together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // run))
     out, slots, nbytes, again = memory, places, np.full(len(offsets), run), 0
     if not aligned:  # by way of a buffer
-        out, slots = file.bounce, np.arange(len(offsets)) % together * run
+        out, slots = bounce(), np.arange(len(offsets)) % together * run
     with aio.requests(min(together, len(offsets))) as way:
         for first in range(0, len(offsets), together):
             check()
@@ -97,7 +98,7 @@ def _write_across_pages(file: NewFile, places: Numbers, offsets: Numbers, run: i
     leads, ends = offsets % PAGE, (offsets + run) % PAGE
     room = -(-(int(leads.max()) + run) // PAGE) * PAGE
     together = max(1, min(DEPTH, BOUNCE // room))
-    out, requests = file.bounce, 0
+    out, requests = bounce(), 0
     with aio.requests(min(together, len(offsets))) as way:
         for first in range(0, len(offsets), together):
             check()

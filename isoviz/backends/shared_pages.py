@@ -21,6 +21,7 @@ class SharedPages:
     def __init__(self, most: int = SHARED) -> None:
         self._left = most // PAGE
         """Pages that there may be more than there is room for already."""
+        self._next = 16
         self._parts: dict[int, tuple[Bytes, int, int]] = {}
         self._free: list[Bytes] = []
         self._lock = threading.Lock()
@@ -60,8 +61,9 @@ class SharedPages:
 
     def _more(self) -> bool:
         """Room for some pages more."""
-        count = min(self._left, HUGE // PAGE)
+        count = min(self._left, self._next)
         self._left -= count
+        self._next = min(2 * count, HUGE // PAGE)  # few at first: the system zeroes them
         room = page_aligned(count * PAGE)
         self._free += [room[at : at + PAGE] for at in range(0, len(room), PAGE)]
         return bool(count)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -225,12 +226,20 @@ class Execution:
         count = self.work.requests[hop]
         across_gaps = getattr(self.channels[hop], "reads_across_gaps", None)
         if across_gaps is not None and count > 1 and across_gaps(copies):
-            return [copies, *([] for _ in range(count - 1))]
-        if hop == len(self.channels) - 1 and self.destination.alignment > 1:
-            return split(copies, count, UNIT, self.destination.base)
-        if hop == 0 and self.source.alignment > 1:
-            return split(copies, count, UNIT, self.source.base, "source")
-        return split_together(copies, count, UNIT)
+            found = [copies]
+        elif hop == len(self.channels) - 1 and self.destination.alignment > 1:
+            found = split(copies, self._worth(hop, copies), UNIT, self.destination.base)
+        elif hop == 0 and self.source.alignment > 1:
+            found = split(copies, self._worth(hop, copies), UNIT, self.source.base, "source")
+        else:
+            found = split_together(copies, count, UNIT)
+        return [*found, *([] for _ in range(count - len(found)))]
+
+    def _worth(self, hop: int, copies: list[StridedCopy]) -> int:
+        """How many requests the copies of a chunk are worth, which may be smaller than most: all requests are about as long."""
+        count = self.work.requests[hop]
+        full = self.plan.chunk_payload / count
+        return max(1, min(count, math.ceil(sum([copy.nbytes for copy in copies]) / full)))
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         recurring = self._recurring.get(hop)

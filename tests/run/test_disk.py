@@ -19,6 +19,7 @@ import pytest
 from run_cases import command, environment, isoviz, names_in, no_leaked_files, random_bytes
 
 from isoviz.backends import aio, disk, files, runs
+from isoviz.backends.bounce import BOUNCE, bounce
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.host import page_aligned
 from isoviz.backends.runs import read_runs, write_runs
@@ -428,25 +429,44 @@ def test_a_process_that_is_stopped_leaves_no_file(number: signal.Signals, status
         assert names_in(tmp_path) == ["in.npy"]
 
 
-def test_every_thread_has_a_bounce_buffer_of_its_own(tmp_path: Path) -> None:
-    """Also where there are more threads than lie in large pages together."""
-    (tmp_path / "a").write_bytes(bytes(8192))
-    file = ReadFile(tmp_path / "a")
-    found: list[tuple[int, int]] = []
-    together = threading.Barrier(20)
+def test_every_thread_has_a_buffer_of_its_own() -> None:
+    """Also where there are more threads than lie in large pages together; and those to come take over what they leave."""
 
-    def take() -> None:
-        mine = file.bounce
-        assert mine is file.bounce and len(mine) == disk.BOUNCE and mine.ctypes.data % 4096 == 0
-        found.append((mine.ctypes.data, mine.ctypes.data + len(mine)))
-        together.wait(timeout=60)  # or memory that one has given back would be another's
+    def taken(count: int) -> list[tuple[int, int]]:
+        found: list[tuple[int, int]] = []
+        together = threading.Barrier(count)
 
-    threads = [threading.Thread(target=take) for _ in range(20)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    found.sort()
+        def take() -> None:
+            mine = bounce()
+            assert mine is bounce() and len(mine) == BOUNCE and mine.ctypes.data % 4096 == 0
+            found.append((mine.ctypes.data, mine.ctypes.data + len(mine)))
+            together.wait(timeout=60)  # or memory that one has given back would be another's
+
+        threads = [threading.Thread(target=take) for _ in range(count)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return sorted(found)
+
+    found = taken(20)
     assert len(found) == 20
     assert all(end <= start for (_, end), (start, _) in itertools.pairwise(found))
+    assert set(taken(15)) <= set(found) | set(taken(20))
+    assert set(taken(20)) == set(taken(20))
+
+
+def test_whole_pages_up_to_the_end_of_a_file(access: str, tmp_path: Path) -> None:
+    data = random_bytes(random.Random(3), 3 * 4096 + 100)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    file = ReadFile(tmp_path / "a")
+    for offset, wanted in ((0, 12388), (0, 12387), (0, 4096), (8192, 4196), (8192, 5), (12288, 100)):
+        room = page_aligned(4 * 4096)
+        before = file.moved_bytes
+        requests = file.read_pages(offset, room[: -(-wanted // 4096) * 4096], wanted)
+        assert requests == 1 or access == "refusing"
+        assert np.array_equal(room[:wanted], data[offset : offset + wanted])
+        assert file.moved_bytes - before == wanted
+    with pytest.raises(RunError, match="ends at byte 12388, where byte 12388 was expected"):
+        file.read_pages(0, page_aligned(4 * 4096), 12389)
     file.close()

@@ -29,6 +29,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 SWITCH = "ISOVIZ_KERNELS"
 """Environment variable: `numpy` switches compiled kernels off."""
 LEAST = 4096
+PLAIN = 512 << 10
 """Bytes below which NumPy is as fast."""
 _PAGE = 4096
 
@@ -105,7 +106,9 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     a part of a large copy, which nobody reads again soon."""
     from isoviz.backends.kernels.recipe import LINE
 
-    if _compiled is None or not each.loops or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
+    if _compiled is None or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
+        return False
+    if not each.loops and each.nbytes < PLAIN:
         return False
     here = source.ctypes.data + each.source_offset
     there = destination.ctypes.data + each.destination_offset
@@ -136,8 +139,10 @@ def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | N
     """The way for a copy to a place that lies `start` bytes behind a line, or as far from whole words as that; None where it is
     NumPy's."""
     from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
-    from isoviz.backends.kernels.recipe import LINE, is_box, streams_of
+    from isoviz.backends.kernels.recipe import LINE, goes_past, is_box, streams_of
 
+    if not loops and not goes_past(run, loops, large=large):
+        return None
     streams = streams_of(run, loops, start, large=large)
     if streams is not None:
         return _Way("stream_rows", streams)
