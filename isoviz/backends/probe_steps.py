@@ -29,7 +29,9 @@ SYS = "node0.sys"
 TWIN = "beside it"
 """The second copy that runs beside the first, to see what two share."""
 PAYS = 1.15
-"""More requests in flight have to be so much faster, or they only stand in the way of others."""
+"""More copies at a time have to be so much faster, or they only stand in the way of others."""
+DISK_PAYS = 1.05
+"""The same for requests of a disk: while one is answered nobody is in the way."""
 SMALL = (64 << 10, 128 << 10, 256 << 10)
 """Bytes of transfers that are mostly set-up."""
 _LEAST_CHUNKS = 4
@@ -158,7 +160,7 @@ class Steps:
                 for found, job in zip(times[k], jobs, strict=True):
                     found.append(self.bench.seconds(tried[k], job))
         speed = {k: -math.fsum(math.log(median(each)) for each in times[k]) / len(jobs) for k in candidates}
-        return fewest_that_pay(speed)
+        return fewest_that_pay(speed, PAYS if channel.is_self_loop else DISK_PAYS)
 
     def _setup(self, machine: Machine, channel: Channel) -> float:
         """Seconds that a transfer takes besides its bytes: what is left of two sizes when their difference is taken away."""
@@ -178,9 +180,11 @@ class Steps:
         self._step(f"{channel.kind} {channel.name}: small transfers")
         left = []
         for nbytes in SMALL:
-            shape, run = ("split", 16) if channel.is_self_loop else ("stream", nbytes)
-            times = [self.bench.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self.effort.repeats + 2)]
-            left.append(median(times) - nbytes / function(run))
+            ways = ("stream", nbytes), *((("transpose", 4), ("split", 16)) if channel.is_self_loop else ())
+            for shape, run in ways:
+                job = Job(channel.name, shape, run, nbytes)
+                times = [self.bench.seconds(machine, job) for _ in range(self.effort.repeats + 2)]
+                left.append(median(times) - nbytes / function(run))
         return float(f"{max(0.0, median(left)):.3g}")
 
     def _function(self, machine: Machine, channel: Channel, setup: float) -> Sampled:
@@ -330,16 +334,16 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     return "piped", "stream"
 
 
-def fewest_that_pay(speed: Mapping[int, float]) -> int:
+def fewest_that_pay(speed: Mapping[int, float], pays: float = PAYS) -> int:
     """The fewest requests in flight that are nearly as fast as the best number; `speed` is in logarithms, by number.
 
-    More than one have to pay: what they do not gain they take from the channels beside.
+    More than one have to be faster by a factor of `pays`: what they do not gain they take from the channels beside.
     """
     best = max(speed.values())
     alone = min(speed)
-    if best - speed[alone] < math.log(PAYS):
+    if best - speed[alone] < math.log(pays):
         return alone
-    return min(k for k, each in speed.items() if best - each < math.log(PAYS) / 2)
+    return min(k for k, each in speed.items() if best - each < math.log(pays) / 2)
 
 
 def halfway(a: int, b: int) -> int | None:
