@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
-from isoviz.backends.workbench import MIB, Job
+from isoviz.backends.workbench import APART, MIB, Job
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Sampled, adaptive, shared
 from isoviz.machines.adaptive import Sample
@@ -32,7 +32,7 @@ PAYS = 1.15
 """More copies at a time have to be so much faster, or they only stand in the way of others."""
 DISK_PAYS = 1.05
 """The same for requests of a disk: while one is answered nobody is in the way."""
-SMALL = (64 << 10, 128 << 10, 256 << 10)
+SMALL = (70_000, 140_000, 280_000)
 """Bytes of transfers that are mostly set-up."""
 _LEAST_CHUNKS = 4
 _LIKE_COPIES = 0.6
@@ -148,7 +148,8 @@ class Steps:
             ]
         else:
             candidates = [1, 2, 4, 8]
-            ways = ("piped", MIB), ("piped", 4 * MIB), ("stream", 16 * MIB), *(("gather", run) for run in _SHORT_DISK)
+            short = "sparse" if channel.kind is ChannelKind.DISK_READ else "gather"
+            ways = ("piped", MIB), ("piped", 4 * MIB), ("stream", 16 * MIB), *((short, run) for run in _SHORT_DISK)
             jobs = [self._job(machine, channel, *each) for each in ways]
             jobs.append(jobs[0]._replace(shape="copied"))
         if len(candidates) == 1:
@@ -226,6 +227,8 @@ class Steps:
         seconds = self.bench.seconds(machine, Job(channel.name, shape, run, least))
         wanted = min(max(least, round(least / seconds * self.effort.seconds)), max(most, least))
         unit = run if whole else 4 * run
+        if shape == "sparse":
+            wanted = min(wanted, self.room // (run + APART) * run)
         nbytes = max(1, wanted // unit) * unit
         if shape == "transpose":  # a matrix as square as its plan has it
             rows = max(2, math.isqrt(nbytes // run))
@@ -319,8 +322,8 @@ class Steps:
 def shapes(channel: Channel, run: int) -> tuple[str, ...]:
     """The ways in which a channel is measured with runs of a length: those in which plans move such runs.
 
-    Short ones are parts of a chunk that is converted; in a file that is read they have gaps between them, which an unbuffered
-    disk has to read, too. Longer ones are whole chunks, those of a disk in a pipeline and without one.
+    Short ones are parts of a chunk that is converted; in a file that is read they lie apart. Longer ones are whole chunks, those
+    of a disk in a pipeline and without one.
     """
     if channel.is_self_loop:
         if run >= _LONG_COPY:

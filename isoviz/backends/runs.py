@@ -74,7 +74,7 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
     """
     aligned = not ((places + address_of(memory)) % PAGE).any()
     whole = not (run % PAGE or (offsets % PAGE).any())
-    if file.unbuffered is not None and _SHORT <= run <= BOUNCE - 2 * PAGE and not whole:
+    if len(offsets) > 1 and file.unbuffered is not None and _SHORT <= run <= BOUNCE - 2 * PAGE and not whole:
         return _write_across_pages(file, places, offsets, run, memory, check)
     if file.unbuffered is None or not whole or run > (REQUEST if aligned else BOUNCE):
         cached = run < _SHORT

@@ -43,6 +43,8 @@ _FEW = 1 << 20
 """Bytes of jobs that are over before all that is done only once is forgotten: they have a run before."""
 _PIPED_RUN = 4096  # long enough for the hop that converts to be faster than disks
 _THERE, _BACK = "<F, x, y, z>", "<F, x, z, y>"
+APART = 20 << 10
+"""Bytes between runs that are read one by one."""
 _LAYOUTS = {
     "gather": (_THERE, _BACK),
     "scatter": (_BACK, _THERE),
@@ -54,10 +56,9 @@ _LAYOUTS = {
 SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "split", "join", "transpose")
 """Ways of moving. `stream`: from end to end, in chunks of a run. `gather`: structs of four fields of a run each become four
 arrays; `scatter`: the way back; `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean
-is the run; `transpose`: the rows of a matrix, whose elements are a run, become columns. `sparse`: one field of structs of which
-it is a quarter, as blocks of rows lie in a file. `piped`: in chunks of a run through a
-buffer in host memory, from or into which a copy converts: a pipeline as most plans for disks are. `copied`: the same from a disk
-to itself."""
+is the run; `transpose`: the rows of a matrix, whose elements are a run, become columns. `sparse`: one field of structs, so far
+from the next one that a disk does not read what lies between. `piped`: in chunks of a run through a buffer in host memory, from
+or into which a copy converts: a pipeline as most plans for disks are. `copied`: the same from a disk to itself."""
 
 
 class Job(NamedTuple):
@@ -217,7 +218,7 @@ def job_plan(machine: Machine, job: Job) -> Plan:
         transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
         return _on_channel(make_plan(transfer, machine, None, Options("direct")), channel)
     if job.shape == "sparse":
-        fields = FieldSpace(a=f"V{job.run}", b=f"V{(_FIELDS - 1) * job.run}")
+        fields = FieldSpace(a=f"V{job.run}", b=f"V{APART}")
         space = IndexSpace(x=max(1, job.nbytes // job.run))
         here = Instance(ends[0], space, fields, Layout("<F, x>"))
         there = Instance(ends[1], space, fields.subset(("a",)), Layout("<F, x>"))

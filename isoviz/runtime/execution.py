@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 SMALL_REQUEST = 1 << 14
 """Bytes up to which a request of a channel that works at once costs less than handing it to another thread."""
+IN_TURN = 256 << 10
+"""Bytes up to which a transfer whose requests come one after the other is carried out by the thread of the first of them."""
 UNIT = 4096
 """Runs are cut into requests at multiples of so many bytes: what disks take."""
 
@@ -74,8 +76,9 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
+        in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
-            channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests
+            in_turn or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
             for channel, requests in zip(channels, work.requests, strict=True)
         ]
         """Whether the requests of a hop cost less than handing them to another thread."""
