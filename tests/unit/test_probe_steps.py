@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from isoviz.backends.probe_steps import TWIN, Effort, Steps, fewest_that_pay, halfway, shapes
-from isoviz.backends.workbench import MIB, Job, job_plan, rates_together
+from isoviz.backends.workbench import APART, MIB, Job, job_plan, rates_together
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
 from isoviz.machines.this_computer import ComputerFacts
 from isoviz.planner import Transfer
@@ -167,6 +167,7 @@ def test_once_time_is_over_only_the_first_samples_are_taken() -> None:
 def test_no_job_is_larger_than_the_room(found) -> None:
     _, _, bench = found
     assert max(job.nbytes for job in bench.jobs) <= 128 * MIB
+    assert all(job.nbytes * (job.run + APART) <= 128 * MIB * job.run for job in bench.jobs if job.shape == "sparse")
 
 
 def test_buffered_disks_have_no_blocks() -> None:
@@ -180,19 +181,23 @@ def test_buffered_disks_have_no_blocks() -> None:
 
 
 def test_ways_of_moving() -> None:
-    copy, read = truth().channels[:2]
+    copy, read, write = truth().channels
     assert shapes(copy, 1) == ("gather", "scatter", "transpose")
     assert shapes(copy, 4) == ("split", "join", "transpose")
     assert shapes(copy, 65536) == ("gather", "scatter", "transpose")
     assert shapes(copy, 16 * MIB) == ("stream",)
-    assert shapes(read, 4096) == ("gather", "transpose")
-    assert shapes(read, MIB) == ("piped",)
-    assert shapes(read, 16 * MIB) == ("piped",)
+    assert shapes(read, 4096) == ("sparse",)
+    assert shapes(read, 65536) == ("sparse", "piped")
+    assert shapes(write, 4096) == ("gather", "transpose")
+    assert shapes(write, 65536) == ("gather", "piped")
+    for channel in (read, write):
+        assert shapes(channel, MIB) == shapes(channel, 16 * MIB) == ("piped", "stream")
 
 
 def test_fewest_that_pay() -> None:
     assert fewest_that_pay({1: 0.0, 2: 0.1, 4: 0.12}) == 1, "a tenth faster does not pay"
     assert fewest_that_pay({1: 0.0, 2: 0.3, 4: 0.9, 8: 0.93}) == 4
+    assert fewest_that_pay({1: 0.0, 2: 0.1, 4: 0.12}, 1.05) == 2, "of a disk it does"
 
 
 def test_halfway() -> None:
@@ -211,6 +216,10 @@ def test_a_job_has_the_bytes_and_the_runs_it_says() -> None:
         plan = job_plan(machine, Job(COPY, shape, 16, 4 * MIB))
         assert plan.transfer.fields.sizes == (4, 8, 16, 36)
         assert plan.hops[0].request_bytes == 16, "the mean over the fields"
+    sparse = job_plan(machine, Job(READ, "sparse", 512, MIB))
+    assert sparse.bytes == MIB and sparse.hops[0].request_bytes == 512
+    (rows,) = sparse.copies(0, 0)
+    assert rows.run == 512 and rows.loops == ((2048, 512 + APART, 512),)
     piped = job_plan(machine, Job(READ, "piped", MIB, 8 * MIB))
     assert [hop.kind for hop in piped.hops] == ["DiskRead", "Memcpy"]
     assert (piped.chunk_count, piped.chunk_payload) == (8, MIB)
