@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import stat
 import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.bounce import BOUNCE, bounce
+from isoviz.backends.file_system import final_path, free_bytes, open_for_reading, reason
 from isoviz.backends.host import PAGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
 from isoviz.backends.shared_pages import SHARED, SharedPages
@@ -33,50 +33,6 @@ _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 def always() -> None:
     """Nothing to check."""
-
-
-def open_for_reading(path: Path) -> tuple[int, os.stat_result]:
-    """A descriptor of a regular file and its status.
-
-    Raises:
-        FileError: missing, a directory, not readable, not a regular file.
-    """
-    try:
-        # O_NONBLOCK: opening a pipe that nobody writes to must not hang.
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
-    except OSError as error:
-        raise FileError(f"{path}: {_reason(error)}") from None
-    except ValueError as error:  # a NUL in the name
-        raise FileError(f"{str(path)!r}: {error}") from None
-    status = os.fstat(descriptor)
-    if not stat.S_ISREG(status.st_mode):
-        os.close(descriptor)
-        kind = "a directory" if stat.S_ISDIR(status.st_mode) else "not a regular file"
-        raise FileError(f"{path}: is {kind}; expected a file of data")
-    return descriptor, status
-
-
-def free_bytes(directory: Path) -> int:
-    """Bytes that this user may still write to the file system of a directory.
-
-    Raises:
-        FileError: no such directory.
-    """
-    try:
-        found = os.statvfs(directory)
-    except OSError as error:
-        raise FileError(f"{directory}: {_reason(error).replace('file', 'directory')}") from None
-    return found.f_bavail * found.f_frsize
-
-
-def _reason(error: OSError) -> str:
-    known = {
-        errno.ENOENT: "no such file",
-        errno.ENOTDIR: "no such file (a part of the path is not a directory)",
-        errno.EACCES: "permission denied",
-        errno.EISDIR: "is a directory; expected a file",
-    }
-    return known.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
 def _direct(descriptor: int, flags: int) -> int | None:
@@ -160,19 +116,22 @@ class _OpenFile:
         done = requests = 0
         while done < wanted:
             direct = self._unbuffered
-            if direct is None or done % PAGE:  # in the middle of a page: where the file ends
+            if direct is None:
                 return requests + self.read_at(offset + done, into[done:wanted], check)
             check()
             try:
                 got = os.preadv(direct, [into[done:].data], offset + done)
             except OSError as error:
                 if error.errno not in _REFUSED:
-                    raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                    raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
                 self._leave_direct()
                 continue
-            done += self._count(got, offset + done)
             requests += 1
-            self.count(min(got, wanted + got - done))
+            if done + got < wanted:  # what ends within a page is read again from its beginning, unless that is all there is
+                got -= got % PAGE
+                self._count(got, offset + done)
+            done += got
+        self.count(wanted)
         return requests
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
@@ -182,7 +141,7 @@ class _OpenFile:
             try:
                 return self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset), True
             except OSError as error:
-                raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
         try:
             if offset % PAGE == 0 and _address(into) % PAGE == 0 and len(into) >= PAGE:
                 whole = min(len(into), REQUEST) // PAGE * PAGE
@@ -197,7 +156,7 @@ class _OpenFile:
             got = os.preadv(direct, [bounce()[:pages].data], offset - lead)
         except OSError as error:
             if error.errno not in _REFUSED:
-                raise RunError(f"{self.path}: cannot be read: {_reason(error)}") from None
+                raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
             self._leave_direct()
             return self._read_some(offset, into, buffered)
         got = min(self._count(got - lead, offset), want)
@@ -262,7 +221,7 @@ class NewFile(_OpenFile):
     ) -> None:
         self.replace = replace
         self.shared = SharedPages(shared)
-        self.final = None if final is None else _final_path(Path(final))
+        self.final = None if final is None else final_path(Path(final))
         self.directory = self.final.parent if self.final is not None else Path(directory or ".")
         self.size = size
         self._temporary: Path | None = None
@@ -296,7 +255,7 @@ class NewFile(_OpenFile):
                     self._temporary = path
                     return descriptor
         except OSError as error:
-            raise FileError(f"{self.final or self.directory}: cannot be created: {_reason(error)}") from None
+            raise FileError(f"{self.final or self.directory}: cannot be created: {reason(error)}") from None
         raise FileError(f"{self.final or self.directory}: cannot be created beside a hundred unfinished ones")
 
     def _beside(self) -> Path:
@@ -310,14 +269,20 @@ class NewFile(_OpenFile):
         Raises:
             RunError: the disk is full, the file would be larger than allowed, or the disk fails.
         """
+        if pages := self.shared.among(offset // PAGE, -(-(offset + len(data)) // PAGE)):  # what is written now is to stay
+            self.write_shared(pages[0], pages[-1] + 1)
+        return self._put(offset, data, None if cached else self._unbuffered, check)
+
+    def _put(self, offset: int, data: Bytes, direct: int | None, check: Check = always) -> int:
         done = requests = buffered = 0
         try:
             while done < len(data):
                 check()
-                got, through_cache = self._write_some(offset + done, data[done:], None if cached else self._unbuffered)
+                got, through_cache = self._write_some(offset + done, data[done:], direct)
                 requests += 1
                 done += got
                 buffered += got if through_cache else 0
+                direct = direct and self._unbuffered
         except OSError as error:
             raise self._no_room(error) from None
         self.count(done, buffered)
@@ -347,7 +312,7 @@ class NewFile(_OpenFile):
             errno.EDQUOT: "the disk quota is used up",
             errno.EFBIG: f"larger than files may be here ({format_bytes(self.size)} wanted)",
         }
-        return RunError(f"{self.path}: cannot be written: {reasons.get(error.errno or 0) or _reason(error)}")
+        return RunError(f"{self.path}: cannot be written: {reasons.get(error.errno or 0) or reason(error)}")
 
     def copy_of(self, existing: ReadFile) -> None:
         """Begin as a copy of an existing file of the same size (shared blocks where the file system can)."""
@@ -375,10 +340,17 @@ class NewFile(_OpenFile):
         self.write_shared()
         return super().read_pages(offset, into, wanted, check)
 
-    def write_shared(self, page: int | None = None) -> None:
-        """Write what was kept of a page, or of all pages, without waiting any longer; raises what `write_at` does."""
-        for offset, part in self.shared.taken(page):
-            self.write_at(offset, part)
+    def write_shared(self, first: int = 0, last: int = 1 << 62) -> None:
+        """Write what was kept of the pages from one up to another one, without waiting any longer.
+
+        Raises:
+            RunError: as `write_at`; nothing is forgotten that was not written.
+        """
+        for number in self.shared.among(first, last):
+            known = self.shared.part(number)
+            if known is not None:
+                self._put(*known, None)
+                self.shared.forget(number)
 
     def flush(self) -> None:
         """Wait until everything written is on the disk."""
@@ -390,6 +362,7 @@ class NewFile(_OpenFile):
 
     def publish(self) -> None:
         """Take the final name, in one step that replaces what had it."""
+        self.write_shared()
         if self.final is None:
             return
         if not self.replace and os.path.lexists(self.final):
@@ -404,7 +377,7 @@ class NewFile(_OpenFile):
             self._temporary = None
             self._sync_directory()
         except OSError as error:
-            raise RunError(f"{self.final}: cannot be put in place: {_reason(error)}") from None
+            raise RunError(f"{self.final}: cannot be put in place: {reason(error)}") from None
 
     def _link(self) -> Path:
         """Give the nameless file a temporary name."""
@@ -430,20 +403,3 @@ class NewFile(_OpenFile):
             with contextlib.suppress(OSError):
                 self._temporary.unlink()
             self._temporary = None
-
-
-def _final_path(path: Path) -> Path:
-    """Where a file of this name really is: a symbolic link is followed, so that the link stays."""
-    try:
-        real = Path(os.path.realpath(path))
-        if real.is_symlink():  # only a loop leaves one
-            raise FileError(f"{path}: symbolic links that lead in a circle")
-        if real.is_dir():
-            raise FileError(f"{path}: is a directory; expected the name of a file")
-        if real.exists() and not real.is_file():
-            raise FileError(f"{path}: is not a regular file; cannot be replaced")
-    except FileError:
-        raise
-    except (OSError, ValueError) as error:
-        raise FileError(f"{str(path)!r}: {error}") from None
-    return real

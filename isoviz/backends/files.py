@@ -8,16 +8,16 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.backends.bounce import BOUNCE, bounce
+from isoviz.backends import sieve
+from isoviz.backends.bounce import bounce
 from isoviz.backends.disk import NewFile, ReadFile
 from isoviz.backends.generate import fill_file
-from isoviz.backends.host import PAGE, Bytes, HostStore, page_aligned
+from isoviz.backends.host import PAGE, Bytes, HostStore
 from isoviz.backends.kernel import copy_strided
 from isoviz.backends.records import Record
 from isoviz.backends.runs import read_runs, write_runs
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
-_SIEVE = BOUNCE - 2 * PAGE  # bytes read at once where unwanted ones lie between wanted ones
-_LONG = 128 << 10  # runs from which on a request for each is as fast
-_GAP = 16 << 10  # bytes between two runs that are read as soon as another request is answered
 _BATCH = 1 << 14  # runs whose offsets are worked out together
 
 
@@ -169,6 +166,7 @@ class DiskMemory:
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
         lin = instance.linearization
         if isinstance(given, Scratch):
+            given.file.write_shared()  # of a transfer before that was cancelled
             return LentFile(given.file, 0, lin.nbytes)
         target = given if isinstance(given, FileTarget) else None
         path = target.path if target else _path(given, instance, "destination")
@@ -265,14 +263,14 @@ class DiskRead:
 
     def reads_across_gaps(self, copies: Sequence[StridedCopy]) -> bool:
         """Whether some of these are read together with what lies between them."""
-        return any(map(_is_close, _neighbours(copies)))
+        return any(map(sieve.is_close, sieve.groups(copies)))
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)
         requests = 0
         memory, base = destination.array, source.base
-        for group in _neighbours(copies):
-            if _is_close(group):
+        for group in sieve.groups(copies):
+            if sieve.is_close(group):
                 requests += self._sieved(group, source, memory, check)
                 continue
             for copy in group:
@@ -283,87 +281,16 @@ class DiskRead:
     def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> int:
         """Read what lies between the wanted bytes too, and leave it out in memory."""
         requests = 0
-        for piece in _cut_to(group, _SIEVE):
-            lo, hi = _span(piece)
+        for piece in sieve.pieces(group):
+            lo, hi = sieve.span(piece)
             # Whole pages: one request, and the page at the end of the file is no other one.
             lead = (source.base + lo) % PAGE
             wanted = lead + hi - lo
-            room = bounce() if wanted <= BOUNCE else page_aligned(wanted + PAGE)
-            room = room[: -(-wanted // PAGE) * PAGE]
+            room = bounce()[: -(-wanted // PAGE) * PAGE]
             requests += source.file.read_pages(source.base + lo - lead, room, wanted, check)
             for copy in piece:
                 copy_strided(copy._replace(source_offset=copy.source_offset - lo + lead), room, memory)
         return requests
-
-
-def _neighbours(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
-    """Copies that lie together in the file, such as the fields of structs, in groups; others each on their own.
-
-    Copies of a group have their slowest loop in common and begin within one turn of it.
-    """
-    found: list[list[StridedCopy]] = []
-    for copy in sorted(copies, key=lambda copy: (_slowest(copy), copy.source_offset)):
-        _, apart = slowest = _slowest(copy)
-        if found and apart:
-            first = found[-1][0]
-            if slowest == _slowest(first) and copy.source_offset - first.source_offset < max(PAGE, abs(apart)):
-                found[-1].append(copy)
-                continue
-        found.append([copy])
-    # What is far apart within a turn is not read together.
-    return [part for group in found for part in ([group] if _is_close(group) else [[copy] for copy in group])]
-
-
-def _slowest(copy: StridedCopy) -> tuple[int, int]:
-    """The loop of a copy that goes furthest in the file: its turns, and the bytes from one to the next; zeros for one run."""
-    return max(((loop[0], loop[1]) for loop in copy.loops), key=lambda loop: abs(loop[1]), default=(0, 0))
-
-
-def _is_close(group: Sequence[StridedCopy]) -> bool:
-    """Whether runs follow each other so closely that reading on costs less than another request."""
-    if not all(copy.loops and copy.run < _LONG for copy in group):
-        return False
-    counts = [math.prod(loop[0] for loop in copy.loops) for copy in group]
-    wanted = sum(count * copy.run for count, copy in zip(counts, group, strict=True))
-    lo, hi = _span(group)
-    return hi - lo - wanted < max(sum(counts) * _GAP, wanted)
-
-
-def _span(copies: Sequence[StridedCopy]) -> tuple[int, int]:
-    """The first byte in the source that copies touch, and the one behind the last; strides may be negative."""
-    los = [copy.source_offset + sum((loop[0] - 1) * min(loop[1], 0) for loop in copy.loops) for copy in copies]
-    his = [copy.source_offset + copy.run + sum((loop[0] - 1) * max(loop[1], 0) for loop in copy.loops) for copy in copies]
-    return min(los), max(his)
-
-
-def _cut_to(copies: list[StridedCopy], limit: int) -> Iterator[list[StridedCopy]]:
-    """Copies that have their slowest loop in common, cut along it until the source bytes of each part fit a limit; those that
-    still do not, each on its own."""
-    lo, hi = _span(copies)
-    slowest = {_slowest(copy) for copy in copies}
-    (turns, apart), *others = slowest
-    if hi - lo <= limit or (len(copies) == 1 and not apart):
-        yield copies
-    elif others or not apart:
-        for copy in copies:
-            yield from _cut_to([copy], limit)
-    else:
-        places = [[loop[:2] for loop in copy.loops].index((turns, apart)) for copy in copies]
-        one = hi - lo - (turns - 1) * abs(apart)
-        parts = -(-turns // max(1, (limit - one) // abs(apart) + 1))
-        for start, end in pairwise(turns * part // parts for part in range(parts + 1)):
-            yield from _cut_to([_part(copy, k, start, end - start) for copy, k in zip(copies, places, strict=True)], limit)
-
-
-def _part(copy: StridedCopy, k: int, start: int, extent: int) -> StridedCopy:
-    _, here, there = copy.loops[k]
-    loop = ((extent, here, there),) if extent > 1 else ()
-    return StridedCopy(
-        copy.source_offset + start * here,
-        copy.destination_offset + start * there,
-        copy.run,
-        (*copy.loops[:k], *loop, *copy.loops[k + 1 :]),
-    )
 
 
 class DiskWrite:

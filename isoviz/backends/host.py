@@ -137,7 +137,7 @@ class HostRange:
 
 class HostMemory:
     """SYS: host memory of this process. Slots that were closed are kept for the next ones of that size, up to `kept` bytes of
-    them: to get fresh pages from the system takes as long as to fill them. Smaller ones are parts of one large page."""
+    them: to get fresh pages from the system takes as long as to fill them. Smaller ones share large pages."""
 
     def __init__(self, name: str, kept: int = 256 << 20) -> None:
         self.name = name
@@ -145,7 +145,7 @@ class HostMemory:
         self._kept: OrderedDict[int, list[Bytes]] = OrderedDict()
         self._kept_bytes = 0
         self._left = page_aligned(0)
-        """What is left of the large page that small slots come from."""
+        """What is left of the large pages that smaller slots come from."""
         self._lock = threading.Lock()
 
     def slot(self, nbytes: int) -> HostStore:
@@ -156,14 +156,14 @@ class HostMemory:
             if room is not None:
                 self._kept_bytes -= size
         if room is None:
-            room = self._small(size) if SMALL <= size < HUGE // 2 else page_aligned(size)
+            room = self._part(size) if SMALL <= size < 2 * HUGE else page_aligned(size)
             touch(room)
         return HostStore(room, nbytes, give_back=self._keep)
 
-    def _small(self, size: int) -> Bytes:
+    def _part(self, size: int) -> Bytes:
         with self._lock:
             if len(self._left) < size:
-                self._left = page_aligned(HUGE)
+                self._left = page_aligned(4 * HUGE)
             room, self._left = self._left[:size], self._left[size:]
         return room
 

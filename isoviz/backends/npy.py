@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.disk import open_for_reading
+from isoviz.backends.file_system import open_for_reading
 from isoviz.errors import FileError
 from isoviz.layouts.spaces import MAX_BYTES
 

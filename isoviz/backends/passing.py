@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 from isoviz.backends import Engine, aio
 from isoviz.backends.bounce import BOUNCE
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.disk import NewFile, free_bytes
+from isoviz.backends.disk import NewFile
+from isoviz.backends.file_system import free_bytes
 from isoviz.backends.files import FileSource, FileStore, FileTarget, LentFile, Scratch
 from isoviz.backends.host import Memcpy
 from isoviz.backends.verify import verify
@@ -37,8 +38,8 @@ WORTH_KERNELS = 1 << 30
 """Bytes from which a conversion without a memory limit loads compiled kernels."""
 _THREAD = 128 << 10
 """Bytes of stack and the like that a thread touches."""
-_SHARED = 16
-"""The share of a memory limit, 1 in so many, that pages of the new file may take that wait to be whole."""
+_SHARED = 64
+"""The share of a memory limit, 1 in so many, that pages of the new file may take that wait to be whole; tiles have none."""
 _PLANNING = 6 << 20
 """Bytes that comparing one pass with two leaves behind in the planner's caches."""
 
@@ -54,9 +55,9 @@ def _fitting(limit: int) -> int:
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:
-    """What of a memory limit is left for the buffers of a plan: at least half, whatever threads, pages and planning need."""
+    """What of a memory limit is left for the buffers of a plan: at least half, whatever threads and planning need."""
     threads = sum(channel.max_in_flight for channel in machine.channels if channel.kind in _DISK) * (BOUNCE + _THREAD)
-    return max(limit - threads - min(_PLANNING, limit // 8) - limit // _SHARED, limit // 2)
+    return max(limit - threads - min(_PLANNING, limit // 8), limit // 2)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:

@@ -221,8 +221,8 @@ class Steps:
 
     def _job(self, machine: Machine, channel: Channel, shape: str, run: int) -> Job:
         """A job of about the seconds that one is to take, found out by a small one."""
-        most = self.room // 4
         whole = shape in ("stream", "piped")
+        most = self.room // (4 if channel.is_self_loop or not whole else 2)
         least = min(max(_LEAST_CHUNKS * run, MIB // 4), most) if whole else max(16 * run, MIB // 16)
         seconds = self.bench.seconds(machine, Job(channel.name, shape, run, least))
         wanted = min(max(least, round(least / seconds * self.effort.seconds)), max(most, least))

@@ -127,7 +127,6 @@ def _is_whole(file: NewFile, at: int, low: int, high: int, page: Bytes, check: C
     cache."""
     whole = file.shared.joined(at // PAGE, low, high, page)
     if whole is None:
-        file.write_shared(at // PAGE)  # what comes later counts
         file.write_at(at + low, page[low:high], check)
     return bool(whole)
 
@@ -137,6 +136,9 @@ def _write_pages(
 ) -> int:
     """Hand over requests of whole pages; returns how many more it took."""
     direct, again = file.unbuffered, 0
+    for to, count in zip(offsets.tolist(), nbytes.tolist(), strict=True):
+        for number in file.shared.among(to // PAGE, (to + count) // PAGE):
+            file.shared.forget(number)  # it is written as a whole now
     moved = np.zeros_like(nbytes) if direct is None else way.carry_out(WRITE, direct, offsets, out, slots, nbytes)
     for k in np.flatnonzero(moved != nbytes).tolist():  # said, or done another way, where it is tried again
         at, to, count = int(slots[k]), int(offsets[k]), int(nbytes[k])

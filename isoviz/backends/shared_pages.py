@@ -2,7 +2,8 @@
 
 Unbuffered requests take whole pages. A run that begins or ends within one could leave its part to the page cache; but every part
 costs a call, and the system a small request of its own in the end: runs of 8 KiB are then written at a fifth of the rate of those
-that begin with pages. Most of these parts meet their counterpart soon, for everything in a new file is written once.
+that begin with pages. Most of these parts meet their counterpart soon, for a transfer writes everything once. Whoever writes to a
+page in another way first takes what is kept of it (`NewFile.write_shared`).
 """
 
 from __future__ import annotations
@@ -13,15 +14,17 @@ from isoviz.backends.host import HUGE, PAGE, Bytes, page_aligned
 
 SHARED = 32 << 20
 """Bytes of pages that are kept for a file, at most."""
+_FIRST = 16
+"""Pages for which there is room at first: the system zeroes it."""
 
 
 class SharedPages:
     """Pages of one file of which the beginning or the end is known, up to `most` bytes of them. For several threads."""
 
     def __init__(self, most: int = SHARED) -> None:
-        self._left = most // PAGE
+        self._most = self._left = most // PAGE
         """Pages that there may be more than there is room for already."""
-        self._next = 16
+        self._next = _FIRST
         self._parts: dict[int, tuple[Bytes, int, int]] = {}
         self._free: list[Bytes] = []
         self._lock = threading.Lock()
@@ -47,23 +50,34 @@ class SharedPages:
             self._parts[number] = room, low, high
             return False
 
-    def taken(self, number: int | None = None) -> list[tuple[int, Bytes]]:
-        """What is known of a page, or of all of them, with its place in the file; nothing is kept of it any more."""
+    def among(self, first: int, last: int) -> list[int]:
+        """The pages of which something is kept, from one up to another one."""
+        if not self._parts:
+            return []
         with self._lock:
-            if number is None:
-                found, self._parts = self._parts, {}
-            else:
-                known = self._parts.pop(number, None)
-                found = {} if known is None else {number: known}
-            parts = [(at * PAGE + low, room[low:high].copy()) for at, (room, low, high) in sorted(found.items())]
-            self._free += [room for room, _, _ in found.values()]
-        return parts
+            pages = range(first, last) if last - first < len(self._parts) else sorted(self._parts)
+            return [number for number in pages if first <= number < last and number in self._parts]
+
+    def part(self, number: int) -> tuple[int, Bytes] | None:
+        """What is kept of a page, with its place in the file."""
+        with self._lock:
+            known = self._parts.get(number)
+            return None if known is None else (number * PAGE + known[1], known[0][known[1] : known[2]].copy())
+
+    def forget(self, number: int) -> None:
+        """Keep nothing of a page any more; of no page, no room either."""
+        with self._lock:
+            known = self._parts.pop(number, None)
+            if known is not None:
+                self._free.append(known[0])
+            if not self._parts:
+                self._free, self._left, self._next = [], self._most, _FIRST
 
     def _more(self) -> bool:
         """Room for some pages more."""
         count = min(self._left, self._next)
         self._left -= count
-        self._next = min(2 * count, HUGE // PAGE)  # few at first: the system zeroes them
+        self._next = min(2 * count, HUGE // PAGE)
         room = page_aligned(count * PAGE)
         self._free += [room[at : at + PAGE] for at in range(0, len(room), PAGE)]
         return bool(count)

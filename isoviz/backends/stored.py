@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.disk import open_for_reading
+from isoviz.backends.file_system import open_for_reading
 from isoviz.backends.npy import NpyHeader, header_bytes, is_npy, read_header
 from isoviz.backends.records import Record, array_of
 from isoviz.errors import FileError

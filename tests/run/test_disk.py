@@ -232,7 +232,7 @@ def test_runs_that_share_pages(shared: int, requests: str, tmp_path: Path, full:
         back = np.zeros(size, "u1")
         written.read_at(0, back)
         assert np.array_equal(back, wanted), (run, rows, gap, start)
-        assert not written.shared.taken()
+        assert not written.shared.among(0, size)
         written.close()
 
 
@@ -248,6 +248,42 @@ def test_pages_that_are_shared_do_not_go_to_the_page_cache(tmp_path: Path) -> No
         written.flush()
         assert written.cached_bytes == run * rows % 4096
         assert written.moved_bytes == run * rows
+
+
+def test_what_is_kept_of_pages_is_written_before_a_file_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the disk fails at first: nothing is forgotten that was not written."""
+    run, rows = 50_001, 20
+    source = random_bytes(random.Random(4), run * rows)
+    order = np.arange(0, rows, 2) * run
+    with contextlib.closing(NewFile(tmp_path / "b", run * rows)) as written:
+        write_runs(written, order, order, run, source, lambda: None)
+        kept = len(written.shared.among(0, run * rows))
+        real, calls = os.pwritev, iter(range(100))
+
+        def failing(*given):  # type: ignore[no-untyped-def]
+            if next(calls) == 3:
+                raise OSError(errno.EIO, "Input/output error")
+            return real(*given)
+
+        monkeypatch.setattr(os, "pwritev", failing)
+        if kept:
+            with pytest.raises(RunError, match="cannot be written: input/output error"):
+                written.flush()
+        written.publish()
+    wanted = np.zeros((rows, run), "u1")
+    wanted[::2] = source.reshape(rows, run)[::2]
+    found = np.fromfile(tmp_path / "b", "u1")
+    assert np.array_equal(found, wanted.reshape(-1)[: len(found)]) and len(found) == run * rows
+
+
+def test_pages_that_wait_have_no_room_for_long(tmp_path: Path) -> None:
+    run = 50_001
+    source, order = page_aligned(200 * run), np.arange(200) * run
+    with contextlib.closing(NewFile(None, 200 * run, tmp_path, shared=64 * 4096)) as written:
+        write_runs(written, order[::2], order[::2], run, source, lambda: None)
+        assert len(written.shared.among(0, 200 * run)) <= 64
+        written.flush()
+        assert not written.shared.among(0, 200 * run) and not written.shared._free
 
 
 def test_a_child_of_a_process_has_queues_of_its_own(requests: str, tmp_path: Path) -> None:
@@ -467,6 +503,18 @@ def test_whole_pages_up_to_the_end_of_a_file(access: str, tmp_path: Path) -> Non
         assert requests == 1 or access == "refusing"
         assert np.array_equal(room[:wanted], data[offset : offset + wanted])
         assert file.moved_bytes - before == wanted
-    with pytest.raises(RunError, match="ends at byte 12388, where byte 12388 was expected"):
+    with pytest.raises(RunError, match="ends at byte 12388, where byte 12.88 was expected"):
         file.read_pages(0, page_aligned(4 * 4096), 12389)
     file.close()
+
+
+def test_reads_that_come_back_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a page, too, as from files of a network: what was read before stays."""
+    data = random_bytes(random.Random(5), 40 * 4096 + 7)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    real = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda file, buffers, at: real(file, [buffers[0][: max(5000, len(buffers[0]) // 3)]], at))
+    with contextlib.closing(ReadFile(tmp_path / "a")) as file:
+        room = bounce()[: 41 * 4096]
+        assert file.read_pages(0, room, len(data)) > 1
+        assert np.array_equal(room[: len(data)], data)

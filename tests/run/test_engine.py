@@ -17,11 +17,12 @@ import pytest
 from run_cases import assumed_machine, elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
 
 from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Transfer, plan
-from isoviz.backends import files
+from isoviz.backends import sieve
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.files import DiskRead
 from isoviz.backends.host import Memcpy
 from isoviz.backends.running import as_stored
+from isoviz.backends.sieve import pieces
 from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
 from isoviz.machines import Channel, ChannelKind, preset
 from isoviz.runtime import Progress
@@ -160,7 +161,9 @@ def test_runs_close_together_are_read_together(fields: dict[str, str], layout: s
 def test_random_parts_of_files(tmp_path: Path, full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(3)
     for _ in range(400 if full else 80):
-        monkeypatch.setattr(files, "_SIEVE", rng.choice((64, 1000, 1 << 20)))
+        limit = rng.choice((64, 1000, sieve.SIEVE))
+        monkeypatch.setattr(sieve, "pieces", lambda group, _=0, limit=limit: pieces(group, limit))
+        monkeypatch.setattr(sieve, "GAP", rng.choice((0, 10, 16 << 10)))
         space, fields = random_spaces(rng)
         names = tuple(rng.sample(fields.names, rng.randint(1, len(fields))))
         shape = tuple(rng.randint(1, size) for size in space.sizes)

@@ -29,8 +29,9 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 SWITCH = "ISOVIZ_KERNELS"
 """Environment variable: `numpy` switches compiled kernels off."""
 LEAST = 4096
-PLAIN = 512 << 10
 """Bytes below which NumPy is as fast."""
+PLAIN = 512 << 10
+"""The same of what lies together at both ends."""
 _PAGE = 4096
 
 _lock = threading.Lock()
