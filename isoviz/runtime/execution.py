@@ -78,8 +78,8 @@ class Execution:
         self.requests = [0] * len(channels)
         in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
-            in_turn or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
-            for channel, requests in zip(channels, work.requests, strict=True)
+            (in_turn and hop > 0) or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
+            for hop, (channel, requests) in enumerate(zip(channels, work.requests, strict=True))
         ]
         """Whether the requests of a hop cost less than handing them to another thread."""
         self._cleared = [any(later > here for here, later in zip(*pair, strict=True)) for pair in pairwise(plan.padding)]

@@ -278,6 +278,17 @@ def test_small_requests_stay_in_one_thread() -> None:
     assert len({thread for _, thread in devices.threads}) == 1
 
 
+@pytest.mark.parametrize(("nbytes", "threads"), [(1 << 17, 1), (1 << 19, 3)])
+def test_one_request_after_the_other_stays_in_one_thread(nbytes: int, threads: int) -> None:
+    """Of one chunk nothing can go on at the same time, and a sleeping thread takes longer to wake than some KiB take to move."""
+    machine, devices = replace(row(3), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    with Engine(machine, devices) as engine:
+        made = along(machine, nbytes)
+        assert made.chunk_count == 1 and len(made.hops) == 3
+        engine.submit(made).wait(30)
+    assert len({thread for _, thread in devices.threads}) == threads
+
+
 def test_a_thread_with_another_job_hands_small_requests_over() -> None:
     machine, devices = row(2), Recording()
     arrived, gate = threading.Event(), threading.Event()
