@@ -503,7 +503,7 @@ def test_whole_pages_up_to_the_end_of_a_file(access: str, tmp_path: Path) -> Non
         assert requests == 1 or access == "refusing"
         assert np.array_equal(room[:wanted], data[offset : offset + wanted])
         assert file.moved_bytes - before == wanted
-    with pytest.raises(RunError, match="ends at byte 12388, where byte 12.88 was expected"):
+    with pytest.raises(RunError, match=r"ends at byte 12388, where byte 12.88 was expected"):
         file.read_pages(0, page_aligned(4 * 4096), 12389)
     file.close()
 
