@@ -20,18 +20,26 @@ SIEVE = BOUNCE - 2 * PAGE
 def groups(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
     """Copies that are read together, such as the fields of structs, and others each on their own.
 
-    Copies of a group have their slowest loop in common and begin within one turn of it.
+    Copies of a group have their slowest loop in common and begin within one turn of it, or are single runs close together.
     """
     found: list[list[StridedCopy]] = []
     for copy in sorted(copies, key=lambda copy: (slowest(copy), copy.source_offset)):
-        _, apart = slowest(copy)
-        if found and apart:
-            first = found[-1][0]
-            if slowest(copy) == slowest(first) and copy.source_offset - first.source_offset < max(PAGE, abs(apart)):
-                found[-1].append(copy)
-                continue
-        found.append([copy])
+        if found and _goes_with(copy, found[-1]):
+            found[-1].append(copy)
+        else:
+            found.append([copy])
     return [part for group in found for part in ([group] if is_close(group) else [[copy] for copy in group])]
+
+
+def _goes_with(copy: StridedCopy, group: list[StridedCopy]) -> bool:
+    """Whether a copy belongs to a group of those before it."""
+    first, last = group[0], group[-1]
+    _, apart = common = slowest(copy)
+    if common != slowest(first):
+        return False
+    if apart:
+        return copy.source_offset - first.source_offset < max(PAGE, abs(apart))
+    return max(copy.run, last.run) < LONG and copy.source_offset - last.source_offset - last.run <= GAP
 
 
 def is_close(group: Sequence[StridedCopy]) -> bool:
@@ -60,8 +68,8 @@ def pieces(group: Sequence[StridedCopy], limit: int = SIEVE) -> Iterator[Sequenc
         for start, end in pairwise(turns * part // parts for part in range(parts + 1)):
             yield from pieces(_turn(group, start, end), limit)
     else:  # these have no loop in common any more
-        for copy in group:
-            yield from pieces([copy], limit)
+        for part in (group[: len(group) // 2], group[len(group) // 2 :]):
+            yield from pieces(part, limit)
 
 
 def span(copies: Sequence[StridedCopy]) -> tuple[int, int]:

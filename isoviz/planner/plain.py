@@ -76,7 +76,9 @@ class _Plain:
         """The best number of units of so many elements, which take `room` bytes in a slot."""
         problem, clock, runs = self.problem, self.clock, runs or self.runs
         unit = payload or elements * problem.mean
-        most = min(self.limit // room, math.ceil(problem.nbytes / unit), bound or self.limit)
+        # Of an end with padding there are more units than bytes that move.
+        every = math.ceil(max(problem.nbytes, self.held.nbytes if not payload else 0) / unit)
+        most = min(self.limit // room, every, bound or self.limit)
         if most < 1:
             return None
 
@@ -89,6 +91,8 @@ class _Plain:
             number = least_as_good(seconds, most)
         else:
             _, number = best_of(lambda each: seconds(each) + self.cost(each * unit), round_numbers(most), clock.every)
+        if number * unit >= problem.nbytes:
+            number = most
         chunk, per_chunk = min(number * unit, problem.nbytes), number if part is not None else number * elements
         return Choice(
             seconds(number),

@@ -83,3 +83,13 @@ def test_single_runs_far_apart_are_requests_of_their_own() -> None:
     assert not sieve.is_close([StridedCopy(0, 0, sieve.LONG, ((50, sieve.LONG, sieve.LONG * 2),))])
     two = [StridedCopy(at, at, 64, ((50, 100_000, 640),)) for at in (0, 30_000)]
     assert [len(group) for group in sieve.groups(two)] == [1, 1]
+
+
+def test_single_runs_close_together_are_read_at_once() -> None:
+    """As the rows of a blocked array are where its blocks end."""
+    runs = [StridedCopy(at, at, 5000, ()) for at in range(0, 900_000, 9000)]
+    (group,) = sieve.groups([*runs, StridedCopy(-300_000, 0, 200_000, ())])[1:]
+    assert len(group) == 100 and sieve.is_close(group)
+    assert [sieve.span(piece) for piece in sieve.pieces(group)] == [(0, 896_000)]
+    assert all(high - low <= 100_000 for low, high in map(sieve.span, sieve.pieces(group, 100_000)))
+    assert len(list(sieve.pieces(group, 100_000))) <= 16
