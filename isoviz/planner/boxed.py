@@ -36,6 +36,9 @@ def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
     entries = min(limit // problem.entry, transfer.space.volume)
     here, there = (page // math.gcd(page, problem.entry) for page in problem.pages)
     seen: set[tuple[int, ...]] = set()
+    if entries == transfer.space.volume:
+        seen.add(transfer.space.sizes)
+        yield dict(zip(transfer.space.dims, transfer.space.sizes, strict=True))
     while entries >= 1:
         for shift in range(entries.bit_length()):
             block = grown(source, destination, unit, entries >> shift, here)

@@ -69,8 +69,9 @@ class Problem:
         return self.machine.limits.chunk_seconds * hops * max(1.0, self.nbytes / chunk)
 
     def with_cost(self, choice: Choice) -> float:
-        """T of a choice and what its chunks cost an engine, in seconds."""
-        return choice.seconds + self.chunk_cost(choice.chunk, len(choice.route.channels))
+        """T of a choice and what its chunks cost an engine, in seconds; a small one that is left over is one, too."""
+        chunks = math.ceil(self.nbytes / choice.chunk * (1 - 1e-9))
+        return choice.seconds + self.chunk_cost(self.nbytes / chunks, len(choice.route.channels))
 
     @cached_property
     def pages(self) -> tuple[int, ...]:

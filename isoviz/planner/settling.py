@@ -7,6 +7,7 @@ T, in sizes that kernels like. Transfers of few chunks stay as they are, unless 
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 MANY = 256
 """So many chunks are few."""
+UNHELD = 256 << 20
+"""Bytes of chunks that no buffer holds, at most: progress is told by chunks."""
 SHARE = 1e-3
 """What larger chunks may cost, as a share of T."""
 
@@ -27,9 +30,9 @@ SHARE = 1e-3
 def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     """The choice with larger chunks: as large as pays where the machine says what a chunk costs, and as large as cost less than
     `SHARE` of its time where there are very many."""
-    if len(choice.route.channels) == 1:
-        return choice
     costs = problem.machine.limits.chunk_seconds > 0
+    if len(choice.route.channels) == 1:
+        return _unheld(problem, choice, clock) if costs and choice.route.channels[0].is_self_loop else choice
     if problem.nbytes <= MANY * choice.chunk and not costs:
         return choice
     search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
@@ -52,6 +55,16 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
             break
         best = min(best_of, key=lambda each: each.key)
     return best
+
+
+def _unheld(problem: Problem, choice: Choice, clock: Clock) -> Choice:
+    """The choice of one hop within a memory with larger chunks, which nothing has to hold: all threads wait at the end of each."""
+    times = min(UNHELD // choice.slot, math.ceil(problem.nbytes / choice.chunk))
+    if times < 2 or problem.options.slot_limit is not None or problem.memory_limit is not None:
+        return choice
+    chunk = min(times * choice.chunk, problem.nbytes)
+    seconds = clock.seconds(chunk, choice.runs)
+    return choice._replace(seconds=seconds, per_chunk=times * choice.per_chunk, chunk=chunk, slot=times * choice.slot)
 
 
 def _larger(problem: Problem, choice: Choice, clock: Clock, search: Blocked | None) -> list[Choice]:
