@@ -58,7 +58,7 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
 
 
 def _unheld(problem: Problem, choice: Choice, clock: Clock) -> Choice:
-    """The choice of one hop within a memory with larger chunks, which nothing has to hold: all threads wait at the end of each."""
+    """The choice of one hop within a memory with larger chunks, which nothing has to hold: threads wait at the end of each."""
     times = min(UNHELD // choice.slot, math.ceil(problem.nbytes / choice.chunk))
     if times < 2 or problem.options.slot_limit is not None or problem.memory_limit is not None:
         return choice

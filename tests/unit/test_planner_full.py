@@ -471,6 +471,56 @@ def test_boxes_are_not_cut_where_chunks_cost() -> None:
         assert (problem.nbytes / choice.chunk <= 2) == (cost > 0)
 
 
+def test_blocks_that_do_not_nest_in_one_chunk() -> None:
+    """A small array is one block: nothing is left over at its end, though it is not of whole blocks or pages."""
+    machine = preset("local", measure="assumed")
+    fields = FieldSpace.of({f"f{k}": f"V{size}" for k, size in enumerate((4, 8, 15, 16, 8, 4, 6, 9))})
+    layouts = "<x, F, y>", "<F, x_in=2, y_in=64, x_out, y_out>"
+    found = plan(Transfer.whole(IndexSpace(x=19, y=739), fields, "node0.dsk", layouts[0], "node0.dsk", layouts[1]), machine)
+    assert found.chunk_count == 1
+
+
+@pytest.mark.parametrize("layout", ["<F, x_in=24, y_in=4, x_out, y_out>", "<x_in=128, F, x_out, y>"])
+def test_an_end_with_padding_in_one_chunk(layout: str) -> None:
+    """Chunks are counted in entries of the end they follow, and that has more than move."""
+    machine = preset("local", measure="assumed")
+    fields = FieldSpace(a="V14", b="u1", c="f8", d="u2")
+    transfer = Transfer.whole(IndexSpace(x=538, y=14), fields, "node0.dsk", layout, "node0.sys", "<x_in=2, F, x_out, y>")
+    for planner in ("simple", "full"):
+        assert plan(transfer, machine, planner).chunk_count == 1
+
+
+def test_chunks_that_nothing_holds_are_large() -> None:
+    """Within memory, unless the user says how large; where a machine does not say what a chunk costs they stay as they are."""
+    machine = preset("local", measure="assumed")
+    transfer = Transfer.whole(IndexSpace(x=1 << 27), FieldSpace(a="f4", b="f4"), "node0.sys", "<F, x>", "node0.sys", "<x, F>")
+    assert plan(transfer, machine, "full").chunk_count == 4
+    assert plan(transfer, machine, "full", Options(slot_limit="32MiB")).chunk_count == 32
+    free = replace(machine, limits=replace(machine.limits, chunk_seconds=0.0))
+    assert plan(transfer, free, "full").chunk_count == 32
+    through = replace(transfer, destination=replace(transfer.destination, memory="node0.dsk"))
+    assert plan(through, machine, "full").chunk_count >= 32, "buffers hold these"
+
+
+def test_a_disk_is_read_as_it_lies() -> None:
+    """Straight to memory a disk reads long pieces, however short the runs that they fall into there: small transfers gain by it,
+    large ones convert beside reading."""
+    machine = preset("local", measure="assumed")
+    space = IndexSpace(x=2582, y=87)
+    turned = Transfer.whole(space, FieldSpace(v="u2"), "node0.dsk", "<x, y, F>", "node0.sys", "<F, y, x>")
+    found = plan(turned, machine, "direct")
+    read = machine.channel(found.hops[0].channel)
+    assert found.hops[0].request_bytes == turned.nbytes
+    assert found.seconds == pytest.approx(read.setup + turned.nbytes / read.rate(turned.nbytes))
+    assert plan(turned, machine).planner == "direct"
+    buffered = replace(machine, channels=tuple(replace(channel, alignment=1) for channel in machine.channels))
+    assert plan(turned, buffered, "direct").hops[0].request_bytes == 2
+    large = Transfer.whole(
+        IndexSpace(x=1 << 14, y=1 << 14), FieldSpace(v="u2"), "node0.dsk", "<x, y, F>", "node0.sys", "<F, y, x>"
+    )
+    assert [hop.kind for hop in plan(large, machine, "full").hops] == ["DiskRead", "Memcpy"]
+
+
 @pytest.mark.parametrize(
     "layouts", [("<x_in=2048, F, x_out, y, z>", "<F, z, y, x>"), ("<F, z, y, x>", "<x_in=512, F, x_out, y, z>")]
 )
