@@ -56,7 +56,8 @@ class _Plain:
         if len(self.runs) == 1:
             yield self._chunked(problem.field_count, problem.entry)
             return
-        period = self.held.inner_count * problem.field_count  # elements that hold whole entries
+        # Elements that hold whole entries: of one field every one does, wherever the layout names its fields.
+        period = self.held.inner_count * problem.field_count if problem.field_count > 1 else 1
         entries_first = isinstance(self.held.normal[0], FieldsComponent)
         few = min(self.limit, problem.nbytes) <= SMALL * problem.entry
         if few or not entries_first:

@@ -502,9 +502,21 @@ def test_chunks_that_nothing_holds_are_large() -> None:
     assert plan(through, machine, "full").chunk_count >= 32, "buffers hold these"
 
 
+@pytest.mark.parametrize("planner", ["simple", "spsl", "spdl", "full"])
+@pytest.mark.parametrize("here", ["node0.sys", "node0.dsk"])
+def test_where_a_layout_of_one_field_names_it_makes_no_difference(planner: str, here: str) -> None:
+    machine = preset("local", measure="assumed")
+    space, fields = IndexSpace(x=1 << 14, y=1 << 14), FieldSpace(v="u2")
+    plans = [
+        plan(Transfer.whole(space, fields, here, layout, "node0.dsk", "<F, y, x>"), machine, planner)
+        for layout in ("<F, x, y>", "<x, F, y>", "<x, y, F>")
+    ]
+    assert len({(each.seconds, each.chunk_count) for each in plans}) == 1
+
+
 def test_a_disk_is_read_as_it_lies() -> None:
-    """Straight to memory a disk reads long pieces, however short the runs that they fall into there: small transfers gain by it,
-    large ones convert beside reading."""
+    """Straight to memory a disk reads long pieces, however short the runs that they fall into there: small transfers gain by
+    it, large ones convert beside reading."""
     machine = preset("local", measure="assumed")
     space = IndexSpace(x=2582, y=87)
     turned = Transfer.whole(space, FieldSpace(v="u2"), "node0.dsk", "<x, y, F>", "node0.sys", "<F, y, x>")
@@ -515,9 +527,8 @@ def test_a_disk_is_read_as_it_lies() -> None:
     assert plan(turned, machine).planner == "direct"
     buffered = replace(machine, channels=tuple(replace(channel, alignment=1) for channel in machine.channels))
     assert plan(turned, buffered, "direct").hops[0].request_bytes == 2
-    large = Transfer.whole(
-        IndexSpace(x=1 << 14, y=1 << 14), FieldSpace(v="u2"), "node0.dsk", "<x, y, F>", "node0.sys", "<F, y, x>"
-    )
+    space = IndexSpace(x=1 << 14, y=1 << 14)
+    large = Transfer.whole(space, FieldSpace(v="u2"), "node0.dsk", "<F, x, y>", "node0.sys", "<F, y, x>")
     assert [hop.kind for hop in plan(large, machine, "full").hops] == ["DiskRead", "Memcpy"]
 
 
