@@ -253,7 +253,7 @@ def _in_turns(plans: Sequence[Plan]) -> list[Plan]:
 
 def rates_together(trace: Trace) -> dict[str, float] | None:
     """Bytes per second of every channel while all of them are at work: from when the last one begins until the first is done.
-    None where that is no time at all."""
+    None where that is no time at all, or one of them paused for all of it."""
     spans: dict[str, list[tuple[float, float, float]]] = {}
     for span in trace.requests:
         transfer = trace.of[span.transfer]
@@ -263,7 +263,8 @@ def rates_together(trace: Trace) -> dict[str, float] | None:
     end = min(max(end for _, end, _ in found) for found in spans.values())
     if end <= begin:
         return None
-    return {name: sum(_within(span, begin, end) for span in found) / (end - begin) for name, found in spans.items()}
+    rates = {name: sum(_within(span, begin, end) for span in found) / (end - begin) for name, found in spans.items()}
+    return rates if all(rates.values()) else None
 
 
 def _within(span: tuple[float, float, float], begin: float, end: float) -> float:

@@ -162,7 +162,8 @@ def auto(problem: Problem) -> Plan:
     found = simple(problem)
     if planning_pays(problem, found.objective):
         return full(problem)
-    if problem.reads_as_it_lies and problem.machine.between(*(end.memory for end in problem.transfer.ends)):
+    unlimited = problem.options.slot_limit is None and problem.memory_limit is None
+    if unlimited and problem.reads_as_it_lies and problem.machine.between(*(end.memory for end in problem.transfer.ends)):
         return min(found, direct(problem), key=lambda each: each.objective)
     return found
 

@@ -233,3 +233,12 @@ def test_rates_of_what_never_ran_together() -> None:
     simulator.submit(job_plan(truth(), Job(READ, "stream", MIB, 4 * MIB)))
     simulator.submit(job_plan(truth(), Job(WRITE, "stream", MIB, 4 * MIB)), at=10.0)
     assert rates_together(simulator.run()) is None
+
+
+def test_rates_where_one_pauses_while_the_other_is_at_work() -> None:
+    """One channel is asked twice, and the other works in between only: no rate of both at once."""
+    simulator = Simulator(truth(device=None, memory=None))
+    for when in (0.0, 10.0):
+        simulator.submit(job_plan(truth(), Job(READ, "stream", MIB, MIB)), at=when)
+    simulator.submit(job_plan(truth(), Job(WRITE, "stream", MIB, MIB)), at=5.0)
+    assert rates_together(simulator.run()) is None
