@@ -237,8 +237,9 @@ def test_rates_of_what_never_ran_together() -> None:
 
 def test_rates_where_one_pauses_while_the_other_is_at_work() -> None:
     """One channel is asked twice, and the other works in between only: no rate of both at once."""
-    simulator = Simulator(truth(device=None, memory=None))
+    machine = truth(device=None, memory=None)
+    simulator = Simulator(machine)
     for when in (0.0, 10.0):
-        simulator.submit(job_plan(truth(), Job(READ, "stream", MIB, MIB)), at=when)
-    simulator.submit(job_plan(truth(), Job(WRITE, "stream", MIB, MIB)), at=5.0)
+        simulator.submit(job_plan(machine, Job(READ, "stream", MIB, MIB)), at=when)
+    simulator.submit(job_plan(machine, Job(WRITE, "stream", MIB, MIB)), at=5.0)
     assert rates_together(simulator.run()) is None
