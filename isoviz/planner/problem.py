@@ -20,9 +20,7 @@ if TYPE_CHECKING:
 
 
 AT_ONCE = 1 << 20
-"""Bytes of a chunk that lie together and that a disk reads at once."""
-MOST_AS_IT_LIES = 8 << 20
-"""Bytes of transfers whose chunks are mostly read in that way."""
+"""Bytes that a disk reads at once, where they lie together."""
 
 
 class Problem:
@@ -137,14 +135,14 @@ class Problem:
 
     def converting_run(self, hops: int) -> float:
         """The bound on the runs of the hop that converts."""
-        return max(self.ends.run, AT_ONCE) if hops == 1 and self.reads_as_it_lies else self.ends.run
+        return AT_ONCE if hops == 1 and self.reads_as_it_lies else self.ends.run
 
     @property
     def reads_as_it_lies(self) -> bool:
         """Whether a hop straight from the source to the destination reads what lies together at once, whatever its runs: a disk
         that is read in whole pages, from a buffer of which the parts go where they belong. What is longer is better converted
         while more is read."""
-        return self.ends.converts and self.pages[0] > 1 and self.nbytes <= MOST_AS_IT_LIES
+        return self.ends.converts and self.pages[0] > 1 and self.nbytes <= AT_ONCE
 
     @property
     def follows(self) -> str:
