@@ -117,7 +117,7 @@ class _OpenFile:
         while done < wanted:
             direct = self._unbuffered
             if direct is None:
-                return requests + self.read_at(offset + done, into[done:wanted], check)
+                break
             check()
             try:
                 got = os.preadv(direct, [into[done:].data], offset + done)
@@ -129,10 +129,11 @@ class _OpenFile:
             requests += 1
             if done + got < wanted:  # what ends within a page is read again from its beginning, unless that is all there is
                 got -= got % PAGE
-                self._count(got, offset + done)
+                if not got:  # the file ends here, or this file system answers in smaller pieces
+                    break
             done += got
-        self.count(wanted)
-        return requests
+        self.count(min(done, wanted))
+        return requests + (self.read_at(offset + done, into[done:wanted], check) if done < wanted else 0)
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
         """One request: at least one byte of what is wanted, and whether it came through the page cache."""
@@ -159,7 +160,9 @@ class _OpenFile:
                 raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
             self._leave_direct()
             return self._read_some(offset, into, buffered)
-        got = min(self._count(got - lead, offset), want)
+        if got <= lead:  # the file ends here, or this file system answers in smaller pieces
+            return self._read_some(offset, into, buffered=True)
+        got = min(got - lead, want)
         into[:got] = bounce()[lead : lead + got]
         return got, False
 
@@ -347,10 +350,14 @@ class NewFile(_OpenFile):
             RunError: as `write_at`; nothing is forgotten that was not written.
         """
         for number in self.shared.among(first, last):
-            known = self.shared.part(number)
-            if known is not None:
-                self._put(*known, None)
-                self.shared.forget(number)
+            if (kept := self.shared.to_write(number)) is None:
+                continue
+            try:
+                self._put(*kept, None)
+            except BaseException:
+                self.shared.written(number, failed=True)
+                raise
+            self.shared.written(number)
 
     def flush(self) -> None:
         """Wait until everything written is on the disk."""

@@ -35,6 +35,8 @@ DISK_PAYS = 1.05
 SMALL = (70_000, 140_000, 280_000)
 """Bytes of transfers that are mostly set-up."""
 _LEAST_CHUNKS = 4
+_QUICKEST = 1e-7
+"""Seconds that anything takes, whatever a coarse clock says."""
 _LIKE_COPIES = 0.6
 _LONG_FIELDS = 4096
 _LONG_DISK, _LONG_COPY = 128 << 10, 4 << 20
@@ -225,7 +227,7 @@ class Steps:
         most = self.room // (4 if channel.is_self_loop or not whole else 2)
         least = min(max(_LEAST_CHUNKS * run, MIB // 4), most) if whole else max(16 * run, MIB // 16)
         seconds = self.bench.seconds(machine, Job(channel.name, shape, run, least))
-        wanted = min(max(least, round(least / seconds * self.effort.seconds)), max(most, least))
+        wanted = min(max(least, round(least / max(seconds, _QUICKEST) * self.effort.seconds)), max(most, least))
         unit = run if whole else 4 * run
         if shape == "sparse":
             wanted = min(wanted, self.room // (run + APART) * run)
@@ -287,7 +289,8 @@ class Steps:
             nbytes = min(16 * run, self.room // 4)
             apart = 1 / read.rate(run) + 1 / write.rate(run)
             job = Job(read.name, "copied", run, nbytes)
-            seconds = median(self.bench.seconds(machine, job) for _ in range(self.effort.repeats)) - read.setup - write.setup
+            taken = median(self.bench.seconds(machine, job) for _ in range(self.effort.repeats))
+            seconds = max(taken - read.setup - write.setup, taken / 2)
             # The first chunk is only read while nothing is written, and the last one only written.
             chunks = nbytes / run
             gains.append(apart * run * (chunks - 1) / max(seconds - run * apart, seconds / 4))

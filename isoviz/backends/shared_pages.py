@@ -27,16 +27,19 @@ class SharedPages:
         self._next = _FIRST
         self._parts: dict[int, tuple[Bytes, int, int]] = {}
         self._free: list[Bytes] = []
-        self._lock = threading.Lock()
+        self._being_written: set[int] = set()
+        self._lock = threading.Condition()
 
     def joined(self, number: int, low: int, high: int, page: Bytes) -> bool | None:
         """Whether page `number` of the file, of which `page` has the bytes from `low` up to `high`, is whole with what is known
         of it: then `page` has the rest, too, and nothing is kept of it. Else these bytes are kept. None where they are not: there
-        is no room, or the other part does not go with them."""
+        is no room, the other part does not go with them, or somebody is writing it."""
         with self._lock:
             known = self._parts.get(number)
             if known is not None:
                 room, first, last = known
+                if number in self._being_written:
+                    return None
                 if (first, last) not in ((0, low), (high, PAGE)) or high - low + last - first != PAGE:
                     return None
                 page[first:last] = room[first:last]
@@ -58,20 +61,38 @@ class SharedPages:
             pages = range(first, last) if last - first < len(self._parts) else sorted(self._parts)
             return [number for number in pages if first <= number < last and number in self._parts]
 
-    def part(self, number: int) -> tuple[int, Bytes] | None:
-        """What is kept of a page, with its place in the file."""
+    def to_write(self, number: int) -> tuple[int, Bytes] | None:
+        """What is kept of a page, with its place in the file, for the caller to write and say so (`written`). None where nothing
+        is kept. While another thread writes it, this one waits: it may be about to write what lies around it."""
         with self._lock:
+            self._lock.wait_for(lambda: number not in self._being_written)
             known = self._parts.get(number)
-            return None if known is None else (number * PAGE + known[1], known[0][known[1] : known[2]].copy())
+            if known is None:
+                return None
+            self._being_written.add(number)
+            return number * PAGE + known[1], known[0][known[1] : known[2]]
+
+    def written(self, number: int, *, failed: bool = False) -> None:
+        """What `to_write` gave is written, and nothing is kept of the page any more; of no page, no room either. Where it has
+        `failed` it is kept."""
+        with self._lock:
+            self._being_written.discard(number)
+            self._lock.notify_all()
+            if not failed:
+                self._drop(number)
 
     def forget(self, number: int) -> None:
-        """Keep nothing of a page any more; of no page, no room either."""
+        """Keep nothing of a page that is about to be written as a whole."""
         with self._lock:
-            known = self._parts.pop(number, None)
-            if known is not None:
-                self._free.append(known[0])
-            if not self._parts:
-                self._free, self._left, self._next = [], self._most, _FIRST
+            self._lock.wait_for(lambda: number not in self._being_written)
+            self._drop(number)
+
+    def _drop(self, number: int) -> None:
+        known = self._parts.pop(number, None)
+        if known is not None:
+            self._free.append(known[0])
+        if not self._parts:
+            self._free, self._left, self._next = [], self._most, _FIRST
 
     def _more(self) -> bool:
         """Room for some pages more."""

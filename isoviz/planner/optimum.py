@@ -56,8 +56,7 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
         try:
             period = route.slowest(chunk)
             if at is not None:
-                run = problem.converting_run(len(route.channels))
-                period = max(period, chunk / pace.functions[at](min(run, chunk)))
+                period = max(period, chunk / pace.functions[at](min(problem.ends.run, chunk)))
         except ZeroDivisionError:  # such runs move nothing
             found.append(math.inf)
         else:

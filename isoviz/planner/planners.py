@@ -154,18 +154,12 @@ def direct(problem: Problem) -> Plan:
 
 
 def auto(problem: Problem) -> Plan:
-    """`full` where planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there),
-    or `direct` where that is sooner done because a disk is read as it lies.
+    """`full` where planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
 
     What planning costs is measured on this computer, once per process (`planning_cost`).
     """
     found = simple(problem)
-    if planning_pays(problem, found.objective):
-        return full(problem)
-    unlimited = problem.options.slot_limit is None and problem.memory_limit is None
-    if unlimited and problem.reads_as_it_lies and problem.machine.between(*(end.memory for end in problem.transfer.ends)):
-        return min(found, direct(problem), key=lambda each: each.objective)
-    return found
+    return full(problem) if planning_pays(problem, found.objective) else found
 
 
 PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(

@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 
-AT_ONCE = 1 << 20
-"""Bytes that a disk reads at once, where they lie together."""
-
-
 class Problem:
     """One transfer on one machine: what all its routes have in common."""
 
@@ -127,22 +123,11 @@ class Problem:
         if hops == 1:
             found[0] = min(first, last)
         if converting is not None:
-            found[converting] = min(found[converting], self.converting_run(hops))
+            found[converting] = min(found[converting], self.ends.run)
         if not self.whole:
             found[0] = min(found[0], self.end_runs[0])
             found[-1] = min(found[-1], self.end_runs[1])
         return tuple(found)
-
-    def converting_run(self, hops: int) -> float:
-        """The bound on the runs of the hop that converts."""
-        return AT_ONCE if hops == 1 and self.reads_as_it_lies else self.ends.run
-
-    @property
-    def reads_as_it_lies(self) -> bool:
-        """Whether a hop straight from the source to the destination reads what lies together at once, whatever its runs: a disk
-        that is read in whole pages, from a buffer of which the parts go where they belong. What is longer is better converted
-        while more is read."""
-        return self.ends.converts and self.pages[0] > 1 and self.nbytes <= AT_ONCE
 
     @property
     def follows(self) -> str:

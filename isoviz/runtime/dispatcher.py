@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from queue import SimpleQueue
 
 _LOG = logging.getLogger("isoviz")
@@ -18,6 +19,7 @@ class Dispatcher:
     def __init__(self, name: str, threads: int) -> None:
         self.name = name
         self._count = threads
+        self._lent = 0
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._leaving: list[threading.Thread] = []
@@ -27,17 +29,31 @@ class Dispatcher:
         """Have a job done: in the order of the calls, as far as there is one thread."""
         with self._lock:
             number = len(self._threads)
-            if number < self._count:
+            if number < self._count + self._lent:
                 thread = threading.Thread(target=_work, args=(self._queue,), name=f"isoviz {self.name} {number}", daemon=True)
                 try:
                     thread.start()
                 except RuntimeError:  # the system allows no more: those that there are do it
                     if not number:
                         raise
-                    self._count = number
+                    self._count, self._lent = number, 0
                 else:
                     self._threads.append(thread)
             self._queue.put(job)
+
+    @contextmanager
+    def lent_to(self, other: Dispatcher) -> Iterator[None]:
+        """For a thread of this channel that does something for another one: whoever comes meanwhile gets a thread more."""
+        if other is self:
+            yield
+            return
+        with self._lock:
+            self._lent += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._lent = max(0, self._lent - 1)
 
     @property
     def has_jobs(self) -> bool:

@@ -363,7 +363,8 @@ class Engine:
             if dispatcher.has_jobs:
                 execution.dispatchers[issue.hop].put(partial(self._perform, execution, issue))
             else:
-                self._moved(execution, issue, own)
+                with dispatcher.lent_to(execution.dispatchers[issue.hop]):
+                    self._moved(execution, issue, own)
 
     def _moved(self, execution: Execution, issue: Issue, own: deque[Request]) -> None:
         error: BaseException | None = None

@@ -276,6 +276,52 @@ def test_what_is_kept_of_pages_is_written_before_a_file_has_its_name(tmp_path: P
     assert np.array_equal(found, wanted.reshape(-1)[: len(found)]) and len(found) == run * rows
 
 
+def test_what_one_thread_writes_of_a_page_another_does_not_forget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two short runs within a page, between two long ones, each in a thread of its own."""
+    size, long = 200 * 4096, 33_000
+    data = random_bytes(random.Random(6), size)
+    tail = 30 * 4096 + 1000
+    head = tail + 200
+    with contextlib.closing(NewFile(tmp_path / "b", size)) as written:
+
+        def long_runs(offset: int) -> None:
+            at = np.array([offset, offset + 80 * 4096])
+            write_runs(written, at, at, long, data, lambda: None)
+
+        def short_run(offset: int) -> None:
+            written.write_at(offset, data[offset : offset + 100])
+
+        inside, go, real = threading.Event(), threading.Event(), written._put
+
+        def held_up(offset, *given):  # type: ignore[no-untyped-def]
+            done = real(offset, *given)
+            if offset == 30 * 4096 and threading.current_thread().name == "first":
+                inside.set()
+                assert go.wait(30)
+            return done
+
+        monkeypatch.setattr(written, "_put", held_up)
+        long_runs(tail - long)
+        threads = [threading.Thread(target=short_run, args=(tail,), name="first")]
+        threads[0].start()
+        if written.shared.among(0, 200):
+            assert inside.wait(30)
+        for action, offset in ((short_run, tail + 100), (long_runs, head)):
+            threads.append(threading.Thread(target=action, args=(offset,)))
+            threads[-1].start()
+            threads[-1].join(0.2)  # or it waits for the first
+        go.set()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+        written.publish()
+    found = np.fromfile(tmp_path / "b", "u1")
+    for begin in (tail - long, head):
+        for end in (begin, begin + 80 * 4096):
+            assert np.array_equal(found[end : end + long], data[end : end + long])
+    assert np.array_equal(found[tail:head], data[tail:head])
+
+
 def test_pages_that_wait_have_no_room_for_long(tmp_path: Path) -> None:
     run = 50_001
     source, order = page_aligned(200 * run), np.arange(200) * run
@@ -508,13 +554,22 @@ def test_whole_pages_up_to_the_end_of_a_file(access: str, tmp_path: Path) -> Non
     file.close()
 
 
-def test_reads_that_come_back_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the middle of a page, too, as from files of a network: what was read before stays."""
+@pytest.mark.parametrize("piece", [512, 5000])
+def test_reads_that_come_back_short(piece: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the middle of a page, too, as from files of a network, and of the first one: what was read before stays."""
     data = random_bytes(random.Random(5), 40 * 4096 + 7)
     (tmp_path / "a").write_bytes(data.tobytes())
     real = os.preadv
-    monkeypatch.setattr(os, "preadv", lambda file, buffers, at: real(file, [buffers[0][: max(5000, len(buffers[0]) // 3)]], at))
+
+    def short(file: int, buffers: list[memoryview], at: int) -> int:
+        return real(file, [buffers[0][: piece if piece < 4096 else max(piece, len(buffers[0]) // 3)]], at)
+
+    monkeypatch.setattr(os, "preadv", short)
     with contextlib.closing(ReadFile(tmp_path / "a")) as file:
-        room = bounce()[: 41 * 4096]
+        room = page_aligned(41 * 4096)
         assert file.read_pages(0, room, len(data)) > 1
         assert np.array_equal(room[: len(data)], data)
+        assert file.moved_bytes == len(data)
+        for offset in (5000, 4096 * 3 + 100):
+            file.read_at(offset, room[: 3 * 4096])
+            assert np.array_equal(room[: 3 * 4096], data[offset : offset + 3 * 4096])

@@ -289,6 +289,30 @@ def test_one_request_after_the_other_stays_in_one_thread(nbytes: int, threads: i
     assert len({thread for _, thread in devices.threads}) == threads
 
 
+def test_a_thread_that_works_for_another_channel_keeps_nobody_waiting() -> None:
+    """The scheduler takes the channel for idle, and it is: another transfer goes on while the first one's last hop is held up."""
+    machine, devices = replace(row(2), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    first, second = (channel.name for channel in machine.channels)
+    arrived, gate = threading.Event(), threading.Event()
+
+    def before(name: str) -> None:
+        if name == second:
+            arrived.set()
+            assert gate.wait(30)
+
+    devices.before = before
+    near = Transfer.whole(IndexSpace(x=1 << 14), PAIR, "m0", "<F, x>", "m1", "<F, x>")
+    with Engine(machine, devices) as engine:
+        far = engine.submit(along(machine, 1 << 17))
+        assert arrived.wait(30)
+        engine.submit(plan(near, machine, "direct", Options(slot_limit=1 << 20))).wait(10)
+        assert not far.done
+        gate.set()
+        far.wait(30)
+    assert [name for name, _ in devices.threads].count(first) == 2
+    assert len({thread for name, thread in devices.threads if name == first}) == 2, "one more for the time being"
+
+
 def test_a_thread_with_another_job_hands_small_requests_over() -> None:
     machine, devices = row(2), Recording()
     arrived, gate = threading.Event(), threading.Event()
