@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.backends import kernels
+from isoviz.backends.kernels.many import SMALL, many_of
 from isoviz.errors import LayoutError
 from isoviz.layouts import StridedCopy, apply
 from isoviz.layouts.kernel import strided_view
@@ -39,6 +40,7 @@ LINE = 64  # bytes
 WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
 MOST_FIELDS = 64  # fields of a struct that are moved together
 MOST_APART = 8  # fields of one size that are taken apart to be moved with others
+_AT_A_TIME = 256  # small copies between two questions whether to go on
 _ALONE = 2048  # bytes of runs that are as fast one by one
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
@@ -95,6 +97,8 @@ def copy_all(
             for other in others:
                 other.result()
             return
+    if len(copies) > 1 and kernels.is_ready():
+        copies = _without_small(copies, source, destination, check)
     for group in _alike(copies) if len(copies) > 1 and kernels.is_ready() else (copies,):
         if 2 <= len(group) <= MOST_FIELDS and kernels.is_ready():
             check()
@@ -105,6 +109,26 @@ def copy_all(
         for copy in group:
             check()
             copy_strided(copy, source, destination, large=large)
+
+
+def _without_small(
+    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None]
+) -> Sequence[StridedCopy]:
+    """Move the small ones of several copies, some hundred at a time; returns the others."""
+    small = [copy for copy in copies if copy.nbytes < SMALL]
+    many = many_of(small) if len(small) > 1 else None
+    if many is None:
+        return copies
+    reach = many.source, many.destination
+    if np.may_share_memory(source, destination) or any(
+        low < 0 or high > array.size for (low, high), array in zip(reach, (source, destination), strict=True)
+    ):
+        for copy in small:
+            _check(copy, source, destination)
+    for first in range(0, len(small), _AT_A_TIME):
+        check()
+        kernels.copy_many(many, source, destination, slice(first, first + _AT_A_TIME))
+    return [copy for copy in copies if copy.nbytes >= SMALL]
 
 
 def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:

@@ -27,6 +27,8 @@ MOST = 256
 """Shapes that are remembered."""
 FEW = 16
 """Copies that may go together wherever they are."""
+MANY = 256
+"""Copies of which the small ones are not looked at one by one."""
 
 
 class _Alike:
@@ -254,6 +256,12 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
     has some turns of all: lines that they share are visited once. Few bytes are not cut: a copy costs more than it moves."""
     if parts <= 1 or not copies:  # a chunk may hold nothing but padding
         return [list(copies), *([] for _ in range(parts - 1))]
+    least = sum([copy.nbytes for copy in copies]) / parts / 4
+    if len(copies) > MANY:
+        few = [copy for copy in copies if copy.nbytes >= least]
+        beside = split_together(few, parts, unit) if len(few) <= MANY else split(few, parts, unit)
+        together = _stretches([copy for copy in copies if copy.nbytes < least], parts)
+        return [[*some, *others] for some, others in zip(together, beside, strict=True)]
     groups: dict[tuple[int, ...], list[StridedCopy]] = {}
     for copy in copies:
         groups.setdefault(tuple([loop[0] for loop in copy.loops]), []).append(copy)
@@ -261,7 +269,6 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
         return split(copies, parts, unit)
     found: list[list[StridedCopy]] = [[] for _ in range(parts)]
     taken = [0] * parts
-    least = sum([copy.nbytes for copy in copies]) / parts / 4
     small: list[tuple[int, int, list[StridedCopy]]] = []
     for group in [near for alike in groups.values() for near in neighbours(alike)]:
         turns = tuple([loop[0] for loop in group[0].loops])
@@ -283,6 +290,22 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
         lightest = taken.index(min(taken))
         taken[lightest] += nbytes
         found[lightest] += group
+    return found
+
+
+def _stretches(copies: Sequence[StridedCopy], parts: int) -> list[list[StridedCopy]]:
+    """Whole copies in so many parts of about equal bytes: those that lie side by side, at the end where more of them do."""
+    found: list[list[StridedCopy]] = [[] for _ in range(parts)]
+    by_source, by_destination = (sorted(copies, key=lambda copy: copy[end]) for end in (0, 1))
+    near = [
+        sum([after[end] - before[end] < EVEN for before, after in itertools.pairwise(order)])
+        for end, order in enumerate((by_source, by_destination))
+    ]
+    ordered = by_source if near[0] > near[1] else by_destination
+    total, done = sum([copy.nbytes for copy in copies]), 0
+    for copy in ordered:
+        found[min(parts - 1, (2 * done + copy.nbytes) * parts // (2 * total))].append(copy)  # by its middle
+        done += copy.nbytes
     return found
 
 

@@ -267,7 +267,22 @@ def counted(road: Callable[..., bool], roads: dict[str, int], name: str) -> Call
     return taken
 
 
+def random_several(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Copies that have nothing in common, one behind the other, with gaps and without."""
+    copies, source, destination = [], 0, 0
+    for _ in range(rng.randint(2, 12)):
+        copy, here, there = random_copy(rng)
+        if max(source + here, destination + there) > MOST:
+            break
+        copies.append(
+            copy._replace(source_offset=copy.source_offset + source, destination_offset=copy.destination_offset + destination)
+        )
+        source, destination = source + here + rng.choice((0, 0, 1, 64)), destination + there + rng.choice((0, 0, 1, 64))
+    return (copies, source, destination) if copies else ([StridedCopy(0, 0, 1, ())], 1, 1)
+
+
 SHAPED = (
+    random_several,
     random_structs,
     random_alike,
     random_blocks,
@@ -304,7 +319,15 @@ def main() -> None:
     room = between.array(recipe.ROOM + recipe.LINE, at_end=True)
     own_buffer, guarded_buffer = kernels._buffer, lambda: room.ctypes.data + recipe.LINE
     right = 0
-    roads = {"shuffled": 0, "tiled": 0, "squares": 0}
+    roads = {"shuffled": 0, "tiled": 0, "squares": 0, "many": 0}
+    small, many_of = kernel.SMALL, kernel.many_of
+
+    def many_counted(*arguments: object) -> object:
+        found = many_of(*arguments)
+        roads["many"] += found is not None
+        return found
+
+    kernel.many_of = many_counted
     for name in ("shuffled", "tiled"):
         setattr(kernels, f"_{name}", counted(getattr(kernels, f"_{name}"), roads, name))
     squares_of = direct.squares_of
@@ -321,6 +344,7 @@ def main() -> None:
         # Every road for copies that are small here: past the caches or not, tiles of all sizes.
         recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
         kernels.LEAST = 0
+        kernel.SMALL = rng.choice((0, small))
         kernel.WORTH_THREADS = 0
         pattern.LEAST, pattern.LEAST_LOOP, pattern.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
         tiles.BYTES, recipe.LEAST_PLANE = rng.choice(((24 << 10, 16), (500, 16), (24 << 10, 1000), (500, 1000)))
@@ -352,7 +376,7 @@ def main() -> None:
         if not np.array_equal(found, expected):
             sys.exit(f"wrong, seed {seed}: {copies}, {recipe.PAST_CACHES}, {recipe.RUN}")
         right += 1
-    sys.stdout.write(f"{right} {roads['shuffled']} {roads['tiled']} {roads['squares']}\n")
+    sys.stdout.write(f"{right} {roads['shuffled']} {roads['tiled']} {roads['squares']} {roads['many']}\n")
 
 
 if __name__ == "__main__":

@@ -98,14 +98,49 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
         [sys.executable, CASES, str(batch), str(count)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
-    right, shuffled, tiled, squares = map(int, done.stdout.split())
+    right, shuffled, tiled, squares, many = map(int, done.stdout.split())
     report("copy kernels: random geometries between guard pages", right)
     report("of these by shuffling bytes", shuffled)
     report("of these element by element", tiled)
     report("of these in squares", squares)
-    assert tiled > right / 100
+    report("of these many small ones in one call", many)
+    assert min(tiled, many) > right / 100
     assert squares > right / 100 or kernels._width < recipe.LINE, "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
+
+
+@pytest.mark.usefixtures("either")
+def test_many_small_copies() -> None:
+    """Some hundred at a time, asking in between whether to go on; none of them where one reaches outside of its array."""
+    rng, asked = random.Random(8), [0]
+    copies = [StridedCopy(200 * k, 100 * k, 3, ((9, 11, 10), (3, 3, 3))[: 1 + k % 2]) for k in range(700)]
+    source, found = random_bytes(rng, 200 * 700), random_bytes(rng, 100 * 700)
+    expected = found.copy()
+    apply(copies, source, expected)
+
+    def check() -> None:
+        asked[0] += 1
+        if asked[0] > stop:
+            raise KeyboardInterrupt
+
+    written, stop = found.copy(), 1 << 20
+    kernel.copy_all(copies[::-1], source, written, check)
+    assert (written == expected).all() and asked[0] > 2
+    written, asked[0], stop = found.copy(), 0, 2
+    with pytest.raises(KeyboardInterrupt):
+        kernel.copy_all(copies, source, written, check)
+    assert (written != expected).any() and (written != found).any()
+    for outside in (
+        StridedCopy(0, 100 * 700 - 2, 3, ()),
+        StridedCopy(200 * 700 - 11, 0, 3, ((2, 9, 3),)),
+        StridedCopy(-1, 0, 3, ()),
+    ):
+        written, asked[0], stop = found.copy(), 0, 1 << 20
+        with pytest.raises(LayoutError, match="reaches outside"):
+            kernel.copy_all([outside, *copies], source, written, check)
+        assert (written == found).all()
+    with pytest.raises(LayoutError, match="overlaps its source"):
+        kernel.copy_all([StridedCopy(0, 50, 30, ((3, 40, 40),)), StridedCopy(500, 600, 3, ((3, 5, 3),))], source, source, check)
 
 
 @pytest.mark.usefixtures("either")

@@ -250,6 +250,24 @@ def test_structs_go_together_and_few_bytes_whole() -> None:
         assert len(taken) == 50, "structs have all their fields in one part"
 
 
+@pytest.mark.parametrize("rows_at", [0, 1])
+def test_very_many_copies_are_not_made_more(rows_at: int) -> None:
+    """Blocks that do not nest: every part has some of them, whole, and of those side by side all."""
+    copies = []
+    for row in range(700):
+        for field in range(3):
+            places = (1_000_000 * field + 100 * row, 500 * row + 8 * field)
+            loops = ((2, 40, 250), (3 + row % 4, 8, 24))
+            copies.append(StridedCopy(*(places if rows_at else places[::-1]), 8, loops))
+    found = split_together(copies, 31)
+    assert sum(map(len, found)) == len(copies)
+    assert Counter(copy for part in found for copy in part) == Counter(copies)
+    sizes = [sum(copy.nbytes for copy in part) for part in found]
+    assert max(sizes) < 1.1 * min(sizes)
+    rows = [{copy[rows_at] // 500 for copy in part} for part in found]
+    assert sum(map(len, rows)) <= 700 + 2 * 31, "a row is in one part, but for those at the ends"
+
+
 def test_many_runs_beside_a_loop_in_parts() -> None:
     """Rows of ragged blocks: more single runs than may go together wherever they are."""
     copies = [StridedCopy(100 * k, 64 * k, 50) for k in range(40)] + [StridedCopy(10_000, 10_000, 4, ((90, 8, 4),))]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from types import ModuleType
 
     from isoviz.backends.kernels.direct import StridedRest
+    from isoviz.backends.kernels.many import Many
     from isoviz.backends.kernels.pattern import Shape
     from isoviz.layouts import StridedCopy
     from isoviz.layouts.geometry import Loop
@@ -224,6 +225,12 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
     return not are_planes(shapes) and _tiled(shapes, start, to)
 
 
+def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> None:
+    """Carry out some of many small copies between two arrays that they do not leave."""
+    assert _compiled is not None
+    _compiled.copy_many(source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
+
+
 def _buffer() -> int:
     """The address of this thread's buffer, a line of which may be written to in front of it."""
     from isoviz.backends.kernels.recipe import LINE, ROOM
@@ -246,6 +253,7 @@ def _warmed(compiled: ModuleType) -> None:
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
     compiled.copy_tiles(address, address, one, one, np.array([[0, 0, 1, 1, 1]]), 0)
+    compiled.copy_many(address, address, np.array([[0, 0, 1, 0, 1, 0, 0]]), np.array([[1, 1, 1]]))
     if hasattr(compiled, "shuffle_lines"):
         from isoviz.backends.kernels.pattern import pattern_of
 

@@ -9,7 +9,8 @@ import numpy as np
 from numba import njit
 
 from isoviz.backends.kernels.cache import kept
-from isoviz.backends.kernels.vectors import LINE, fetch, move, word
+from isoviz.backends.kernels.many import MOST_LOOPS
+from isoviz.backends.kernels.vectors import LINE, fetch, move, some_bytes, word
 from isoviz.backends.kernels.walk import advanced
 
 
@@ -147,3 +148,74 @@ def copy_tiles(source, destination, extents, tiles, jobs, ahead):
             _moved(a, b, table + 16 * k * each, each, jobs[k, 2])
         if not advanced(index, positions, -1, -1, -1):
             break
+
+
+@njit(nogil=True)
+def _strided(a, step, b, by, count, size):
+    """So many runs, each so much further than the one before."""
+    if size == 4:
+        for _ in range(count):
+            move(a, b, 4)
+            a, b = a + step, b + by
+    elif size == 8:
+        for _ in range(count):
+            move(a, b, 8)
+            a, b = a + step, b + by
+    elif size == 1:
+        for _ in range(count):
+            move(a, b, 1)
+            a, b = a + step, b + by
+    elif size == 2:
+        for _ in range(count):
+            move(a, b, 2)
+            a, b = a + step, b + by
+    elif size == 3:
+        for _ in range(count):
+            move(a, b, 2)
+            move(a + 2, b + 2, 1)
+            a, b = a + step, b + by
+    elif size < 8:
+        for _ in range(count):
+            move(a, b, 4)
+            move(a + size - 4, b + size - 4, 4)
+            a, b = a + step, b + by
+    elif size <= 16:
+        for _ in range(count):
+            move(a, b, 8)
+            move(a + size - 8, b + size - 8, 8)
+            a, b = a + step, b + by
+    elif size <= 64:
+        for _ in range(count):
+            for at in range(0, size - 16, 16):
+                move(a + at, b + at, 16)
+            move(a + size - 16, b + size - 16, 16)
+            a, b = a + step, b + by
+    else:
+        for _ in range(count):
+            some_bytes(a, b, size)
+            a, b = a + step, b + by
+
+
+@kept
+def copy_many(source, destination, rows, loops):
+    """Carry out many small copies one after the other. A row is one of them: offsets in the source and in the destination, bytes
+    of a run, which of the `loops` (how often, strides in the source and in the destination) are its own: the first, and how many,
+    the innermost last. What else there is in a row is not asked."""
+    index = np.zeros(MOST_LOOPS, np.int64)
+    for row in range(len(rows)):
+        a, b, size, first, count = source + rows[row, 0], destination + rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4]
+        inner = first + count - 1
+        while True:
+            _strided(a, loops[inner, 1], b, loops[inner, 2], loops[inner, 0], size)
+            turned = False
+            for loop in range(inner - 1, first - 1, -1):
+                at = loop - first
+                a, b = a + loops[loop, 1], b + loops[loop, 2]
+                index[at] += 1
+                if index[at] < loops[loop, 0]:
+                    turned = True
+                    break
+                index[at] = 0
+                a, b = a - loops[loop, 0] * loops[loop, 1], b - loops[loop, 0] * loops[loop, 2]
+            if not turned:
+                break

@@ -1,0 +1,71 @@
+"""Many small copies in one call: the fields of small structs, blocks that do not nest.
+
+A copy of its own costs 5 to 200 µs of finding out which kernel suits it, of tables and of calls, for some KiB that take one. Here
+a row of a table says what each of them is, and a compiled loop goes from row to row: what is small lies in a cache, and there it
+makes no difference in which order it is moved.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.kernels.recipe import Integers, integers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.layouts import StridedCopy
+    from isoviz.layouts.geometry import Loop
+
+SMALL = 64 << 10
+"""Bytes of a copy below which it is done sooner in this way, if there are others."""
+MOST_LOOPS = 16
+"""Loops of a copy at most."""
+_LEAST_INNER = 8
+"""Turns that an innermost loop has at least, if there is one that has them."""
+
+
+class Many(NamedTuple):
+    """The arguments of `isoviz.backends.kernels.elements.copy_many`, and from where to where the copies reach at both ends."""
+
+    rows: Integers
+    loops: Integers
+    source: tuple[int, int]
+    destination: tuple[int, int]
+
+
+def many_of(copies: Sequence[StridedCopy]) -> Many | None:
+    """The recipe for copies in the order of the source; None where one of them has no turns, or too many loops."""
+    first: dict[tuple[Loop, ...], tuple[int, int, int, int]] = {}
+    table: list[Loop] = []
+    rows = []
+    for copy in copies:
+        known = first.get(copy.loops)
+        if known is None:
+            inside = _inside(copy.loops)
+            if inside is None:
+                return None
+            loops, here, there = inside
+            known = first[copy.loops] = len(table), len(loops), here, there
+            table += loops
+        rows.append((copy.source_offset, copy.destination_offset, copy.run, *known))
+    rows.sort()
+    found = np.array(rows, np.int64)
+    ends = [(int(found[:, k].min()), int((found[:, k] + found[:, 2] + found[:, 5 + k]).max())) for k in (0, 1)]
+    return Many(found, integers(table), *ends)
+
+
+@lru_cache(maxsize=4096)
+def _inside(loops: tuple[Loop, ...]) -> tuple[tuple[Loop, ...], int, int] | None:
+    """The loops in order, the innermost last: as the destination counts, unless that one turns a few times only. And how far the
+    last run lies behind the first, in the source and in the destination."""
+    if len(loops) > MOST_LOOPS or any(min(loop) <= 0 for loop in loops):
+        return None
+    ordered = sorted(loops, key=lambda loop: -loop[2]) or [(1, 0, 0)]
+    if ordered[-1][0] < _LEAST_INNER:
+        ordered.append(ordered.pop(max(range(len(ordered)), key=lambda place: ordered[place][0])))
+    here, there = (sum((loop[0] - 1) * loop[end] for loop in loops) for end in (1, 2))
+    return tuple(ordered), here, there
