@@ -141,6 +141,7 @@ def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | N
     """The way for a copy to a place that lies `start` bytes behind a line, or as far from whole words as that; None where it is
     NumPy's."""
     from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
+    from isoviz.backends.kernels.many import runs_of
     from isoviz.backends.kernels.recipe import LINE, goes_past, is_box, streams_of
 
     if not loops and not goes_past(run, loops, large=large):
@@ -150,6 +151,9 @@ def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | N
         return _Way("stream_rows", streams)
     if is_box(run, loops, large=large):
         return None
+    runs = runs_of(run, loops)
+    if runs is not None:
+        return _Way("copy_many", runs)
     if _width < LINE:
         return _Way()
     blocks = blocks_of(run, loops, large=large)

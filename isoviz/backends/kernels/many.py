@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.backends.kernels.recipe import Integers, integers
+from isoviz.backends.kernels.recipe import LINE, Integers, integers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,6 +26,12 @@ MOST_LOOPS = 16
 """Loops of a copy at most."""
 _LEAST_INNER = 8
 """Turns that an innermost loop has at least, if there is one that has them."""
+LEAST_RUN = 9
+"""Bytes of runs that vectors do not turn over, ..."""
+BLOCK = 2 << 10
+"""... and of blocks of such runs that are turned over as they lie."""
+ROWS = 16
+"""Rows that are read in turn for the sake of runs of less than half a line, in larger blocks: with more, tiles are faster."""
 
 
 class Many(NamedTuple):
@@ -56,6 +62,19 @@ def many_of(copies: Sequence[StridedCopy]) -> Many | None:
     found = np.array(rows, np.int64)
     ends = [(int(found[:, k].min()), int((found[:, k] + found[:, 2] + found[:, 5 + k]).max())) for k in (0, 1)]
     return Many(found, integers(table), *ends)
+
+
+def runs_of(run: int, loops: tuple[Loop, ...]) -> tuple[Integers, Integers] | None:
+    """The recipe, wherever it begins, for one copy, of any size, of runs in small blocks that are transposed: the lines of one
+    lie in a cache until they are used up, in whichever order. None where there are no such blocks."""
+    along = next((loop[0] for loop in loops if loop[1] == run), 0)
+    across = next((loop[0] for loop in loops if loop[2] == run), 0)
+    if run < LEAST_RUN or not along * across or any(min(loop) <= 0 for loop in loops):
+        return None
+    if along * across * run > BLOCK and (run >= LINE // 2 or run == 16 or across > ROWS):
+        return None
+    ordered = sorted(loops, key=lambda loop: -loop[2])
+    return np.array([[0, 0, run, 0, len(ordered)]], np.int64), integers(ordered)
 
 
 @lru_cache(maxsize=4096)

@@ -36,6 +36,8 @@ LEAST_PLANE = 16
 """Elements that vectors turn over, at least: fewer are as fast one by one."""
 LEAST_ROW = 32 << 10
 """Bytes of rows of structs that are worth a tile of their own."""
+LEAST_RUN_OF_PLANES = 16
+"""Bytes of runs that few rows or columns are planes of."""
 SHORT_ROW = 40
 """Bytes of rows of a plane below which its lines are worth sharing with other copies."""
 WIDEST = 256
@@ -277,6 +279,8 @@ def is_plane(run: int, loops: tuple[Loop, ...]) -> bool:
     so in the destination, not too few of either; and long runs need none."""
     along = next((loop[0] for loop in loops if loop[1] == run), 0)
     across = next((loop[0] for loop in loops if loop[2] == run), 0)
+    if run > 8 and run < LEAST_RUN_OF_PLANES and min(along, across) < LEAST_PLANE:
+        return False  # short ones that vectors do not turn are as fast in any order
     return run > WIDEST or (along * across >= LEAST_PLANE and (run >= 8 or run in (1, 2, 4)))
 
 
