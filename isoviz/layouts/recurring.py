@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from isoviz.layouts.geometry import StridedCopy, joined, strided_copies
@@ -296,12 +297,12 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
 def _stretches(copies: Sequence[StridedCopy], parts: int) -> list[list[StridedCopy]]:
     """Whole copies in so many parts of about equal bytes: those that lie side by side, at the end where more of them do."""
     found: list[list[StridedCopy]] = [[] for _ in range(parts)]
-    by_source, by_destination = (sorted(copies, key=lambda copy: copy[end]) for end in (0, 1))
-    near = [
-        sum([after[end] - before[end] < EVEN for before, after in itertools.pairwise(order)])
-        for end, order in enumerate((by_source, by_destination))
-    ]
-    ordered = by_source if near[0] > near[1] else by_destination
+    near: list[tuple[int, list[StridedCopy]]] = []
+    for end in ("source_offset", "destination_offset"):
+        ordered = sorted(copies, key=attrgetter(end))
+        places = [getattr(copy, end) for copy in ordered]
+        near.append((sum([after - before < EVEN for before, after in itertools.pairwise(places)]), ordered))
+    ordered = max(near, key=itemgetter(0))[1]
     total, done = sum([copy.nbytes for copy in copies]), 0
     for copy in ordered:
         found[min(parts - 1, (2 * done + copy.nbytes) * parts // (2 * total))].append(copy)  # by its middle

@@ -200,7 +200,7 @@ def _strided(a, step, b, by, count, size):
 def copy_many(source, destination, rows, loops):
     """Carry out many small copies one after the other. A row is one of them: offsets in the source and in the destination, bytes
     of a run, which of the `loops` (how often, strides in the source and in the destination) are its own: the first, and how many,
-    the innermost last. What else there is in a row is not asked."""
+    the innermost last."""
     index = np.zeros(MOST_LOOPS, np.int64)
     for row in range(len(rows)):
         a, b, size, first, count = source + rows[row, 0], destination + rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4]

@@ -48,20 +48,30 @@ def many_of(copies: Sequence[StridedCopy]) -> Many | None:
     first: dict[tuple[Loop, ...], tuple[int, int, int, int]] = {}
     table: list[Loop] = []
     rows = []
-    for copy in copies:
-        known = first.get(copy.loops)
+    low = below = 1 << 62
+    high = above = 0
+    for at, to, run, loops in copies:
+        known = first.get(loops)
         if known is None:
-            inside = _inside(copy.loops)
+            inside = _inside(loops)
             if inside is None:
                 return None
-            loops, here, there = inside
-            known = first[copy.loops] = len(table), len(loops), here, there
-            table += loops
-        rows.append((copy.source_offset, copy.destination_offset, copy.run, *known))
+            ordered, here, there = inside
+            known = first[loops] = len(table), len(ordered), here, there
+            table += ordered
+        place, count, here, there = known
+        rows.append((at, to, run, place, count))
+        # Thousands of copies are looked at one by one here: comparing is quicker than calling `min`.
+        if at < low:
+            low = at
+        if at + run + here > high:
+            high = at + run + here
+        if to < below:
+            below = to
+        if to + run + there > above:
+            above = to + run + there
     rows.sort()
-    found = np.array(rows, np.int64)
-    ends = [(int(found[:, k].min()), int((found[:, k] + found[:, 2] + found[:, 5 + k]).max())) for k in (0, 1)]
-    return Many(found, integers(table), *ends)
+    return Many(np.array(rows, np.int64), np.array(table, np.int64), (low, high), (below, above))
 
 
 def runs_of(run: int, loops: tuple[Loop, ...]) -> tuple[Integers, Integers] | None:
