@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from isoviz.backends import kernels
-from isoviz.backends.kernels.many import SMALL, many_of
+from isoviz.backends.kernels.many import many_of
 from isoviz.errors import LayoutError
 from isoviz.layouts import StridedCopy, apply
 from isoviz.layouts.kernel import strided_view
@@ -98,7 +98,7 @@ def copy_all(
                 other.result()
             return
     if len(copies) > 1 and kernels.is_ready():
-        copies = _without_small(copies, source, destination, check)
+        copies = _without_small(copies, source, destination, check, large=large)
     for group in _alike(copies) if len(copies) > 1 and kernels.is_ready() else (copies,):
         if 2 <= len(group) <= MOST_FIELDS and kernels.is_ready():
             check()
@@ -112,23 +112,20 @@ def copy_all(
 
 
 def _without_small(
-    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None]
+    copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None], *, large: bool
 ) -> Sequence[StridedCopy]:
     """Move the small ones of several copies, some hundred at a time; returns the others."""
-    small = [copy for copy in copies if copy.nbytes < SMALL]
-    many = many_of(small) if len(small) > 1 else None
+    many, others = many_of(copies, large=large)
     if many is None:
         return copies
-    reach = many.source, many.destination
-    if np.may_share_memory(source, destination) or any(
-        low < 0 or high > array.size for (low, high), array in zip(reach, (source, destination), strict=True)
-    ):
-        for copy in small:
+    (here, end), (there, behind) = many.source, many.destination
+    if min(here, there) < 0 or end > source.size or behind > destination.size or np.may_share_memory(source, destination):
+        for copy in copies:  # one of them says what is wrong, if it is
             _check(copy, source, destination)
-    for first in range(0, len(small), _AT_A_TIME):
+    for first in range(0, len(many.rows), _AT_A_TIME):
         check()
         kernels.copy_many(many, source, destination, slice(first, first + _AT_A_TIME))
-    return [copy for copy in copies if copy.nbytes >= SMALL]
+    return others
 
 
 def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:

@@ -306,7 +306,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 
 def main() -> None:
     from isoviz.backends import kernel, kernels
-    from isoviz.backends.kernels import direct, pattern, recipe, tiles
+    from isoviz.backends.kernels import direct, many, pattern, recipe, tiles
 
     seed, count = map(int, sys.argv[1:])
     own_most = pattern._most_steps
@@ -320,11 +320,11 @@ def main() -> None:
     own_buffer, guarded_buffer = kernels._buffer, lambda: room.ctypes.data + recipe.LINE
     right = 0
     roads = {"shuffled": 0, "tiled": 0, "squares": 0, "many": 0}
-    small, many_of = kernel.SMALL, kernel.many_of
+    sizes, many_of = (many.SMALL, many.IN_CACHE), kernel.many_of
 
-    def many_counted(*arguments: object) -> object:
-        found = many_of(*arguments)
-        roads["many"] += found is not None
+    def many_counted(*arguments: object, **named: object) -> object:
+        found = many_of(*arguments, **named)
+        roads["many"] += found[0] is not None
         return found
 
     kernel.many_of = many_counted
@@ -344,7 +344,7 @@ def main() -> None:
         # Every road for copies that are small here: past the caches or not, tiles of all sizes.
         recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
         kernels.LEAST = 0
-        kernel.SMALL = rng.choice((0, small))
+        many.SMALL, many.IN_CACHE = rng.choice(((0, -1), (2000, -1), sizes))
         kernel.WORTH_THREADS = 0
         pattern.LEAST, pattern.LEAST_LOOP, pattern.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
         tiles.BYTES, recipe.LEAST_PLANE = rng.choice(((24 << 10, 16), (500, 16), (24 << 10, 1000), (500, 1000)))

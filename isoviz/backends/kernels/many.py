@@ -7,6 +7,7 @@ makes no difference in which order it is moved.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
 
 SMALL = 64 << 10
 """Bytes of a copy below which it is done sooner in this way, if there are others."""
+IN_CACHE = 2 << 20
+"""Bytes of some copies together up to which all of them are: what they read and write lies in a cache."""
+FEW = 64
+"""Copies that are asked how many bytes they are together."""
 MOST_LOOPS = 16
 """Loops of a copy at most."""
 _LEAST_INNER = 8
@@ -43,23 +48,42 @@ class Many(NamedTuple):
     destination: tuple[int, int]
 
 
-def many_of(copies: Sequence[StridedCopy]) -> Many | None:
-    """The recipe for copies in the order of the source; None where one of them has no turns, or too many loops."""
-    first: dict[tuple[Loop, ...], tuple[int, int, int, int]] = {}
+class _Inside(NamedTuple):
+    """The loops of a copy in order, the innermost last; how often all of them turn, and how far the last run lies behind the
+    first one in the source and in the destination."""
+
+    loops: tuple[Loop, ...]
+    turns: int
+    here: int
+    there: int
+
+
+def many_of(copies: Sequence[StridedCopy], *, large: bool = False) -> tuple[Many | None, list[StridedCopy]]:
+    """The recipe for the small ones of several copies, and the others. `large`: they are parts of large ones, which are in no
+    cache.
+
+    None where less than two are small, or one of them has no turns, or too many loops.
+    """
+    few = not large and len(copies) <= FEW and sum([copy.run * _inside(copy.loops).turns for copy in copies]) <= IN_CACHE
+    most = IN_CACHE + 1 if few else SMALL
+    first: dict[tuple[Loop, ...], tuple[int, int, int, int, int]] = {}
     table: list[Loop] = []
-    rows = []
+    rows, others = [], []
     low = below = 1 << 62
     high = above = 0
-    for at, to, run, loops in copies:
+    for copy in copies:
+        at, to, run, loops = copy
         known = first.get(loops)
         if known is None:
-            inside = _inside(loops)
-            if inside is None:
-                return None
-            ordered, here, there = inside
-            known = first[loops] = len(table), len(ordered), here, there
+            ordered, turns, here, there = _inside(loops)
+            if not turns:
+                return None, list(copies)
+            known = first[loops] = len(table), len(ordered), turns, here, there
             table += ordered
-        place, count, here, there = known
+        place, count, turns, here, there = known
+        if run * turns >= most:
+            others.append(copy)
+            continue
         rows.append((at, to, run, place, count))
         # Thousands of copies are looked at one by one here: comparing is quicker than calling `min`.
         if at < low:
@@ -70,8 +94,10 @@ def many_of(copies: Sequence[StridedCopy]) -> Many | None:
             below = to
         if to + run + there > above:
             above = to + run + there
+    if len(rows) < 2:
+        return None, list(copies)
     rows.sort()
-    return Many(np.array(rows, np.int64), np.array(table, np.int64), (low, high), (below, above))
+    return Many(np.array(rows, np.int64), np.array(table, np.int64), (low, high), (below, above)), others
 
 
 def runs_of(run: int, loops: tuple[Loop, ...]) -> tuple[Integers, Integers] | None:
@@ -88,13 +114,13 @@ def runs_of(run: int, loops: tuple[Loop, ...]) -> tuple[Integers, Integers] | No
 
 
 @lru_cache(maxsize=4096)
-def _inside(loops: tuple[Loop, ...]) -> tuple[tuple[Loop, ...], int, int] | None:
-    """The loops in order, the innermost last: as the destination counts, unless that one turns a few times only. And how far the
-    last run lies behind the first, in the source and in the destination."""
+def _inside(loops: tuple[Loop, ...]) -> _Inside:
+    """Loops as the destination counts, unless the innermost one turns a few times only; without turns where they are none of a
+    copy that this is for."""
     if len(loops) > MOST_LOOPS or any(min(loop) <= 0 for loop in loops):
-        return None
+        return _Inside(loops, 0, 0, 0)
     ordered = sorted(loops, key=lambda loop: -loop[2]) or [(1, 0, 0)]
     if ordered[-1][0] < _LEAST_INNER:
         ordered.append(ordered.pop(max(range(len(ordered)), key=lambda place: ordered[place][0])))
     here, there = (sum((loop[0] - 1) * loop[end] for loop in loops) for end in (1, 2))
-    return tuple(ordered), here, there
+    return _Inside(tuple(ordered), math.prod(loop[0] for loop in loops), here, there)
