@@ -33,7 +33,11 @@ if TYPE_CHECKING:
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 LEAST_SIZE = 1 << 16
 RANDOM = 40
-"""Random conversions, a quarter as large as the others."""
+"""Random conversions, a quarter as large as the others, and as many small ones."""
+SMALL = 1 << 8
+"""So many times smaller than the others are small ones: they stay in a second-level cache."""
+MORE = 4
+"""So many times as often are they measured: each takes some 50 µs."""
 MOST_PADDED = 2
 """So many times the size may a layout of theirs take, padding and all."""
 TOGETHER = 1.3
@@ -65,7 +69,7 @@ def cases(nbytes: int) -> Iterator[Case]:
     yield from _images(nbytes)
 
 
-def random_cases(nbytes: int) -> Iterator[Case]:
+def random_cases(nbytes: int, group: str = "random") -> Iterator[Case]:
     """Conversions as anybody might ask for, the same every time: what the suite does not pick out."""
     rng = random.Random(0)  # noqa: S311  # no secret
     count = 0
@@ -76,7 +80,7 @@ def random_cases(nbytes: int) -> Iterator[Case]:
         here, there = source.on(space, fields), destination.on(space, fields)
         if here.normal != there.normal and max(here.nbytes, there.nbytes) <= MOST_PADDED * nbytes:
             count += 1
-            yield Case("random", f"random {count}", space, fields, str(source), str(destination))
+            yield Case(group, f"{group} {count}", space, fields, str(source), str(destination))
 
 
 def _transposes(nbytes: int) -> Iterator[Case]:
@@ -214,6 +218,7 @@ def measure(size: str = "64MiB", repeat: int = 5) -> Table:
     kernels.prepare(wait=True)
     torch, cv2 = _torch(), _opencv()
     rows = [_measured(case, repeat, torch, cv2) for case in (*cases(nbytes), *random_cases(nbytes // 4))]
+    rows += [_measured(case, MORE * repeat, torch, None) for case in random_cases(nbytes // SMALL, "small")]
     missing = [name for name, module in (("PyTorch", torch), ("OpenCV", cv2)) if module is None]
     return Table(
         "layouts",
@@ -233,7 +238,7 @@ def measure(size: str = "64MiB", repeat: int = 5) -> Table:
 
 
 def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    suite = [row for row in rows if row["group"] != "random"]
+    suite = [row for row in rows if row["group"] not in ("random", "small")]
     converting = [row for row in suite if row["group"] != "identical"]
     shares = [row["share"] for row in converting]
     slower = [row["case"] for row in suite for peer in ("numpy", "torch", "opencv") if (row[peer] or 0) > row["share"]]
@@ -241,14 +246,15 @@ def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield kernels.state()
     yield f"{len(shares)} conversions: geometric mean {statistics.geometric_mean(shares):.2f} of memcpy, one thread"
     yield f"least {least['share']:.2f} ({least['case']}); slower than a peer: {', '.join(dict.fromkeys(slower)) or 'none'}"
-    drawn = sorted([row for row in rows if row["group"] == "random"], key=lambda row: row["share"])
-    mean, numpy = (statistics.geometric_mean([row[name] for row in drawn]) for name in ("share", "numpy"))
-    behind = [row["case"] for row in drawn if row["numpy"] > row["share"]]
-    tenth = drawn[len(drawn) // 10]["share"]
-    yield (
-        f"{len(drawn)} random conversions: geometric mean {mean:.2f}, one in ten below {tenth:.2f}; NumPy {numpy:.2f}; "
-        f"slower than NumPy: {', '.join(behind) or 'none'}"
-    )
+    for group, what in (("random", "random conversions"), ("small", f"of a {SMALL}th of the size")):
+        drawn = sorted([row for row in rows if row["group"] == group], key=lambda row: row["share"])
+        mean, numpy = (statistics.geometric_mean([row[name] for row in drawn]) for name in ("share", "numpy"))
+        behind = [row["case"] for row in drawn if row["numpy"] > row["share"]]
+        tenth = drawn[len(drawn) // 10]["share"]
+        yield (
+            f"{len(drawn)} {what}: geometric mean {mean:.2f}, one in ten below {tenth:.2f}; NumPy {numpy:.2f}; "
+            f"slower than NumPy: {', '.join(behind) or 'none'}"
+        )
     both = [row for row in converting if row["two_threads"]]
     if both:
         most = max(row["two_threads"] for row in both)

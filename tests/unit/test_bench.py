@@ -129,11 +129,13 @@ def test_conversions_in_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     monkeypatch.setattr(layouts, "RANDOM", 3)
     assert main(["bench", "layouts", "--size", "256KiB", "--repeat", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert [row["group"] for row in found["rows"]].count("random") == 3
-    assert len(found["rows"]) == 76 + 3
+    groups = [row["group"] for row in found["rows"]]
+    assert groups.count("random") == groups.count("small") == 3
+    assert len(groups) == 76 + 3 + 3
     assert all(row["share"] > 0 and row["numpy"] > 0 for row in found["rows"])
     drawn = found["rows"][-3:]
-    assert any(note.startswith("3 random conversions: geometric mean") for note in found["notes"])
+    for kind in ("3 random conversions", "3 of a 256th of the size"):
+        assert any(note.startswith(f"{kind}: geometric mean") for note in found["notes"])
     assert "→" in drawn[0]["conversion"]
 
 
@@ -163,5 +165,5 @@ def test_simulated_requests_beside_simpy(monkeypatch: pytest.MonkeyPatch) -> Non
 def test_what_two_threads_are_said_to_gain(two_threads: float, words: str) -> None:
     """Also where no conversion leaves them anything."""
     row = {"case": "a", "share": 1.0, "numpy": 0.5, "torch": None, "opencv": None, "two_threads": two_threads}
-    notes = list(layouts._notes([{**row, "group": "2-D"}, {**row, "group": "random"}]))
+    notes = list(layouts._notes([{**row, "group": group} for group in ("2-D", "random", "small")]))
     assert any(words in note for note in notes), notes
