@@ -40,7 +40,7 @@ LINE = 64  # bytes
 WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
 MOST_FIELDS = 64  # fields of a struct that are moved together
 MOST_APART = 8  # fields of one size that are taken apart to be moved with others
-_AT_A_TIME = 256  # small copies between two questions whether to go on
+_AT_A_TIME = 64  # small copies between two questions whether to go on
 _ALONE = 2048  # bytes of runs that are as fast one by one
 _WIDEST = 64  # longer runs are as fast as `memcpy` gets
 
@@ -79,8 +79,8 @@ def copy_all(
     *,
     large: bool = False,
 ) -> None:
-    """Move the bytes of several copies; fields of different sizes together where they are those of structs. `check` is called
-    between copies. With more than one of the `threads` large copies are cut along their longest loop. `large` is as in
+    """Move the bytes of several copies; fields of different sizes together where they are those of structs, in any order. `check`
+    is called between copies. With more than one of the `threads` large copies are cut along their longest loop. `large` is as in
     `copy_strided`.
 
     Raises:

@@ -290,7 +290,7 @@ class Steps:
             apart = 1 / read.rate(run) + 1 / write.rate(run)
             job = Job(read.name, "copied", run, nbytes)
             taken = median(self.bench.seconds(machine, job) for _ in range(self.effort.repeats))
-            seconds = max(taken - read.setup - write.setup, taken / 2)
+            seconds = max(taken - read.setup - write.setup, taken / 2, _QUICKEST)
             # The first chunk is only read while nothing is written, and the last one only written.
             chunks = nbytes / run
             gains.append(apart * run * (chunks - 1) / max(seconds - run * apart, seconds / 4))

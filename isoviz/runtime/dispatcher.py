@@ -19,7 +19,7 @@ class Dispatcher:
     def __init__(self, name: str, threads: int) -> None:
         self.name = name
         self._count = threads
-        self._lent = 0
+        self._lent = self._ending = 0
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
         self._leaving: list[threading.Thread] = []
@@ -28,7 +28,10 @@ class Dispatcher:
     def put(self, job: Job) -> None:
         """Have a job done: in the order of the calls, as far as there is one thread."""
         with self._lock:
-            number = len(self._threads)
+            if self._ending:
+                before, self._threads = len(self._threads), [thread for thread in self._threads if thread.is_alive()]
+                self._ending -= before - len(self._threads)
+            number = len(self._threads) - self._ending
             if number < self._count + self._lent:
                 thread = threading.Thread(target=_work, args=(self._queue,), name=f"isoviz {self.name} {number}", daemon=True)
                 try:
@@ -54,6 +57,9 @@ class Dispatcher:
         finally:
             with self._lock:
                 self._lent = max(0, self._lent - 1)
+                if len(self._threads) - self._ending > self._count + self._lent:  # there is one more than are needed
+                    self._ending += 1
+                    self._queue.put(None)
 
     @property
     def has_jobs(self) -> bool:
@@ -66,7 +72,7 @@ class Dispatcher:
             for _ in self._threads:
                 self._queue.put(None)
             # Threads that start later have a queue of their own: nobody takes what ends another one.
-            self._queue = SimpleQueue()
+            self._queue, self._ending = SimpleQueue(), 0
             leaving = [thread for thread in (*self._leaving, *self._threads) if thread.is_alive()]
             self._leaving, self._threads = leaving, []
         if wait:

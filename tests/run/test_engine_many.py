@@ -677,6 +677,44 @@ def test_threads_of_a_channel() -> None:
     many.close()
 
 
+def test_threads_that_were_lent_come_back() -> None:
+    """As many others as there are away meanwhile; afterwards as many as before."""
+    dispatcher, other = Dispatcher("lending", 1), Dispatcher("other", 1)
+    gate, away, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
+
+    def lent() -> None:
+        with dispatcher.lent_to(other):
+            away.release()
+            assert gate.wait(30)
+
+    for _ in range(5):
+        dispatcher.put(lent)
+        assert away.acquire(timeout=30)
+    gate.set()
+    most, now, lock = [0], [0], threading.Lock()
+
+    def counted() -> None:
+        with lock:
+            now[0] += 1
+            most[0] = max(most[0], now[0])
+        done.release()
+        with lock:
+            now[0] -= 1
+
+    for _ in range(200):
+        dispatcher.put(counted)
+    for _ in range(200):
+        assert done.acquire(timeout=30)
+    for thread in threading.enumerate():
+        if thread.name.startswith("isoviz lending"):
+            thread.join(0.5)
+    assert sum(thread.name.startswith("isoviz lending") for thread in threading.enumerate()) == 1
+    dispatcher.put(counted)
+    assert done.acquire(timeout=30)
+    dispatcher.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("isoviz lending")]
+
+
 def test_arrays_that_are_more_than_arrays(tmp_path: Path) -> None:
     with Engine(MACHINE) as engine:
         for shape in ((5, 7), (400, 300)):

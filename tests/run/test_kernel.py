@@ -16,7 +16,7 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends import kernel, kernels
 from isoviz.backends.host import page_aligned
-from isoviz.backends.kernels import direct, pattern, recipe, tiles
+from isoviz.backends.kernels import direct, many, pattern, recipe, tiles
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 
@@ -98,15 +98,55 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
         [sys.executable, CASES, str(batch), str(count)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
-    right, shuffled, tiled, squares, many = map(int, done.stdout.split())
+    right, shuffled, tiled, squares, together = map(int, done.stdout.split())
     report("copy kernels: random geometries between guard pages", right)
     report("of these by shuffling bytes", shuffled)
     report("of these element by element", tiled)
     report("of these in squares", squares)
-    report("of these many small ones in one call", many)
-    assert min(tiled, many) > right / 100
+    report("of these many small ones in one call", together)
+    assert min(tiled, together) > right / 100
     assert squares > right / 100 or kernels._width < recipe.LINE, "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize(
+    "copies",
+    [
+        [StridedCopy(40, 40, 0), StridedCopy(200, 200, 0, ((3, 5, 5),)), StridedCopy(0, 0, 5)],
+        [StridedCopy(0, 0, 9, (*((2, 9 << (19 - k), 9 << (19 - k)) for k in range(18)), (2, 9, 18), (2, 18, 9)))],
+        [StridedCopy(k, 3000 * k, 1, (*((2, 4 << k, 3 << k) for k in range(9, -1, -1)), *((1, 1, 1),) * 9)) for k in (0, 1)],
+        [StridedCopy(k, 9000 * k, 9, ((2, 90, 9), (8, 9, 90))) for k in range(0, 20, 10)],
+    ],
+    ids=["nothing in it", "twenty loops", "loops of one turn", "blocks among others"],
+)
+def test_unusual_copies(copies: list[StridedCopy]) -> None:
+    rng = random.Random(9)
+    reach = [max(copy[end] + copy.run + sum((n - 1) * loop[end] for n, *loop in copy.loops) for copy in copies) for end in (0, 1)]
+    source, found = random_bytes(rng, reach[0]), random_bytes(rng, reach[1])
+    expected = found.copy()
+    apply(copies, source, expected)
+    kernel.copy_all(copies, source, found, lambda: None)
+    assert (found == expected).all()
+
+
+def test_which_copies_are_small_ones() -> None:
+    """Those that vectors turn over are not, nor those that touch many lines for few bytes; fields of structs share theirs."""
+    turned = [StridedCopy(k << 12, k << 12, 1, ((64, 64, 1), (64, 1, 64))) for k in range(3)]
+    sparse = [StridedCopy(8 * k, 48_000 * k, 4, ((12_000, 8192, 4),)) for k in range(3)]
+    structs = [StridedCopy(4 * k, 64_000 * k, 4, ((16_000, 40, 4),)) for k in range(10)]
+    assert many.many_of(turned) == (None, turned)
+    assert many.many_of(sparse * 2) == (None, sparse * 2)
+    found, others = many.many_of([*structs, *sparse])
+    assert found is None or others == sparse
+    found, others = many.many_of(structs)
+    assert found is not None and not others and len(found.rows) == 10
+    assert (found.source, found.destination) == ((0, 640_000), (0, 640_000))
+    small = [StridedCopy(1000 * k, 1000 * k, 9, ((3, 10, 9),)) for k in range(100)]
+    found, others = many.many_of([*structs, *small], large=True)
+    assert found is not None and len(found.rows) == 100 + len(structs) - len(others)
+    assert many.runs_of(9, ((1000, 1440, 1440), (16, 9, 90), (10, 144, 9))) is not None
+    assert many.runs_of(9, ((2, 5000, 1440), (16, 9, 90), (10, 144, 9))) is None, "what lies beside a block comes much later"
 
 
 @pytest.mark.usefixtures("either")

@@ -108,7 +108,7 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     a part of a large copy, which nobody reads again soon."""
     from isoviz.backends.kernels.recipe import LINE
 
-    if _compiled is None or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
+    if _compiled is None or each.run <= 0 or each.nbytes < LEAST or any(min(loop) <= 0 for loop in each.loops):
         return False
     if not each.loops and each.nbytes < PLAIN:
         return False
@@ -141,7 +141,6 @@ def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | N
     """The way for a copy to a place that lies `start` bytes behind a line, or as far from whole words as that; None where it is
     NumPy's."""
     from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
-    from isoviz.backends.kernels.many import runs_of
     from isoviz.backends.kernels.recipe import LINE, goes_past, is_box, streams_of
 
     if not loops and not goes_past(run, loops, large=large):
@@ -151,9 +150,6 @@ def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | N
         return _Way("stream_rows", streams)
     if is_box(run, loops, large=large):
         return None
-    runs = runs_of(run, loops)
-    if runs is not None:
-        return _Way("copy_many", runs)
     if _width < LINE:
         return _Way()
     blocks = blocks_of(run, loops, large=large)
@@ -186,9 +182,14 @@ def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) 
 
 def _carry_out(run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool = False) -> None:
     """A copy between two addresses, by the recipe for any."""
+    from isoviz.backends.kernels.many import runs_of
     from isoviz.backends.kernels.recipe import Recipe, is_plane, recipe_of
 
     assert _compiled is not None
+    runs = runs_of(run, loops)
+    if runs is not None:
+        _compiled.copy_many(here, there, *runs)
+        return
     if not is_plane(run, loops) and _tiled(((0, 0, run, loops),), here, there):
         return
     recipe = recipe_of(run, loops, large=large)
@@ -215,7 +216,7 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
     one by one. `large` is as in `copy`."""
     from isoviz.backends.kernels.recipe import are_planes, recipe_of_structs
 
-    if _compiled is None or any(min(loop) <= 0 for each in copies for loop in each.loops):
+    if _compiled is None or any(each.run <= 0 or any(min(loop) <= 0 for loop in each.loops) for each in copies):
         return False
     here, there = copies[0].source_offset, copies[0].destination_offset
     shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
