@@ -16,7 +16,7 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends import kernel, kernels
 from isoviz.backends.host import page_aligned
-from isoviz.backends.kernels import direct, many, pattern, recipe, tiles
+from isoviz.backends.kernels import direct, many, pattern, recipe, tiles, tuning
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 
@@ -107,6 +107,44 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
     assert min(tiled, together) > right / 100
     assert squares > right / 100 or kernels._width < recipe.LINE, "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
+
+
+@pytest.mark.parametrize("kept", ["", "{", '{"far": 1}', '{"far_aligned": 1, "far_unaligned": true}', "[1]"])
+def test_what_suits_a_processor_is_measured_once(kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And again where what was kept is damaged. The other way has to be clearly faster."""
+    monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path)
+    (tmp_path / "tuned.json").write_text(kept)
+    sides: list[int] = []
+    seconds, now = {(2080, False): 1.0, (2080, True): 0.8, (2081, False): 1.0, (2081, True): 0.95}, [0.0]
+
+    def turn(here: int, there: int, side: int, far: bool) -> None:
+        sides.append(side)
+        now[0] += seconds[side, far]
+
+    monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
+    assert tuning.tuned(turn) == (True, False)
+    assert len(sides) == 2 * 2 * tuning.ROUNDS
+    assert tuning.tuned(turn) == (True, False)
+    assert len(sides) == 2 * 2 * tuning.ROUNDS, "not measured again"
+    assert [path.name for path in tmp_path.iterdir()] == ["tuned.json"]
+    monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path / "missing")
+    assert tuning.tuned(turn) == (True, False), "where nothing can be kept"
+
+
+@pytest.mark.usefixtures("either")
+@pytest.mark.parametrize("far", [False, True])
+@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
+def test_transpositions_however_rows_are_fetched(size: int, far: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(direct, "FAR", [far, far])
+    kernels._way.cache_clear()
+    rng = random.Random(size)
+    for rows, columns in ((1024, 1024), (1025, 1023), (2048, 96), (96, 2048), (4096, 300)):
+        copy = StridedCopy(0, 0, size, ((rows, columns * size, size), (columns, size, rows * size)))
+        source, found = random_bytes(rng, rows * columns * size), page_aligned(rows * columns * size)
+        kernel.copy_strided(copy, source, found)
+        wanted = source.reshape(rows, columns, size).transpose(1, 0, 2)
+        assert (found.reshape(columns, rows, size) == wanted).all()
+    kernels._way.cache_clear()
 
 
 @pytest.mark.usefixtures("either")

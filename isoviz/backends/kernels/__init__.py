@@ -76,6 +76,8 @@ def prepare(*, wait: bool = False) -> bool:
 
             _warmed(compiled)
             cache.mark_complete()
+            if hasattr(compiled, "turn_squares"):
+                _tune(compiled)
         except ImportError as error:
             _reason = f"Numba cannot be loaded: {error}"
             return False
@@ -274,6 +276,21 @@ def _warmed(compiled: ModuleType) -> None:
         compiled.turn_lines(address, address, none, none, none, 0, two, two, 2, False)
         compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, two)
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
+
+
+def _tune(compiled: ModuleType) -> None:
+    """Have transpositions read rows as suits this processor."""
+    from isoviz.backends.kernels import direct
+    from isoviz.backends.kernels.tuning import tuned
+
+    def turn(here: int, there: int, side: int, far: bool) -> None:
+        direct.FAR[:] = [far, far]
+        loops = ((side, 4 * side, 4), (side, 4, 4 * side))
+        squares = direct.squares_of(4, loops, 0, bytewise=hasattr(compiled, "shuffle_lines"))
+        compiled.turn_squares(here, there, *squares, _buffer())  # type: ignore[misc]  # there are whole lines of both
+
+    found = tuned(turn)
+    direct.FAR[:] = [found.far_unaligned, found.far_aligned]
 
 
 def _in_background() -> subprocess.Popen[bytes] | None:

@@ -32,6 +32,9 @@ SPREAD = 8
 """Lines of a strip that share a set of the second level where that is well used."""
 FAR_APART = 17 << 10
 """Bytes between rows from which on the processor does not guess what is read next, and so does not guess wrong."""
+FAR = [False, False]
+"""Whether rows are fetched into the second-level cache only, where columns begin within lines, and where they begin with them: as
+`isoviz.backends.kernels.tuning` finds for this processor."""
 LONGEST_TABLE = 1 << 13
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
@@ -187,19 +190,21 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> tuple[in
 
     Narrow strips write few lines at a time, wide ones read more of each row. Where many rows share sets of the first-level cache,
     what is fetched into it drives out what has not been read: then the processor's own guesses are better, or its second level.
-    What is fetched into that alone makes it guess wrong half of the time where rows are not crowded.
+    What is fetched into that alone makes some processors guess wrong half of the time where rows are not crowded (`FAR`).
     """
     if aligned and height * run <= LINE:
         return 2, 32, True
     lines = places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)
     first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in SETS)
+    few = height * run < 8 * LINE
+    if FAR[aligned]:
+        return _read_far(run, crowded=first > CROWD, aligned=aligned, few=few)
+    if not aligned and run < 4 and first > CROWD:
+        return None
     if not aligned:
-        if run < 4 and first > CROWD:
-            return None
         if run >= 4 and first > CROWD // 3:
             return (4, 16, True) if run == 4 else (2, 64, False)
         return 1 if run == 1 else 2, 64, True
-    few = height * run < 8 * LINE
     if run >= 4 and first > CROWD and second <= SPREAD and places[1] - places[0] >= FAR_APART:
         return (8, 32, False) if few else (2, 64, False)
     if few:
@@ -207,6 +212,15 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> tuple[in
     if first > CROWD:
         return (8, 0, False) if run < 4 else (4, 0, False) if run < 16 else (8, 32, False)
     return 1 if run == 1 else 2, 64, True
+
+
+def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool) -> tuple[int, int, bool]:
+    """The same where fetching into the second level only is the faster way in general."""
+    if not aligned:
+        return (4, 32, False) if run < 4 and crowded else (8, 16, False)
+    if few or not crowded:
+        return 2, 64 if few else 32, False
+    return (4, 64, False) if run < 4 else (4, 32, False) if run < 16 else (2, 32, False)
 
 
 def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:

@@ -1,0 +1,70 @@
+"""What differs from processor to processor, measured once and kept beside the compiled kernels.
+
+Transpositions fetch rows some time before they read them: into the first level of the caches or into the second only. Which is
+faster no manual says. One EPYC processor (Zen 5) turned half as fast with what lay in the second level only, for it guessed wrong
+what would be read next; another one (Zen 4), whose first level is smaller, twice as fast.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import statistics
+import time
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.kernels import cache
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROUNDS = 7
+CLEARLY = 1.1
+"""So much faster the other way has to be."""
+_SIDE = 2080
+"""Rows and columns of a matrix of 4 bytes that is tried: more than caches hold, no power of two, whole lines."""
+_FILE = "tuned.json"
+
+
+class Tuned(NamedTuple):
+    """Whether rows are fetched into the second level only, where columns begin with lines and where they do not."""
+
+    far_aligned: bool = False
+    far_unaligned: bool = False
+
+
+def tuned(turn: Callable[[int, int, int, bool], object]) -> Tuned:
+    """What suits this processor: as it was measured before, or measured now (a tenth of a second). `turn` turns a square of so
+    many rows of 4 bytes over from one address to another, fetching far or not."""
+    place = cache.folder() / _FILE
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        found = Tuned(**json.loads(place.read_text(encoding="ascii")))
+        if all(type(each) is bool for each in found):
+            return found
+    found = Tuned(*(_is_far_faster(turn, side) for side in (_SIDE, _SIDE + 1)))
+    with contextlib.suppress(OSError):
+        beside = place.with_suffix(f".{time.time_ns()}")
+        beside.write_text(json.dumps(found._asdict()), encoding="ascii")
+        beside.replace(place)
+    return found
+
+
+def _is_far_faster(turn: Callable[[int, int, int, bool], object], side: int) -> bool:
+    from isoviz.backends.host import page_aligned
+
+    nbytes = 4 * side * side
+    arrays: list[np.ndarray[Any, np.dtype[np.uint8]]] = [page_aligned(nbytes) for _ in range(2)]
+    for array in arrays:
+        array[:] = 1
+    here, there = (array.ctypes.data for array in arrays)
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for _ in range(ROUNDS):
+        for far, found in times.items():
+            ctypes.memmove(there, here, nbytes)  # each begins with what lies in the caches, and the processor expects, alike
+            began = time.perf_counter()
+            turn(here, there, side, far)
+            found.append(time.perf_counter() - began)
+    return statistics.median(times[False]) > CLEARLY * statistics.median(times[True])
