@@ -114,7 +114,7 @@ def copy_all(
 def _without_small(
     copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None], *, large: bool
 ) -> Sequence[StridedCopy]:
-    """Move the small ones of several copies, some hundred at a time; returns the others."""
+    """Move the small ones of several copies, some at a time; returns the others."""
     many, others = many_of(copies, large=large)
     if many is None:
         return copies

@@ -1,7 +1,7 @@
-"""Ctrl-C, held back while a transfer is half submitted or half put away.
+"""Ctrl-C, and whatever else raises in the main thread, held back while a transfer is half submitted or half put away.
 
-Python raises KeyboardInterrupt between any two steps of the main thread. One that comes between what the scheduler says and the
-doing of it would leave a transfer that never ends.
+Python raises KeyboardInterrupt between any two steps of the main thread, and so do handlers of other signals that end a command.
+One that comes between what the scheduler says and the doing of it would leave a transfer that never ends.
 """
 
 from __future__ import annotations
@@ -13,30 +13,32 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
 
 class _State:
     """Of the main thread, the only one that signals interrupt."""
 
     allowed = False
-    handler: Any = None
+    handlers: dict[int, Any] = {}  # noqa: RUF012  # there is one state
     came: tuple[int, FrameType | None] | None = None
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
     if _State.allowed:
-        _State.handler(number, frame)
+        _State.handlers[number](number, frame)
     else:
         _State.came = number, frame
 
 
 @contextmanager
 def held() -> Iterator[None]:
-    """Ctrl-C comes at the end of this, or where it is `allowed`. Elsewhere than in the main thread there is nothing to hold."""
-    handler = signal.getsignal(signal.SIGINT) if threading.current_thread() is threading.main_thread() else None
-    if not callable(handler):
+    """Signals come at the end of this, or where they are `allowed`. Other threads than the main one have nothing to hold."""
+    if threading.current_thread() is not threading.main_thread():
         yield
         return
-    if handler is _interrupted:  # within another one, where it is perhaps allowed
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    if _interrupted in handlers.values():  # within another one, where they are perhaps allowed
         before, _State.allowed = _State.allowed, False
         try:
             yield
@@ -45,22 +47,24 @@ def held() -> Iterator[None]:
             if before:
                 _deliver()
         return
-    _State.handler = handler
-    signal.signal(signal.SIGINT, _interrupted)
+    _State.handlers = mine = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
+        for number in mine:
+            signal.signal(number, _interrupted)
         yield
     finally:
-        signal.signal(signal.SIGINT, handler)
+        for number, handler in mine.items():
+            signal.signal(number, handler)
         _deliver()
 
 
 @contextmanager
 def allowed(when: bool = True) -> Iterator[None]:
-    """Within `held`, where Ctrl-C may come after all."""
+    """Within `held`, where signals may come after all."""
     if (
         not when
         or threading.current_thread() is not threading.main_thread()
-        or signal.getsignal(signal.SIGINT) is not _interrupted
+        or not any(signal.getsignal(number) is _interrupted for number in _State.handlers)
     ):
         yield
         return
@@ -75,4 +79,4 @@ def allowed(when: bool = True) -> Iterator[None]:
 def _deliver() -> None:
     came, _State.came = _State.came, None
     if came is not None:
-        _State.handler(*came)
+        _State.handlers[came[0]](*came)

@@ -803,12 +803,19 @@ def test_ctrl_c_anywhere_in_a_run(full: bool) -> None:
     assert interrupted
 
 
-def test_ctrl_c_is_held_back_and_comes_after_all() -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_held_back_and_comes_after_all(number: signal.Signals, request: pytest.FixtureRequest) -> None:
     reached: list[str] = []
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(number, stop)
+    request.addfinalizer(lambda: signal.signal(number, before))
 
     @held()
     def interrupted(where: str) -> None:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
         reached.append(where)
 
     @held()
@@ -827,9 +834,9 @@ def test_ctrl_c_is_held_back_and_comes_after_all() -> None:
         with pytest.raises(KeyboardInterrupt):
             interrupted("in what is allowed")
         with pytest.raises(KeyboardInterrupt):
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
     assert reached == ["held", "within", "within", "not allowed", "in what is allowed"]
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    assert signal.getsignal(number) is stop
     thread = threading.Thread(target=held()(lambda: reached.append("elsewhere")))
     thread.start()
     thread.join()
