@@ -29,6 +29,11 @@ MOST_BYTES = 8 << 10
 """Bytes of a pattern at most."""
 GOOD_BYTES = 4 << 10
 """Bytes of a pattern that is as long as it may."""
+SHORT = 12
+"""Lines of a pattern up to which it is better to write one of them for many repeats, its shuffles in registers, then the next."""
+TOGETHER = 48
+"""Lines that are then written together: what they are read from stays in the first level of the caches, and memory likes to be
+written line after line."""
 MOST_STEPS = 256
 """Steps of a pattern at most: they fill most of the first-level cache."""
 MOST_PIECES = 256
@@ -59,6 +64,7 @@ class Pattern(NamedTuple):
     turns: int
     all_turns: int
     repeats: int
+    together: int
     past_caches: bool
 
 
@@ -124,7 +130,8 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
         repeats = min(repeats, int(((end - last) // steps[:, 2 + window]).min()) + 1)
     if repeats < LEAST_REPEATS // 2:
         return None
-    return Pattern(around + 1, steps, strides, lines, fetches, pieces, frame.turns, count, repeats, frame.past_caches)
+    together = TOGETHER // len(lines) if len(lines) <= SHORT and bool((lines[:, -2] == -1).all()) else 1
+    return Pattern(around + 1, steps, strides, lines, fetches, pieces, frame.turns, count, repeats, together, frame.past_caches)
 
 
 @lru_cache(maxsize=256)
@@ -143,9 +150,13 @@ def _frame(bare: Bare, large: bool) -> _Frame | None:
     nbytes = combinations * sum(run for run, _ in bare)
     if nbytes * count * math.prod(first[i][0] for i in outer) < LEAST or (outer and nbytes * count < LEAST_LOOP):
         return None
-    # Longer patterns are better up to a line's worth of turns: every line of the source is fetched once then.
-    while 2 * turns <= min(LINE, count // LEAST_REPEATS) and 2 * turns * nbytes <= GOOD_BYTES:
+    far = min(loops[along][1] for _, loops in bare)
+    while turns * far < LINE and turns * nbytes <= SHORT * LINE // 2:
         turns *= 2
+    if turns * nbytes > SHORT * LINE or not _fills_lines(bare, along, combinations):
+        # Long patterns are better up to a line's worth of turns: every line of the source is fetched once then.
+        while 2 * turns <= min(LINE, count // LEAST_REPEATS) and 2 * turns * nbytes <= GOOD_BYTES:
+            turns *= 2
     if count < LEAST_REPEATS * turns or turns * nbytes > MOST_BYTES or combinations * len(bare) > MOST_PIECES:
         return None
     past_caches = goes_past(nbytes, [first[i] for i in (along, *outer)], large=large)
@@ -155,6 +166,14 @@ def _frame(bare: Bare, large: bool) -> _Frame | None:
     )
     moving = tuple(tuple(tuple([loops[i][end] for i in (along, *outer)]) for _, loops in bare) for end in (1, 2))
     return _Frame(along, tuple(within), tuple(outer), turns, past_caches, open_ended, moving)
+
+
+def _fills_lines(bare: Bare, along: int, combinations: int) -> bool:
+    """Whether the destination of a loop has no gaps, as far as can be told without offsets."""
+    filled: dict[int, int] = {}
+    for run, loops in bare:
+        filled[loops[along][2]] = filled.get(loops[along][2], 0) + combinations * run
+    return all(nbytes % stride == 0 for stride, nbytes in filled.items())
 
 
 def _begins(offsets: Sequence[int], moving: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
@@ -223,7 +242,7 @@ def _most_steps(shapes: tuple[Shape, ...]) -> float:
         for _, *entry in loops:
             for near, far in ((0, 1), (1, 0)):
                 if 2 <= count <= 4 and (field[near], entry[near], entry[far]) == (run, run * count, run):  # few fields
-                    return 1.0
+                    return 3.0
     return ALIKE[run]
 
 

@@ -14,11 +14,53 @@ from numba import njit
 
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.planes import read_row
-from isoviz.backends.kernels.vectors import LINE, fetch, line_shuffler, settle
+from isoviz.backends.kernels.vectors import LINE, STEP, fetch, line_shuffler, lines_shuffler, settle
 from isoviz.backends.kernels.walk import advanced
 
 _whole, _whole_past = line_shuffler(past_caches=False), line_shuffler(past_caches=True)
 _part = line_shuffler(past_caches=False, whole=False)
+_one, _two, _three, _four, _five, _six = (lines_shuffler(windows, past_caches=False) for windows in range(1, 7))
+_one_past, _two_past, _three_past, _four_past, _five_past, _six_past = (
+    lines_shuffler(windows, past_caches=True) for windows in range(1, 7)
+)
+
+
+@njit(nogil=True)
+def _lines(step, windows, repeat, repeats, there, by, past_caches):
+    """A whole line of a pattern and of so many of its repeats."""
+    if windows > 6:
+        for _ in range(repeats):
+            if past_caches:
+                _whole_past(step, windows, repeat, there, -1)
+            else:
+                _whole(step, windows, repeat, there, -1)
+            repeat += 1
+            there += by
+    elif past_caches:
+        if windows == 1:
+            _one_past(step, repeat, repeats, there, by)
+        elif windows == 2:
+            _two_past(step, repeat, repeats, there, by)
+        elif windows == 3:
+            _three_past(step, repeat, repeats, there, by)
+        elif windows == 4:
+            _four_past(step, repeat, repeats, there, by)
+        elif windows == 5:
+            _five_past(step, repeat, repeats, there, by)
+        else:
+            _six_past(step, repeat, repeats, there, by)
+    elif windows == 1:
+        _one(step, repeat, repeats, there, by)
+    elif windows == 2:
+        _two(step, repeat, repeats, there, by)
+    elif windows == 3:
+        _three(step, repeat, repeats, there, by)
+    elif windows == 4:
+        _four(step, repeat, repeats, there, by)
+    elif windows == 5:
+        _five(step, repeat, repeats, there, by)
+    else:
+        _six(step, repeat, repeats, there, by)
 
 
 @kept
@@ -41,7 +83,7 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
             step += 1
             lines[line, 0], lines[line, 1] = chosen[line] * LINE - misalignment, turns * pieces[piece, 4]
             lines[line, 2 : 2 + around], lines[line, 4 + around] = pieces[piece, 6::2], rhythms[piece, 1]
-            lines[line, 2 + around] += 1
+        lines[line, 2 + around] += 1
         paired = not first
         for end in range(0 if first else 1, 2):  # a window that is left over is both
             steps[step, end], steps[step, 2 + end] = windows[k, 0], turns * pieces[piece, 3]
@@ -184,14 +226,17 @@ def _turns(source, destination, pieces, index, first, count):
 
 
 @kept
-def shuffle_lines(source, destination, extents, steps, strides, lines, fetches, pieces, turns, all_turns, repeats, past_caches):
+def shuffle_lines(
+    source, destination, extents, steps, strides, lines, fetches, pieces, turns, all_turns, repeats, together, past_caches
+):
     """Carry out a pattern of so many `turns`, for `all_turns` of a loop and all turns of the loops around it: `repeats`
-    times by shuffling bytes, what is before and behind that run by run.
+    times by shuffling bytes, what is before and behind that run by run. A line of the pattern is written for so many repeats
+    `together`, then the next one.
 
     `steps` are as for `line_shuffler`, but for the address of the source, with the `strides` of both windows along the loops
     around. A row of `lines` is a line of the destination: offset, what it moves on with every repeat, strides along the loops
-    around, its number of steps, the bytes that are written, as bits, its rhythm. A row of `fetches` is a line of the source that
-    is fetched: offset, what it moves on, strides, its rhythm.
+    around, its number of windows, the bytes that are written, as bits, its rhythm. A row of `fetches` is a line of the source
+    that is fetched: offset, what it moves on, strides, its rhythm.
     """
     around = len(extents)
     index = np.zeros(around, np.int64)
@@ -212,20 +257,24 @@ def shuffle_lines(source, destination, extents, steps, strides, lines, fetches, 
             for loop in range(around):
                 ahead[k] += index[loop] * fetches[k, 2 + loop]
         _turns(source, destination, pieces, index, 0, turns)
-        for repeat in range(repeats):
-            for k in range(len(fetches)):
-                fetch(ahead[k] + repeat * fetches[k, 1])
+        for repeat in range(0, repeats, together):
+            some = min(together, repeats - repeat)
+            for later in range(repeat, repeat + some):
+                for k in range(len(fetches)):
+                    fetch(ahead[k] + later * fetches[k, 1])
             step = np.int64(own.ctypes.data)
             for k in range(len(lines)):
-                number, written = lines[k, 2 + around], lines[k, 3 + around]
-                there = ends[k] + repeat * lines[k, 1]
-                if written != -1:
-                    _part(step, number, repeat, there, written)
+                windows, by, written = lines[k, 2 + around], lines[k, 1], lines[k, 3 + around]
+                there = ends[k] + repeat * by
+                if together > 1:
+                    _lines(step, windows, repeat, some, there, by, past_caches)
+                elif written != -1:
+                    _part(step, windows, repeat, there, written)
                 elif past_caches:
-                    _whole_past(step, number, repeat, there, written)
+                    _whole_past(step, windows, repeat, there, written)
                 else:
-                    _whole(step, number, repeat, there, written)
-                step += 128 * number
+                    _whole(step, windows, repeat, there, written)
+                step += (windows + 1) // 2 * STEP
         _turns(source, destination, pieces, index, repeats * turns, all_turns - repeats * turns)
         if not advanced(index, extents, -1, -1, -1):
             break
