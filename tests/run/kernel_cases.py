@@ -361,6 +361,7 @@ def main() -> None:
         recipe._structs_together.cache_clear()
         direct.LEAST_COLUMN, direct.LEAST_TURN, direct.CROWD = rng.choice((64, 768)), 0, rng.choice((0, 36, 1 << 20))
         direct.FAR[:] = [rng.random() < 0.5, rng.random() < 0.5]
+        direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 2 << 10)), rng.choice((0, 12, 48))
         direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
         recipe.LONG, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))
         recipe.LEAST_SPREAD, recipe.SPREAD = rng.choice(((112, range(4, 17)), (5, range(1, 100)), (1 << 20, range(0))))

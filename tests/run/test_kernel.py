@@ -115,7 +115,7 @@ def test_what_suits_a_processor_is_measured_once(kept: str, tmp_path: Path, monk
     monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path)
     (tmp_path / "tuned.json").write_text(kept)
     sides: list[int] = []
-    seconds, now = {(2080, False): 1.0, (2080, True): 0.8, (2081, False): 1.0, (2081, True): 0.95}, [0.0]
+    seconds, now = {(4128, False): 1.0, (4128, True): 0.8, (4129, False): 1.0, (4129, True): 0.95}, [0.0]
 
     def turn(here: int, there: int, side: int, far: bool) -> None:
         sides.append(side)

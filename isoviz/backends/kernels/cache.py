@@ -29,6 +29,7 @@ _SOURCES = (
     "lines.py",
     "planes.py",
     "shuffle.py",
+    "shuffled_lines.py",
     "squares.py",
     "vectors.py",
     "walk.py",

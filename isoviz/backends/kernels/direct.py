@@ -35,6 +35,8 @@ FAR_APART = 17 << 10
 FAR = [False, False]
 """Whether rows are fetched into the second-level cache only, where columns begin within lines, and where they begin with them: as
 `isoviz.backends.kernels.tuning` finds for this processor."""
+TALL_COLUMN = 2 << 10
+"""Bytes of a column of which it is worth writing several lines one after the other."""
 LONGEST_TABLE = 1 << 13
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
@@ -152,6 +154,7 @@ class Squares(NamedTuple):
     column_step: int
     column_table: Integers
     wide: int
+    tall: int
     ahead: int
     near: bool
     aligned: bool
@@ -185,42 +188,55 @@ def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool,
     return None if way is None else Squares(extents, here, there, run, *table, *way, aligned, order)
 
 
-def _read(run: int, height: int, places: Integers, *, aligned: bool) -> tuple[int, int, bool] | None:
-    """How wide the strips are, how many rows ahead they are fetched, and whether into the first-level cache: as measured.
+class _Way(NamedTuple):
+    """How wide strips are, in lines of a row; how many squares, one below the other, are turned before their columns are written;
+    how many rows ahead are fetched, and whether into the first-level cache."""
 
-    Narrow strips write few lines at a time, wide ones read more of each row. Where many rows share sets of the first-level cache,
-    what is fetched into it drives out what has not been read: then the processor's own guesses are better, or its second level.
-    What is fetched into that alone makes some processors guess wrong half of the time where rows are not crowded (`FAR`).
+    wide: int
+    tall: int
+    ahead: int
+    near: bool
+
+
+def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | None:
+    """How strips are read and written, as measured.
+
+    Narrow strips write few lines at a time, wide ones read more of each row; tall squares write several lines of a column one
+    after the other. Where many rows share sets of the first-level cache, what is fetched into it drives out what has not been
+    read: then the processor's own guesses are better, or its second level. What is fetched into that alone makes some processors
+    guess wrong half of the time where rows are not crowded (`FAR`).
     """
     if aligned and height * run <= LINE:
-        return 2, 32, True
+        return _Way(2, 1, 32, True)
     lines = places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)
     first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in SETS)
     few = height * run < 8 * LINE
     if FAR[aligned]:
-        return _read_far(run, crowded=first > CROWD, aligned=aligned, few=few)
+        return _read_far(run, crowded=first > CROWD, aligned=aligned, few=few, tall=height * run >= TALL_COLUMN)
     if not aligned and run < 4 and first > CROWD:
         return None
     if not aligned:
         if run >= 4 and first > CROWD // 3:
-            return (4, 16, True) if run == 4 else (2, 64, False)
-        return 1 if run == 1 else 2, 64, True
+            return _Way(4, 1, 16, True) if run == 4 else _Way(2, 1, 64, False)
+        return _Way(1 if run == 1 else 2, 1, 64, True)
     if run >= 4 and first > CROWD and second <= SPREAD and places[1] - places[0] >= FAR_APART:
-        return (8, 32, False) if few else (2, 64, False)
+        return _Way(8, 1, 32, False) if few else _Way(2, 1, 64, False)
     if few:
-        return 4, 16, True
+        return _Way(4, 1, 16, True)
     if first > CROWD:
-        return (8, 0, False) if run < 4 else (4, 0, False) if run < 16 else (8, 32, False)
-    return 1 if run == 1 else 2, 64, True
+        return _Way(8, 1, 0, False) if run < 4 else _Way(4, 1, 0, False) if run < 16 else _Way(8, 1, 32, False)
+    return _Way(1 if run == 1 else 2, 1, 64, True)
 
 
-def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool) -> tuple[int, int, bool]:
+def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool, tall: bool) -> _Way:
     """The same where fetching into the second level only is the faster way in general."""
+    if tall and (run == 1 or (run == 2 and not aligned) or (run == 8 and aligned and crowded)):
+        return _Way(8, 4, 16, False) if run == 8 else _Way(4, 8, 32 if not aligned else 16, False)
     if not aligned:
-        return (4, 32, False) if run < 4 and crowded else (8, 16, False)
+        return _Way(4, 1, 32, False) if run < 4 and crowded else _Way(8, 1, 16, False)
     if few or not crowded:
-        return 2, 64 if few else 32, False
-    return (4, 64, False) if run < 4 else (4, 32, False) if run < 16 else (2, 32, False)
+        return _Way(2, 1, 64 if few else 32, False)
+    return _Way(4, 1, 64, False) if run < 4 else _Way(4, 1, 32, False) if run < 16 else _Way(2, 1, 32, False)
 
 
 def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:

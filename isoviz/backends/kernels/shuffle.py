@@ -14,7 +14,8 @@ from numba import njit
 
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.planes import read_row
-from isoviz.backends.kernels.vectors import LINE, STEP, fetch, line_shuffler, lines_shuffler, settle
+from isoviz.backends.kernels.shuffled_lines import STEP, line_shuffler, lines_shuffler
+from isoviz.backends.kernels.vectors import LINE, fetch, settle
 from isoviz.backends.kernels.walk import advanced
 
 _whole, _whole_past = line_shuffler(past_caches=False), line_shuffler(past_caches=True)

@@ -28,6 +28,8 @@ from isoviz.backends.kernels.vectors import (
     _vector,
     fetch,
     fetch_rows,
+    keep_line,
+    line_past_caches,
     settle,
     word,
 )
@@ -222,21 +224,96 @@ def _strips(size: int):
     return strips
 
 
+def _tall_strips(size: int):
+    """`turn_squares` for elements of `size` bytes, several squares one below the other: so many lines of a column are written one
+    after the other. Memory likes that better than single ones; but they have to lie in `room` until then."""
+    to_room, side = _to_room(size), LINE // size
+    word_size = 1 if size < 4 and SHUFFLES else 4
+    join = _joiner(word_size)
+
+    @njit(nogil=True)
+    def strips(
+        source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, tall, ahead, aligned,
+        room, order,
+    ):  # fmt: skip
+        here, there = np.empty(side, np.int64), np.empty(wide * side, np.int64)
+        here_at = np.int64(here.ctypes.data)
+        strip = (wide * side + 1) * LINE  # one more: lines of a column do not share a set of the first-level cache
+        kept = room + tall * strip
+        whole = rows - rows % side
+        place = ahead % rows, ahead // rows * wide * LINE
+        for first in range(0, columns, wide * side):
+            count = min(wide * side, columns - first)
+            squares = (count + side - 1) // side
+            for square in range(squares):  # the last is moved back where it would be narrower
+                start = min(first + square * side, columns - side)
+                for k in range(side):
+                    there[square * side + k] = destination + _offset(column_table, column_step, start + k)
+            for top in range(0, whole, tall * side):
+                some = min(tall, (whole - top) // side)
+                for part in range(some):
+                    for k in range(side):
+                        here[k] = source + _offset(row_table, row_step, top + part * side + k)
+                    place = _fetched(source + first * size, place, side, rows, row_step, row_table, wide, count * size, False)
+                    for square in range(squares):
+                        start = min(first + square * side, columns - side)
+                        to_room(here_at, start * size, room + part * strip + square * side * LINE)
+                for column in range(squares * side):
+                    to, at = there[column] + top * size, room + LINE * column
+                    if aligned:
+                        for _ in range(some):
+                            line_past_caches(at, to)
+                            to += LINE
+                            at += strip
+                        continue
+                    begun, last = to & (LINE - 1), kept + LINE * column
+                    picks = order + begun // word_size * LINE
+                    for part in range(some):
+                        if top + part:
+                            join(last, at, picks, to - begun)
+                        else:
+                            _part(at - begun, to - begun, np.int64(-1) << begun)
+                        last = at
+                        to += LINE
+                        at += strip
+                    keep_line(last, kept + LINE * column)
+            if not aligned:
+                for column in range(squares * side):
+                    begun = there[column] & (LINE - 1)
+                    if begun:
+                        last = kept + LINE * (column + 1) - begun
+                        _part(last, there[column] - begun + whole * size, (np.int64(1) << begun) - 1)
+            place = _fetched(source + first * size, place, rows - whole, rows, row_step, row_table, wide, count * size, False)
+            place = place[0], place[1] - wide * LINE
+            if whole < rows:  # the last rows, together with some before them
+                for k in range(side):
+                    here[k] = source + _offset(row_table, row_step, rows - side + k)
+                for square in range(squares):
+                    start = min(first + square * side, columns - side)
+                    to_room(here_at, start * size, room + square * side * LINE)
+                for column in range(squares * side):
+                    _part(room + LINE * column, there[column] + (rows - side) * size, np.int64(-1))
+
+    return strips
+
+
 _strips_1, _strips_2, _strips_4, _strips_8, _strips_16 = (_strips(size) for size in (1, 2, 4, 8, 16))
+_tall_1, _tall_2, _tall_8 = (_tall_strips(size) for size in (1, 2, 8))
 
 
 @kept
 def turn_squares(
     source, destination, extents, source_strides, destination_strides, size, rows, row_step, row_table, columns, column_step,
-    column_table, wide, ahead, near, aligned, order, room,
+    column_table, wide, tall, ahead, near, aligned, order, room,
 ):  # fmt: skip
     """Transpositions of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops: `rows`, each in one piece in the source,
     and `columns`, each in one piece in the destination, at least a line's worth of both.
 
     Rows and columns begin so many steps on, or where tables say that are not empty. `wide` is how many lines of every row are
-    read together, `ahead` how many rows further on they are fetched, `near` whether into the first-level cache. `aligned` says
-    that all columns begin with a line; else lines are joined of what is kept in `room`, twice as many lines as a strip has
-    columns and one in front, by the table `order`."""
+    read together, `tall` how many squares, one below the other, are turned before their columns are written (of 1, 2 or 8 bytes;
+    1: any), `ahead` how many rows further on are fetched, `near` whether into the first-level cache, where they are not tall.
+    `aligned` says that all columns begin with a line; else lines are joined by the table `order`. `room` has as many lines as
+    these squares, one more for each, and twice as many as a strip has columns; one in front of it may be written to."""
     index = np.zeros(len(extents), np.int64)
     row_at = np.int64(row_table.ctypes.data) if len(row_table) else 0
     column_at = np.int64(column_table.ctypes.data) if len(column_table) else 0
@@ -246,7 +323,14 @@ def turn_squares(
         for loop in range(len(extents)):
             a += index[loop] * source_strides[loop]
             b += index[loop] * destination_strides[loop]
-        if size == 4:
+        if tall > 1:
+            if size == 1:
+                _tall_1(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, aligned, room, order_at)
+            elif size == 2:
+                _tall_2(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, aligned, room, order_at)
+            else:
+                _tall_8(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, aligned, room, order_at)
+        elif size == 4:
             _strips_4(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
         elif size == 8:
             _strips_8(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
