@@ -274,7 +274,7 @@ def _warmed(compiled: ModuleType) -> None:
         order = np.zeros((16, 64), np.uint8)
         compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 1, 0, False, False, order, at + 1024)
         compiled.turn_lines(address, address, none, none, none, 0, two, two, 2, False)
-        compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, two)
+        compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, np.ones(4, np.int64))
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
 
 

@@ -41,7 +41,7 @@ LONGEST_TABLE = 1 << 13
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
 """Bytes of entries of which several are read in turn: longer ones lie too far apart for that."""
-ARRAYS = 16
+ARRAYS = 64
 """Places that are read in turn."""
 
 
@@ -297,7 +297,7 @@ def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tupl
         count, apart, _ = loops[rows]
         turns, _, far = loops[along]
         by, inner, inner_by = (run, far), count // pieces, (pieces * apart, LINE)
-        step, ahead, taken = apart, (count, apart), (rows, along)
+        step, ahead, taken = apart, [count, apart, 8 * LINE, 8 * LINE], (rows, along)
     else:  # a line of every run that several blocks have in turn
         along = next((i for i, (_, _, far) in enumerate(loops) if far == run), None)
         if along is None or loops[along][0] < pieces or loops[along][1] > LONGEST_ENTRY:
@@ -307,7 +307,7 @@ def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tupl
         if within is None or step % run or loops[within][2] % LINE:
             return None
         turns, left = divmod(count, pieces)
-        by, ahead = (pieces * step, LINE), (1, 0)
+        by, ahead = (pieces * step, LINE), [1, 0, 0, 0]
         inner, inner_by, taken = loops[within][0], loops[within][1:], (along, within)
         if left:
             kept = tuple((left, *loop[1:]) if i == along else loop for i, loop in enumerate(loops))
@@ -315,6 +315,8 @@ def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tupl
     outer = sorted((loop for i, loop in enumerate(loops) if i not in taken), key=lambda loop: -loop[2])
     if any(loop[2] % LINE for loop in outer):
         return None
+    if outer and ahead[1] and turns * run < 16 * LINE:  # short arrays: what follows lies elsewhere
+        ahead[2:] = outer[-1][1], turns * run
     extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
     return Gather(extents, here, there, turns, integers(by), inner, integers(inner_by), step, run, integers(ahead)), rest
 

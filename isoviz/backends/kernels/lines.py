@@ -9,7 +9,17 @@ import numpy as np
 from numba import njit
 
 from isoviz.backends.kernels.cache import kept
-from isoviz.backends.kernels.vectors import FAR, LINE, block_permuter, block_turner, fetch, line_gatherer, line_turner, settle
+from isoviz.backends.kernels.vectors import (
+    FAR,
+    LINE,
+    block_permuter,
+    block_turner,
+    fetch,
+    fetch_rows,
+    line_gatherer,
+    line_turner,
+    settle,
+)
 from isoviz.backends.kernels.walk import advanced
 
 _two, _four, _eight = (block_permuter(vectors, past_caches=False) for vectors in (2, 4, 8))
@@ -109,9 +119,10 @@ _line_32, _line_64 = (line_gatherer(size) for size in (32, 64))
 def gather_lines(source, destination, extents, source_strides, destination_strides, turns, by, inner, inner_by, step, run, ahead):
     """Lines of pieces of 32 or 64 bytes that lie `step` apart in the source, past the caches, without a buffer between: for
     all turns of the loops, `turns` times `inner` lines; `by` and `inner_by` are the bytes from one to the next in the source
-    and in the destination. `ahead` are how many arrays are read in turn, and how far they lie apart (0: one, in sequence)."""
+    and in the destination. `ahead` are how many arrays are read in turn, how far they lie apart (0: one, in sequence), how far
+    ahead of what is read they are fetched, and how many bytes at a time."""
     index = np.zeros(len(extents), np.int64)
-    burst = 8 * LINE // run
+    burst = max(1, ahead[3] // run)
     while True:
         here, there = source, destination
         for loop in range(len(extents)):
@@ -119,10 +130,14 @@ def gather_lines(source, destination, extents, source_strides, destination_strid
             there += index[loop] * destination_strides[loop]
         for turn in range(turns):
             if ahead[1]:
-                if turn % burst == 0:  # eight lines of every array one after the other: memory likes that
+                if turn % burst == 0:  # some lines of every array one after the other: memory likes that
                     for array in range(ahead[0]):
-                        for line in range(8 * LINE, 16 * LINE, LINE):
-                            fetch(here + array * ahead[1] + line)
+                        place = here + array * ahead[1] + ahead[2]
+                        for line in range(0, ahead[3], LINE):
+                            if ahead[2] > FAR:
+                                fetch_rows(place + line)
+                            else:
+                                fetch(place + line)
             else:
                 for line in range(0, by[0], LINE):
                     fetch(here + line + FAR)
