@@ -54,6 +54,11 @@ def _fitting(limit: int) -> int:
     return max(1, limit // (8 * (BOUNCE + _THREAD)))
 
 
+def _to_compare(limit: int) -> int:
+    """What of a memory limit is left for comparing both ends, whatever copying leaves behind."""
+    return limit - limit // 8
+
+
 def buffer_limit(limit: int, machine: Machine) -> int:
     """What of a memory limit is left for the buffers of a plan: at least half, whatever threads and planning need."""
     threads = sum(channel.max_in_flight for channel in machine.channels if channel.kind in _DISK) * (BOUNCE + _THREAD)
@@ -180,7 +185,7 @@ class Conversions:
 
     def _pass(self, number: int, source: FileSource | Scratch, target: FileTarget | Scratch, verify: bool) -> Report:
         plan = self.decision.plans[number]
-        devices = self._devices(verify_budget=self.limit, shared_pages=self.limit // _SHARED)
+        devices = self._devices(verify_budget=_to_compare(self.limit), shared_pages=self.limit // _SHARED)
         # An engine of its own: one that stays would keep the buffers of the pass before.
         with Engine(self.machine, devices) as engine:
             report = engine.run(
@@ -207,7 +212,7 @@ class Conversions:
             chunks = sum(plan.chunk_count for plan in self.decision.plans)
             self._tell(Progress("verify", chunks, chunks, transfer.nbytes, transfer.nbytes))
         here = LentFile(source.file, source.data_offset, transfer.source.linearization.nbytes)
-        verify(transfer, here, written, self.limit, self._check)
+        verify(transfer, here, written, _to_compare(self.limit), self._check)
 
     def _check(self) -> None:
         if self._cancel is not None and self._cancel.is_set():
