@@ -198,7 +198,7 @@ def random_transpositions(rng: random.Random) -> tuple[list[StridedCopy], int, i
     side = 64 // run if run != 12 else 5
     extents = []
     for _ in range(2):
-        count = side * rng.choice((1, 1, 2, 3)) + rng.choice((0, 0, 0, 1, side - 1, side // 2))
+        count = side * rng.choice((1, 1, 2, 3, 9)) + rng.choice((0, 0, 0, 1, side - 1, side // 2))
         inner = rng.choice((1, 1, 2, 7))
         extents += [inner, max(1, count // inner)]
     outer = [rng.choice((2, 3)) for _ in range(rng.choice((0, 0, 1, 2)))]
@@ -351,7 +351,7 @@ def main() -> None:
         tiles._anywhere.cache_clear()
         recipe.LEAST_ROW = rng.choice((0, 1 << 20))
         recipe.is_plane.cache_clear()
-        pattern._most_steps = rng.choice((own_most, lambda shapes: 1000))
+        pattern._most_steps = rng.choice((own_most, lambda _, **__: 1000))
         pattern.pattern_of.cache_clear()
         pattern._frame.cache_clear()
         pattern._repeated.cache_clear()

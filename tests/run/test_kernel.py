@@ -138,7 +138,7 @@ def test_transpositions_however_rows_are_fetched(size: int, far: bool, monkeypat
     monkeypatch.setattr(direct, "FAR", [far, far])
     kernels._way.cache_clear()
     rng = random.Random(size)
-    for rows, columns in ((1024, 1024), (1025, 1023), (2048, 96), (96, 2048), (4096, 300)):
+    for rows, columns in ((1024, 1024), (1025, 1023), (2048, 96), (96, 2048), (4096, 300), (4099, 300)):
         copy = StridedCopy(0, 0, size, ((rows, columns * size, size), (columns, size, rows * size)))
         source, found = random_bytes(rng, rows * columns * size), page_aligned(rows * columns * size)
         kernel.copy_strided(copy, source, found)

@@ -75,9 +75,9 @@ def prepare(*, wait: bool = False) -> bool:
             from isoviz.backends.kernels.vectors import WIDE
 
             _warmed(compiled)
-            cache.mark_complete()
             if hasattr(compiled, "turn_squares"):
                 _tune(compiled)
+            cache.mark_complete()  # at last: whoever finds it complete need not measure at the same time
         except ImportError as error:
             _reason = f"Numba cannot be loaded: {error}"
             return False

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 _SOURCES = (
     "cache.py",
     "compiled.py",
+    "direct.py",  # not compiled; what `tuning` keeps here goes by it
     "elements.py",
     "lines.py",
     "planes.py",

@@ -36,13 +36,15 @@ FAR = [False, False]
 """Whether rows are fetched into the second-level cache only, where columns begin within lines, and where they begin with them: as
 `isoviz.backends.kernels.tuning` finds for this processor."""
 TALL_COLUMN = 2 << 10
-"""Bytes of a column of which it is worth writing several lines one after the other."""
+"""Bytes of a column that begins within a line of which it is worth writing several lines one after the other."""
 LONGEST_TABLE = 1 << 13
 """Rows or columns that are looked up in a table."""
 LONGEST_ENTRY = 14 << 10
 """Bytes of entries of which several are read in turn: longer ones lie too far apart for that."""
-ARRAYS = 64
-"""Places that are read in turn."""
+ARRAYS, SHORT_ARRAYS = 16, 64
+"""Places that are read in turn, long ones and those that end soon."""
+SHORT_ARRAY = 16 * LINE
+"""Bytes of an array that does not end soon."""
 
 
 class Blocks(NamedTuple):
@@ -230,13 +232,13 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | N
 
 def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool, tall: bool) -> _Way:
     """The same where fetching into the second level only is the faster way in general."""
-    if tall and (run == 1 or (run == 2 and not aligned) or (run == 8 and aligned and crowded)):
-        return _Way(8, 4, 16, False) if run == 8 else _Way(4, 8, 32 if not aligned else 16, False)
+    if tall and run < 4 and not aligned:
+        return _Way(2, 8, 64, False) if run == 1 else _Way(4, 8, 32, False)
     if not aligned:
         return _Way(4, 1, 32, False) if run < 4 and crowded else _Way(8, 1, 16, False)
     if few or not crowded:
         return _Way(2, 1, 64 if few else 32, False)
-    return _Way(4, 1, 64, False) if run < 4 else _Way(4, 1, 32, False) if run < 16 else _Way(2, 1, 32, False)
+    return {2: _Way(4, 1, 64, False), 4: _Way(4, 1, 32, False), 8: _Way(8, 1, 16, False)}.get(run, _Way(2, 1, 32, False))
 
 
 def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:
@@ -290,8 +292,12 @@ def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tupl
     if run not in (32, 64) or not goes_past(run, loops, large=large):
         return None
     pieces = LINE // run
-    rows = next((i for i, (count, _, far) in enumerate(loops) if far == run and count % pieces == 0 and count <= ARRAYS), None)
+    rows = next(
+        (i for i, (count, _, far) in enumerate(loops) if far == run and count % pieces == 0 and count <= SHORT_ARRAYS), None
+    )
     along = next((i for i, (_, near, _) in enumerate(loops) if near == run and i != rows), None)
+    if rows is not None and along is not None and loops[rows][0] > ARRAYS:  # long ones would drive each other out of the caches
+        rows = rows if len(loops) > 2 and run * loops[along][0] < SHORT_ARRAY else None
     rest = None
     if rows is not None and along is not None and loops[along][2] == run * loops[rows][0]:  # arrays in turn
         count, apart, _ = loops[rows]
@@ -315,7 +321,7 @@ def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tupl
     outer = sorted((loop for i, loop in enumerate(loops) if i not in taken), key=lambda loop: -loop[2])
     if any(loop[2] % LINE for loop in outer):
         return None
-    if outer and ahead[1] and turns * run < 16 * LINE:  # short arrays: what follows lies elsewhere
+    if outer and ahead[1] and turns * run < SHORT_ARRAY:  # short arrays: what follows lies elsewhere
         ahead[2:] = outer[-1][1], turns * run
     extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
     return Gather(extents, here, there, turns, integers(by), inner, integers(inner_by), step, run, integers(ahead)), rest

@@ -90,9 +90,17 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
     None where they do not turn alike or not often enough, where the pattern would be too large, or where lines would be put
     together of so many places that other kernels are faster.
     """
-    frame = _frame(tuple([shape[2:] for shape in shapes]), large)
-    if frame is None:
-        return None
+    bare = tuple([shape[2:] for shape in shapes])
+    for short in (True, False):
+        frame = _frame(bare, large, short)
+        found = None if frame is None else _pattern(shapes, misalignment, frame)
+        if found is not None and (found.together > 1 or not short):
+            return found
+    return None
+
+
+def _pattern(shapes: tuple[Shape, ...], misalignment: int, frame: _Frame) -> Pattern | None:
+    """The pattern of copies in a frame."""
     # No window may reach beyond the last byte that is copied; and places are told apart by 40 bits.
     end = max(shape[0] + shape[2] + sum([(n - 1) * here for n, here, _ in shape[3]]) for shape in shapes)
     if end - min(shape[0] for shape in shapes) >= 1 << 40:
@@ -130,13 +138,14 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
         repeats = min(repeats, int(((end - last) // steps[:, 2 + window]).min()) + 1)
     if repeats < LEAST_REPEATS // 2:
         return None
-    together = TOGETHER // len(lines) if len(lines) <= SHORT and bool((lines[:, -2] == -1).all()) else 1
+    together = TOGETHER // len(lines) if _go_together(lines) else 1
     return Pattern(around + 1, steps, strides, lines, fetches, pieces, frame.turns, count, repeats, together, frame.past_caches)
 
 
 @lru_cache(maxsize=256)
-def _frame(bare: Bare, large: bool) -> _Frame | None:
-    """The frame of copies, wherever they begin; None where no loop repeats a pattern often enough, or it would be too large."""
+def _frame(bare: Bare, large: bool, short: bool) -> _Frame | None:
+    """The frame of copies, wherever they begin, of a pattern that is `short` or may be long; None where no loop repeats it often
+    enough, or it would be too large."""
     first = bare[0][1]
     if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in bare):
         return None
@@ -150,13 +159,14 @@ def _frame(bare: Bare, large: bool) -> _Frame | None:
     nbytes = combinations * sum(run for run, _ in bare)
     if nbytes * count * math.prod(first[i][0] for i in outer) < LEAST or (outer and nbytes * count < LEAST_LOOP):
         return None
+    # Long patterns are better up to a line's worth of turns, short ones of a line of the source: each is fetched once then.
     far = min(loops[along][1] for _, loops in bare)
-    while turns * far < LINE and turns * nbytes <= SHORT * LINE // 2:
+    while 2 * turns <= min(LINE, count // LEAST_REPEATS):
+        if 2 * turns * nbytes > (SHORT * LINE if short else GOOD_BYTES) or (short and turns * far >= LINE):
+            break
         turns *= 2
-    if turns * nbytes > SHORT * LINE or not _fills_lines(bare, along, combinations):
-        # Long patterns are better up to a line's worth of turns: every line of the source is fetched once then.
-        while 2 * turns <= min(LINE, count // LEAST_REPEATS) and 2 * turns * nbytes <= GOOD_BYTES:
-            turns *= 2
+    if short and turns * nbytes > SHORT * LINE:
+        return None
     if count < LEAST_REPEATS * turns or turns * nbytes > MOST_BYTES or combinations * len(bare) > MOST_PIECES:
         return None
     past_caches = goes_past(nbytes, [first[i] for i in (along, *outer)], large=large)
@@ -166,14 +176,6 @@ def _frame(bare: Bare, large: bool) -> _Frame | None:
     )
     moving = tuple(tuple(tuple([loops[i][end] for i in (along, *outer)]) for _, loops in bare) for end in (1, 2))
     return _Frame(along, tuple(within), tuple(outer), turns, past_caches, open_ended, moving)
-
-
-def _fills_lines(bare: Bare, along: int, combinations: int) -> bool:
-    """Whether the destination of a loop has no gaps, as far as can be told without offsets."""
-    filled: dict[int, int] = {}
-    for run, loops in bare:
-        filled[loops[along][2]] = filled.get(loops[along][2], 0) + combinations * run
-    return all(nbytes % stride == 0 for stride, nbytes in filled.items())
 
 
 def _begins(offsets: Sequence[int], moving: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
@@ -227,12 +229,17 @@ def _repeated(
     pieces, rhythms, keys = _pieces(shapes, along, within, outer)
     made = pattern(pieces, rhythms, turns, misalignment, AHEAD)
     steps, _, lines, _ = made
-    if len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes)):
+    if len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes, together=_go_together(lines))):
         made = tuple([each[:0].copy() for each in made])
     return _Repeated(pieces, rhythms, keys, *made)
 
 
-def _most_steps(shapes: tuple[Shape, ...]) -> float:
+def _go_together(lines: Integers) -> bool:
+    """Whether a pattern is short and all of its lines are whole: then a line of many repeats is written at a time."""
+    return len(lines) <= SHORT and bool((lines[:, -2] == -1).all())
+
+
+def _most_steps(shapes: tuple[Shape, ...], *, together: bool) -> float:
     """The steps of a line up to which shuffling was measured to be the fastest. Other kernels move many elements of `ALIKE` sizes
     at a time, all others one by one."""
     run, loops = shapes[0][2:]
@@ -242,7 +249,7 @@ def _most_steps(shapes: tuple[Shape, ...]) -> float:
         for _, *entry in loops:
             for near, far in ((0, 1), (1, 0)):
                 if 2 <= count <= 4 and (field[near], entry[near], entry[far]) == (run, run * count, run):  # few fields
-                    return 3.0
+                    return 3.0 if together else 1.0
     return ALIKE[run]
 
 

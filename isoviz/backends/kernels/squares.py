@@ -29,7 +29,6 @@ from isoviz.backends.kernels.vectors import (
     fetch,
     fetch_rows,
     keep_line,
-    line_past_caches,
     settle,
     word,
 )
@@ -225,15 +224,13 @@ def _strips(size: int):
 
 
 def _tall_strips(size: int):
-    """`turn_squares` for elements of `size` bytes, several squares one below the other: so many lines of a column are written one
-    after the other. Memory likes that better than single ones; but they have to lie in `room` until then."""
-    to_room, side = _to_room(size), LINE // size
-    word_size = 1 if size < 4 and SHUFFLES else 4
-    join = _joiner(word_size)
+    """`turn_squares` for elements of 1 or 2 bytes whose columns begin within lines, several squares one below the other: so many
+    lines of a column are written one after the other. Memory likes that better than single ones."""
+    to_room, side, join = _to_room(size), LINE // size, _joiner(1 if SHUFFLES else 4)
 
     @njit(nogil=True)
     def strips(
-        source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, tall, ahead, aligned,
+        source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, tall, ahead,
         room, order,
     ):  # fmt: skip
         here, there = np.empty(side, np.int64), np.empty(wide * side, np.int64)
@@ -260,14 +257,8 @@ def _tall_strips(size: int):
                         to_room(here_at, start * size, room + part * strip + square * side * LINE)
                 for column in range(squares * side):
                     to, at = there[column] + top * size, room + LINE * column
-                    if aligned:
-                        for _ in range(some):
-                            line_past_caches(at, to)
-                            to += LINE
-                            at += strip
-                        continue
                     begun, last = to & (LINE - 1), kept + LINE * column
-                    picks = order + begun // word_size * LINE
+                    picks = order + begun * LINE
                     for part in range(some):
                         if top + part:
                             join(last, at, picks, to - begun)
@@ -277,12 +268,11 @@ def _tall_strips(size: int):
                         to += LINE
                         at += strip
                     keep_line(last, kept + LINE * column)
-            if not aligned:
-                for column in range(squares * side):
-                    begun = there[column] & (LINE - 1)
-                    if begun:
-                        last = kept + LINE * (column + 1) - begun
-                        _part(last, there[column] - begun + whole * size, (np.int64(1) << begun) - 1)
+            for column in range(squares * side):
+                begun = there[column] & (LINE - 1)
+                if begun:
+                    last = kept + LINE * (column + 1) - begun
+                    _part(last, there[column] - begun + whole * size, (np.int64(1) << begun) - 1)
             place = _fetched(source + first * size, place, rows - whole, rows, row_step, row_table, wide, count * size, False)
             place = place[0], place[1] - wide * LINE
             if whole < rows:  # the last rows, together with some before them
@@ -298,7 +288,7 @@ def _tall_strips(size: int):
 
 
 _strips_1, _strips_2, _strips_4, _strips_8, _strips_16 = (_strips(size) for size in (1, 2, 4, 8, 16))
-_tall_1, _tall_2, _tall_8 = (_tall_strips(size) for size in (1, 2, 8))
+_tall_1, _tall_2 = _tall_strips(1), _tall_strips(2)
 
 
 @kept
@@ -323,13 +313,10 @@ def turn_squares(
         for loop in range(len(extents)):
             a += index[loop] * source_strides[loop]
             b += index[loop] * destination_strides[loop]
-        if tall > 1:
-            if size == 1:
-                _tall_1(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, aligned, room, order_at)
-            elif size == 2:
-                _tall_2(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, aligned, room, order_at)
-            else:
-                _tall_8(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, aligned, room, order_at)
+        if tall > 1 and size == 1:
+            _tall_1(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, room, order_at)
+        elif tall > 1:
+            _tall_2(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, room, order_at)
         elif size == 4:
             _strips_4(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
         elif size == 8:

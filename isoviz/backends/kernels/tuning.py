@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.kernels import cache
+from isoviz.errors import RunError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -46,7 +47,10 @@ def tuned(turn: Turn) -> Tuned:
         found = Tuned(**json.loads(place.read_text(encoding="ascii")))
         if all(type(each) is bool for each in found):
             return found
-    found = Tuned(*(_is_far_faster(turn, side) for side in (_SIDE, _SIDE + 1)))
+    try:
+        found = Tuned(*(_is_far_faster(turn, side) for side in (_SIDE, _SIDE + 1)))
+    except (RunError, MemoryError):  # no room: then nothing is known
+        return Tuned(False, False)
     with contextlib.suppress(OSError):
         beside = place.with_suffix(f".{time.time_ns()}")
         beside.write_text(json.dumps(found._asdict()), encoding="ascii")
