@@ -131,6 +131,39 @@ def test_what_suits_a_processor_is_measured_once(kept: str, tmp_path: Path, monk
     assert tuning.tuned(turn) == (True, False), "where nothing can be kept"
 
 
+def test_a_processor_that_cannot_be_measured_is_taken_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And measured another time: nothing is kept."""
+
+    def turn(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path)
+    assert tuning.tuned(turn) == (False, False)
+    assert not list(tmp_path.iterdir())
+
+
+def test_only_short_patterns_of_whole_lines_are_shuffled_together() -> None:
+    if not shuffles():
+        pytest.skip("this processor does not shuffle bytes")
+    images = pattern.pattern_of(((0, 0, 1, ((1 << 20, 3, 1), (3, 1, 1 << 20))),), 0)
+    assert images is not None
+    assert (len(images.lines), images.together) == (3, 16)
+    cropped = (
+        (2000, 300, 80),
+        (80, 3, 1),
+        (3, 1, 160_000),
+    )  # so many pixels of each row: lines of two steps, many of them
+    assert pattern.pattern_of(((0, 0, 1, cropped),), 0) is None
+    with_gaps = pattern.pattern_of(((0, 0, 3, ((1 << 20, 3, 5),)),), 0)
+    assert with_gaps is None or with_gaps.together == 1
+
+
+def test_many_places_are_read_in_turn_only_where_they_end_soon() -> None:
+    blocks = ((8, 32, 1024), (32, 2048, 32), (32, 65536, 8192))
+    assert direct.gather_of(32, (*blocks, (64, 1 << 21, 1 << 18)), large=True) is not None
+    assert direct.gather_of(32, ((64, 1 << 20, 32), (32768, 32, 2048)), large=True) is None
+
+
 @pytest.mark.usefixtures("either")
 @pytest.mark.parametrize("far", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
