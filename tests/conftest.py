@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 from collections.abc import Callable, Iterator
 
@@ -17,6 +18,10 @@ _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow], "p
 settings.register_profile("reduced", derandomize=True, max_examples=50, **_COMMON)
 settings.register_profile("full", max_examples=2000, **_COMMON)
 settings.load_profile("full" if FULL else "reduced")
+
+# `make test &` in a script has Ctrl-C ignored, and so has whatever tests start, whether they send it or not.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Runs of tests, and of what they start, are none of the user's.
 os.environ["ISOVIZ_LEDGER"] = "off"
