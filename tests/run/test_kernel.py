@@ -155,7 +155,8 @@ def test_only_short_patterns_of_whole_lines_are_shuffled_together() -> None:
     )  # so many pixels of each row: lines of two steps, many of them
     assert pattern.pattern_of(((0, 0, 1, cropped),), 0) is None
     with_gaps = pattern.pattern_of(((0, 0, 3, ((1 << 20, 3, 5),)),), 0)
-    assert with_gaps is None or with_gaps.together == 1
+    assert with_gaps is not None
+    assert (len(with_gaps.lines), with_gaps.together) == (5, 1)
 
 
 def test_many_places_are_read_in_turn_only_where_they_end_soon() -> None:
