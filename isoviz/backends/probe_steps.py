@@ -7,6 +7,8 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from statistics import median
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,7 +50,12 @@ _SHORT_DISK = 8 << 10, 32 << 10, 128 << 10
 @dataclass(frozen=True)
 class Effort:
     """How much is measured: `repeats` of everything, up to `samples` of each function, about `seconds` each, and no refinement
-    once `limit` seconds are over."""
+    once `limit` seconds are over.
+
+    Some of the repeats of a sample follow each other, and say where a function bends; the others, more than half, are taken in
+    rounds over all samples of all channels. What else a computer does comes and goes within seconds: the median of a moment may
+    be that of one in which everything took half as long again.
+    """
 
     repeats: int
     samples: int
@@ -95,18 +102,24 @@ class Steps:
         self.pairs: list[Pair] = []
         self.checks: list[Check] = []
         self.samples: dict[str, tuple[Sample, ...]] = {}
+        self._jobs: dict[tuple[str, int], list[Job]] = {}
+        """What was measured for the sample of a channel at a run."""
 
     def measure(self) -> Machine:
         """The machine, without its measurement (`isoviz.backends.probing` adds it)."""
         machine = self._skeleton()
-        self._steps = len(machine.channels) * (self.effort.samples + 3) + 1 + 3 * len(self.directories) + len(self._transfers())
+        per_channel = self.effort.samples + 3 + self._later
+        self._steps = len(machine.channels) * per_channel + 1 + 3 * len(self.directories) + len(self._transfers())
         for channel in machine.channels:
             machine = self._with(machine, replace(channel, max_in_flight=self._in_flight(machine, channel)))
         for channel in machine.channels:
-            setup = self._setup(machine, channel)
-            function = self._function(machine, channel, setup)
-            setup = self._left(machine, channel, function)
-            machine = self._with(machine, replace(machine.channel(channel.name), throughput=function, setup=setup))
+            channel = replace(channel, setup=self._setup(machine, channel))
+            machine = self._with(machine, replace(channel, throughput=self._function(machine, channel)))
+        for _ in range(self._later):
+            machine = self._once_more(machine)
+        for channel in machine.channels:
+            assert isinstance(channel.throughput, Sampled)
+            machine = self._with(machine, replace(channel, setup=self._left(machine, channel, channel.throughput)))
         found = self._shared(machine)
         channels = shared.with_resources(machine.channels, found)
         machine = replace(machine, channels=channels, resources=tuple(resource for resource, _ in found))
@@ -190,13 +203,13 @@ class Steps:
                 left.append(median(times) - nbytes / function(run))
         return float(f"{max(0.0, median(left)):.3g}")
 
-    def _function(self, machine: Machine, channel: Channel, setup: float) -> Sampled:
+    def _function(self, machine: Machine, channel: Channel) -> Sampled:
         before = self._done
         first = (1, 16, 256, 4096, MIB // 16, MIB, 16 * MIB) if channel.is_self_loop else (64, 4096, MIB // 16, MIB, 8 * MIB)
 
         def measure(run: int) -> Sample:
             self._step(f"{channel.kind} {channel.name}: runs of {format_bytes(run)}", 1 if self._done < before + most else 0)
-            return self._sample(machine, channel, run, setup)
+            return self._sample(machine, channel, run)
 
         most = self.effort.samples
         found = adaptive.sample_adaptively(measure, first, most, halfway, enough=lambda: self._clock() > self._end)
@@ -204,17 +217,39 @@ class Steps:
         self._done = before + most
         return adaptive.sampled(found, self.date)
 
-    def _sample(self, machine: Machine, channel: Channel, run: int, setup: float) -> Sample:
+    @property
+    def _later(self) -> int:
+        """The rounds in which samples are taken again: more than half of all repeats."""
+        return self.effort.repeats * 3 // 5
+
+    def _once_more(self, machine: Machine) -> Machine:
+        """The machine with what another round over all samples adds."""
+        for channel in machine.channels:
+            self._step(f"{channel.kind} {channel.name}: once more")
+            more = [
+                Sample(old.run, tuple(map(add, old.shapes, self._rates(machine, channel, self._jobs[channel.name, old.run]))))
+                for old in self.samples[channel.name]
+            ]
+            self.samples[channel.name] = tuple(more)
+            machine = self._with(machine, replace(channel, throughput=adaptive.sampled(more, self.date)))
+        return machine
+
+    def _sample(self, machine: Machine, channel: Channel, run: int) -> Sample:
         jobs = [self._job(machine, channel, shape, run) for shape in shapes(channel, run)]
         for k, job in enumerate(jobs):
             if job.shape == "piped" and self._copy_holds_up(machine, job):
                 jobs[k] = self._job(machine, channel, "stream", run)
-        rates: list[list[float]] = [[] for _ in jobs]
-        for _ in range(self.effort.repeats):
-            for found, job in zip(rates, jobs, strict=True):
-                seconds = self.bench.seconds(machine, job)
-                found.append(job.nbytes / max(seconds - setup, seconds / 2))
-        return Sample(run, tuple(map(tuple, rates)))
+        self._jobs[channel.name, run] = jobs
+        at_once = [self._rates(machine, channel, jobs) for _ in range(self.effort.repeats - self._later)]
+        return Sample(run, tuple(reduce(add, rates) for rates in zip(*at_once, strict=True)))
+
+    def _rates(self, machine: Machine, channel: Channel, jobs: Sequence[Job]) -> list[tuple[float]]:
+        """Bytes per second of every job, once, without what the channel takes to set up."""
+        found: list[tuple[float]] = []
+        for job in jobs:
+            seconds = self.bench.seconds(machine, job)
+            found.append((job.nbytes / max(seconds - channel.setup, seconds / 2),))
+        return found
 
     def _copy_holds_up(self, machine: Machine, job: Job) -> bool:
         """Whether a disk is so fast that in a pipeline with a copy it is the copy that is measured."""

@@ -24,7 +24,7 @@ from isoviz.machines.this_computer import ComputerFacts, this_computer, versions
 
 __all__ = ["ProbeProgress", "probe"]
 
-QUICK = Effort(repeats=5, samples=11, seconds=0.02, limit=45.0)
+QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
 ROOM = 128 * MIB
 """Bytes of the arrays and files at least; more where caches are larger."""
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)

@@ -133,6 +133,27 @@ def test_what_shares_nothing_gets_no_resource() -> None:
     assert all(pair.gain > 1.85 for pair in steps.pairs[:3])
 
 
+class Busy(VirtualBench):
+    """Something else keeps the computer busy while the throughput functions are looked for, until the first round."""
+
+    over = False
+
+    def seconds(self, machine: Machine, job: Job) -> float:
+        return super().seconds(machine, job) * (1 if self.over else 1.7)
+
+
+def test_what_else_was_done_for_a_while_is_no_property_of_the_computer() -> None:
+    bench = Busy(lambda _: truth())
+
+    def tell(done: int, steps: int, what: str) -> None:
+        bench.over |= what.endswith("once more")
+
+    effort = replace(EFFORT, repeats=5)
+    machine = Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", tell).measure()
+    for channel, run in ((COPY, 100), (COPY, 2**20), (READ, 2**20)):
+        assert machine.channel(channel).rate(run) == pytest.approx(truth().channel(channel).rate(run), rel=0.1), (channel, run)
+
+
 def test_predictions_hold(found) -> None:
     _, steps, _ = found
     assert len(steps.checks) == 4
