@@ -26,7 +26,8 @@ class TimeParts:
 
     `filling` is what the first chunk takes through all hops, `period` what every further one adds, and `chunks` the payload over
     the bytes of a chunk, a fraction where the last is short. What is predicted is that less `ahead`: a short last chunk is
-    sooner through the hops after the slowest than T counts for it (hops that share a resource may make it later).
+    sooner through the hops after the slowest than T counts for it. Hops that share a resource may make it later, and `padding`
+    that moves along: as a share of the bytes, on the hop where it is most.
     """
 
     setup: float
@@ -34,6 +35,7 @@ class TimeParts:
     period: float
     chunks: float
     ahead: float
+    padding: float = 0.0
 
     @property
     def steady(self) -> float:
@@ -52,7 +54,7 @@ def time_parts(explanation: Explanation) -> TimeParts:
     period = hops[0].seconds / hops[0].share
     setup = sum(explanation.machine.channel(hop.channel).setup for hop in plan.hops)
     chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.seconds
-    return TimeParts(setup, sum(hop.seconds for hop in hops), period, chunks, ahead)
+    return TimeParts(setup, sum(hop.seconds for hop in hops), period, chunks, ahead, max(plan.moved) - 1)
 
 
 def hop_stages(explanation: Explanation) -> tuple[Stage, ...]:
@@ -293,6 +295,11 @@ def ahead_said(parts: TimeParts) -> str:
     """What the short last chunk does to T; nothing where it does nothing."""
     if abs(parts.ahead) <= SAME * parts.seconds:
         return ""
+    if parts.ahead < 0 and parts.padding:
+        return (
+            f" Padding moves along, {100 * parts.padding:.2g} % of the bytes besides:"
+            f" {format_seconds(parts.seconds - parts.ahead)} in all."
+        )
     if parts.ahead < 0:
         return f" Hops that share a resource delay each other: {format_seconds(parts.seconds - parts.ahead)} in all."
     return (

@@ -92,17 +92,18 @@ class Plan:
         """The predicted completion time: exactly what this pipeline takes on an idle machine, its last chunk as short as it is.
 
         At most T, which it falls short of by less than a chunk through all hops; where three hops or more share a resource it may
-        be a little above.
+        be a little above, and where padding moves along (`moved`) well above.
         """
         from isoviz.planner.makespan import makespan, shared_makespan
 
         payload, count = self.chunk_payload, self.chunk_count
         if not all(hop.throughput for hop in self.hops):  # nothing moves
             return math.inf
-        hops = [payload / hop.throughput for hop in self.hops]
+        moved = [payload * each for each in self.moved]
+        hops = [nbytes / hop.throughput for nbytes, hop in zip(moved, self.hops, strict=True)]
         last = self.bytes / payload - (count - 1)
         if self.shares:
-            shares = [[each * payload for each in share] for share in self.shares]
+            shares = [[each * nbytes for each, nbytes in zip(share, moved, strict=True)] for share in self.shares]
             return self.setup + shared_makespan(hops, count, last, shares, slots=self.slots, overlap=self.overlap)
         return self.setup + makespan(hops, count, last, slots=self.slots, overlap=self.overlap)
 
@@ -186,6 +187,12 @@ class Plan:
             more = math.prod(1 + pad / space[dim] for dim, pad in zip(space, alike, strict=True))
             found.append(alike if more <= (MOST_PADDED if here.normal == there.normal else MOST_CONVERTED) else nothing)
         return tuple(found)
+
+    @cached_property
+    def moved(self) -> tuple[float, ...]:
+        """For every hop, bytes that move for one that belongs to an entry: more than 1 where padding moves along."""
+        space = self.transfer.space
+        return tuple(math.prod(1 + pad / space[dim] for dim, pad in zip(space, pads, strict=True)) for pads in self.padding)
 
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
         """What a hop moves of the chunk of a number."""

@@ -64,6 +64,7 @@ class _Job:
     chunk_bytes: float
     times: tuple[tuple[float, float], ...]
     submitted: float
+    moved: tuple[float, ...]
     set_up: bool = False
     admitted: float | None = None
     ended: float | None = None
@@ -154,10 +155,10 @@ class Simulator:
         full = plan.chunk_payload
         last = plan.bytes - (work.chunks - 1) * full
         times = tuple(
-            (full / hop.throughput / requests, last / hop.throughput / requests)
-            for hop, requests in zip(plan.hops, work.requests, strict=True)
+            (full * moved / hop.throughput / requests, last * moved / hop.throughput / requests)
+            for hop, moved, requests in zip(plan.hops, plan.moved, work.requests, strict=True)
         )
-        return self.submit_work(work, times, plan.bytes, full, at=at, setup=self._setup(work), label=label)
+        return self.submit_work(work, times, plan.bytes, full, at=at, setup=self._setup(work), label=label, moved=plan.moved)
 
     def submit_work(
         self,
@@ -169,12 +170,17 @@ class Simulator:
         at: float | None = None,
         setup: float = 0.0,
         label: str | None = None,
+        moved: tuple[float, ...] | None = None,
     ) -> int:
-        """Submit work whose requests take so many seconds: for every hop those of a full chunk and those of the last one."""
+        """Submit work whose requests take so many seconds: for every hop those of a full chunk and those of the last one.
+
+        `moved` are, for every hop, bytes that move for each of the `nbytes` (None: one).
+        """
         when = self._from_now("submitted", at)
         self.scheduler.needs(work)  # it would refuse it only when the time has come
         number = len(self._jobs)
-        self._jobs.append(_Job(number, label or f"transfer {number}", work, nbytes, chunk_bytes, tuple(times), when))
+        moved = moved or (1.0,) * len(work.channels)
+        self._jobs.append(_Job(number, label or f"transfer {number}", work, nbytes, chunk_bytes, tuple(times), when, moved))
         self._push(when + setup, Submit(number, work))
         return number
 
@@ -335,7 +341,10 @@ class Simulator:
             )
             nbytes /= job.work.requests[issue.hop] if job.work.requests else 1
             most = nbytes / seconds if seconds > 0 else float("inf")
-            uses = tuple((name, weight / most if name in self._held else weight) for name, weight in self._uses[server.name])
+            moved = job.moved[issue.hop]
+            uses = tuple(
+                (name, weight / most if name in self._held else weight * moved) for name, weight in self._uses[server.name]
+            )
             self._flows[server] = _Flow(server, nbytes, most, self.now, uses)
             self._share()
         else:
