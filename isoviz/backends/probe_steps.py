@@ -40,6 +40,8 @@ _LEAST_CHUNKS = 4
 _QUICKEST = 1e-7
 """Seconds that anything takes, whatever a coarse clock says."""
 _LIKE_COPIES = 0.6
+_COPIED, _SLOW = ("stream", 8 * MIB), ("transpose", 1)
+"""Shape and run of copies that are measured beside other channels, and of conversions, which are much slower."""
 _LONG_FIELDS = 4096
 _LONG_DISK, _LONG_COPY = 128 << 10, 4 << 20
 """From which runs on a disk is reached, and a copy moves, in whole chunks only."""
@@ -281,11 +283,12 @@ class Steps:
         peaks = {channel.name: channel.peak for channel in machine.channels}
         self._step("two copies at once")
         copies = self._beside(machine, copy, None)
-        beside = []
+        beside, conversions = [], []
         for channel in others:
             self._step(f"{channel.kind} {channel.name} beside a copy")
             beside.append(self._beside(machine, copy, channel))
-        found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance)]
+            conversions.append(self._beside(machine, copy, channel, _SLOW))
+        found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
         for disk in self.directories:
             self._step(f"{disk}: reading while writing")
@@ -296,15 +299,15 @@ class Steps:
             found.append(shared.device_resource(f"{disk}.device", pair, copy.provenance))
         return [each for each in found if each is not None]
 
-    def _beside(self, machine: Machine, copy: Channel, other: Channel | None) -> Pair:
-        """A copy within memory and another channel (None: such a copy again), each alone and both at once."""
+    def _beside(self, machine: Machine, copy: Channel, other: Channel | None, way: tuple[str, int] = _COPIED) -> Pair:
+        """A copy within memory, or a conversion (`way`: shape and run), and another channel (None: such a copy again), each alone
+        and both at once."""
         second = replace(copy, name=TWIN) if other is None else other
         both = replace(machine, channels=(*machine.channels, second)) if other is None else machine
-        piece = self.room // 4
-        jobs = {}
-        for channel in (copy, second):
-            count = 2 if channel is other else max(4, math.ceil(2 * piece * copy.peak / second.peak / piece))
-            jobs[channel.name] = [Job(channel.name, "stream", 8 * MIB, piece)] * count
+        piece, (shape, run) = self.room // 4, way
+        count = max(4, math.ceil(2 * copy.rate(run) / second.peak))
+        jobs = {copy.name: [Job(copy.name, shape, run, piece)] * count}
+        jobs[second.name] = [Job(second.name, *_COPIED, piece)] * (2 if second is other else count)
         alone: dict[str, list[float]] = {name: [] for name in jobs}
         at_once: dict[str, list[float]] = {name: [] for name in jobs}
         for _ in range(self.effort.repeats):

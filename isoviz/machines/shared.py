@@ -8,12 +8,16 @@ what a copy of a file on a disk moves is κ / (1/a + 1/b) with the same κ, litt
 and b being what reading and writing do with such chunks. So it is a resource that is held, with weight 1 for both and capacity
 κ = x + y; a path that reads and writes at once has TP × (1/a + 1/b) ≤ κ, whatever its chunks.
 
-**The memory** (memory bus and processors: at this distance they cannot be told apart) is paid for by the byte. With capacity C
-and weights wᵢ, let uᵢ = wᵢ aᵢ / C be the part of it that channel i takes when it is alone (at most 1, or it could not be that
-fast). Two channels that slow each other down use it up, so u₁ x + u₂ y = 1: one equation for each pair. Two copies at once, of
-one channel that keeps x and y of its speed, give u = 1 / (x + y); then every other channel beside that copy gives its own u =
-(1 − u x) / y. A copy reads and writes every byte, so its weight is 2 and the capacity is in bytes per second through the
-memory.
+**The memory** is the memory bus, or the processors, or both. Let uᵢ be the part of it that channel i takes when it is alone (at
+most 1, or it could not be that fast). Two channels that slow each other down use it up, so u₁ x + u₂ y = 1: one equation for each
+pair. Two copies at once, of one channel that keeps x and y of its speed, give u = 1 / (x + y); then every other channel beside
+that copy gives its own u = (1 − u x) / y.
+
+A bus is paid for by the byte: with capacity C and weights wᵢ it is uᵢ = wᵢ aᵢ / C; a copy reads and writes every byte, so its
+weight is 2 and the capacity is in bytes per second through the memory. Processors are held: a conversion at a fifth of the speed
+of a copy takes all of one, too, and a disk whose bytes a processor of the host moves suffers from it as much. Which of the two it
+is, a conversion shows that is measured beside the same channels: the gain x + y that it has is nearer to that of copies, or to
+what would be left if only its bytes counted. Where it is held, the capacity is 1 and the weights are the parts.
 
 Pairs that keep almost all of their speed share nothing that is worth writing down.
 """
@@ -49,10 +53,18 @@ def device_resource(name: str, pair: Pair, provenance: str) -> Found | None:
     return Resource(name, _rounded(capacity), provenance, held=True), {pair.first: 1.0, pair.second: 1.0}
 
 
-def memory_resource(name: str, copies: Pair, others: Sequence[Pair], peaks: Mapping[str, float], provenance: str) -> Found | None:
+def memory_resource(
+    name: str,
+    copies: Pair,
+    others: Sequence[Pair],
+    peaks: Mapping[str, float],
+    provenance: str,
+    conversions: Sequence[Pair] = (),
+) -> Found | None:
     """What a copy within a memory shares with another copy and with the channels to and from it; None where nothing.
 
-    `copies` is the pair of two copies on one channel, `others` pairs of that channel (first) with others (second).
+    `copies` is the pair of two copies on one channel, `others` pairs of that channel (first) with others (second);
+    `conversions` are those of `others` with something slow instead of the copy, in the same order (none: paid by the byte).
     """
     own = 1 / min(max(copies.gain, 1.0), 2.0)
     parts = {copies.first: own}
@@ -62,10 +74,26 @@ def memory_resource(name: str, copies: Pair, others: Sequence[Pair], peaks: Mapp
         parts[pair.second] = min(max(part, 0.0), 1.0)
     if copies.gain >= FREE and not any(part >= _LEAST for channel, part in parts.items() if channel != copies.first):
         return None
+    if is_held(own, parts, others, conversions):
+        found = {channel: _rounded(part) for channel, part in parts.items() if part >= _LEAST}
+        return Resource(name, 1.0, provenance, held=True), found
     copy = peaks[copies.first]
     capacity = 2 * copy / own
     uses = {channel: part * capacity / peaks[channel] for channel, part in parts.items() if part >= _LEAST}
     return Resource(name, _rounded(capacity), provenance), {channel: _rounded(weight) for channel, weight in uses.items()}
+
+
+def is_held(own: float, parts: Mapping[str, float], others: Sequence[Pair], conversions: Sequence[Pair]) -> bool:
+    """Whether conversions, slower than copies, take as much of a memory as these: `own` is the part of a copy, `parts` those of
+    the channels beside it."""
+    as_copies = by_the_byte = 0.0
+    for copy, slow in zip(others, conversions, strict=False):
+        if copy.gain >= FREE:
+            continue
+        taken = own * slow.alone[0] / copy.alone[0] + parts[copy.second]
+        as_copies += abs(slow.gain - copy.gain)
+        by_the_byte += abs(slow.gain - 2 / max(1.0, taken))
+    return as_copies < by_the_byte
 
 
 def with_resources(channels: Iterable[Channel], found: Iterable[tuple[Resource, Mapping[str, float]]]) -> tuple[Channel, ...]:

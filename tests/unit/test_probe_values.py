@@ -138,6 +138,24 @@ def test_a_memory_and_what_others_take_of_it() -> None:
     assert 2 * 6e9 + weights["r"] * 2e9 == pytest.approx(resource.capacity)
 
 
+@pytest.mark.parametrize(("conversion", "disk", "held"), [(0.6, 0.7, True), (1.0, 0.98, False)])
+def test_whether_conversions_take_as_much_of_a_memory_as_copies(conversion: float, disk: float, held: bool) -> None:
+    """Beside a copy the disk keeps 0.7 of its speed; a conversion at a fifth of that speed takes as much, or next to nothing."""
+    copies = Pair("m", "m", (8e9, 8e9), (4e9, 4e9))
+    beside = [Pair("m", "r", (8e9, 2e9), (8e9 * 0.6, 2e9 * 0.7))]
+    slow = [Pair("m", "r", (1.6e9, 2e9), (1.6e9 * conversion, 2e9 * disk))]
+    found = memory_resource("memory", copies, beside, {"m": 8e9, "r": 2e9}, "", slow)
+    assert found is not None
+    resource, weights = found
+    assert resource.held is held
+    if held:
+        assert resource.capacity == 1.0
+        assert weights == {"m": 1.0, "r": pytest.approx(0.4 / 0.7, rel=1e-3)}
+        assert weights["m"] * 0.6 + weights["r"] * 0.7 == pytest.approx(1, rel=1e-3), "together they use it up"
+    else:
+        assert weights["m"] == 2.0
+
+
 def test_a_memory_that_nobody_notices_is_no_resource() -> None:
     assert memory_resource("memory", Pair("m", "m", (8e9, 8e9), (8e9, 7.9e9)), [], {"m": 8e9}, "") is None
 
