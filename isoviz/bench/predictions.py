@@ -1,10 +1,10 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
 
 For every transfer the prediction is set beside the median of a few runs, and the interval beside every single one; and so is
-what a rehearsal said before these runs (`isoviz.runtime.rehearsal`), with what it cost. For a sample of them the chosen plan
-competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its
-own. The first run of every transfer goes into the user's prediction ledger, by which later intervals are calibrated; here
-intervals are calibrated by what was in the ledger before, and by the transfers that went before.
+what a trial of its copies (`isoviz.backends.copy_trial`) and a rehearsal (`isoviz.runtime.rehearsal`) said before these runs,
+with what they cost. For a sample of them the chosen plan competes with others (`isoviz.bench.regret`). Every plan that is run is
+verified once, in a run of its own. The first run of every transfer goes into the user's prediction ledger, by which later
+intervals are calibrated; here intervals are calibrated by what was in the ledger before, and by the transfers that went before.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ from isoviz.runtime.prediction_errors import Outcome
 from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
+    from isoviz.backends.copy_trial import CopyTrial
     from isoviz.machines import Machine
     from isoviz.planner import Plan, Transfer
     from isoviz.planner.prediction import Prediction
@@ -63,6 +64,8 @@ USUAL = Effort(50, 12, 90.0, 70.0)
 THOROUGH = Effort(200, 60, math.inf, math.inf)
 MOST_OF_IT = 0.05
 """A transfer that has taken this share of all the time is run once more and no further."""
+SHORT, MOST_RUNS = 0.02, 15
+"""Seconds that all runs of a transfer take at least, unless there are so many of them."""
 GRACE = 5.0
 """Seconds by which the last transfer may be late."""
 RUNS_OF_A_REGRET = 120
@@ -72,7 +75,7 @@ RUNS_OF_A_REGRET = 120
 @dataclass(frozen=True)
 class Measured:
     """One transfer: its plan, the prediction with the interval that spreads give and with that of earlier runs (None: too few),
-    what its rehearsal said, and seconds of its runs."""
+    seconds of its runs, and what a trial of its copies (None: it has none) and its rehearsal said."""
 
     transfer: Transfer
     plan: Plan
@@ -80,6 +83,7 @@ class Measured:
     history: Prediction | None
     times: tuple[float, ...]
     rehearsal: Rehearsal | None = None
+    trial: CopyTrial | None = None
 
     @property
     def seconds(self) -> float:
@@ -96,6 +100,13 @@ class Measured:
         interval = None if prediction is None else (prediction.low, prediction.high)
         path = " → ".join(hop.kind for hop in self.plan.hops)
         return Outcome(path, transfer_words(self.transfer), self.plan.bytes, self.plan.seconds, seconds, interval)
+
+    def tried_outcome(self, seconds: float) -> Outcome:
+        """What a trial of its copies said beside one figure; the prediction where nothing was to be tried."""
+        if self.trial is None:
+            return self.outcome(seconds, self.spread)
+        said = self.trial.prediction
+        return replace(self.outcome(seconds, None), predicted=said.seconds, interval=(said.low, said.high))
 
     def rehearsed_outcome(self, seconds: float) -> Outcome | None:
         """What the rehearsal said beside one figure."""
@@ -121,6 +132,13 @@ class Found:
     def outcomes(self) -> list[Outcome]:
         """Predictions beside the medians."""
         return [each.outcome(each.seconds, each.prediction) for each in self.measured]
+
+    @property
+    def tried(self) -> list[Outcome]:
+        """What trials of copies said beside the medians; none where none was made."""
+        if all(each.trial is None for each in self.measured):
+            return []
+        return [each.tried_outcome(each.seconds) for each in self.measured]
 
     @property
     def rehearsed(self) -> list[Outcome]:
@@ -150,10 +168,11 @@ def measure(
 ) -> PredictionTable:
     """Errors of predictions and regret of choices for random transfers of 64 KiB to `size` bytes (1 GiB unless given).
 
-    `repeat` is the number of runs whose median is compared with the prediction; files are written to a folder of their own in
-    `directory` (None: the working directory, whose disk `local` describes) and removed in every case. `seed` draws other
-    transfers. It takes about three minutes, `thorough` an hour or two. `machine`, `devices`, `planner` and `effort` are for
-    measuring something else than this computer; then nothing goes into the ledger. `progress` is told what is being measured.
+    `repeat` is the number of runs whose median is compared with the prediction; short ones are run more often. Files are written
+    to a folder of their own in `directory` (None: the working directory, whose disk `local` describes) and removed in every case.
+    `seed` draws other transfers. It takes about three minutes, `thorough` an hour or two. `machine`, `devices`, `planner` and
+    `effort` are for measuring something else than this computer; then nothing goes into the ledger. `progress` is told what is
+    being measured.
 
     Raises:
         InputError: a `size` below 64 KiB. RunError, VerificationError: a run failed.
@@ -213,6 +232,7 @@ class _Bench:
         limit = self.effort.patience * made.seconds + self.effort.slack
         times: list[float] = []
         rehearsal: Rehearsal | None = None
+        trial: CopyTrial | None = None
         with self._runs(transfer) as runs:
             began = time.monotonic()
             report = runs.run(made, limit, verify=True, most=left + GRACE)
@@ -221,8 +241,9 @@ class _Bench:
             if report is not None:
                 self._keep(replace(report, prediction=found))
                 (rehearsal,) = runs.rehearsed([made])
+                trial = runs.tried(made)
                 most = min(left, self.effort.error_seconds * MOST_OF_IT)
-                while len(times) < self.repeat and (not times or time.monotonic() - began < most):
+                while self._wants_more(times) and (not times or time.monotonic() - began < most):
                     seconds = runs.seconds(made, limit)
                     if seconds is None:
                         break
@@ -230,7 +251,11 @@ class _Bench:
         if not times:
             self.found.given_up.append(transfer_words(transfer))
             times.append(limit)  # or more
-        return Measured(transfer, made, spread, history, tuple(times), rehearsal)
+        return Measured(transfer, made, spread, history, tuple(times), rehearsal, trial)
+
+    def _wants_more(self, times: list[float]) -> bool:
+        """Whether more runs say more: short ones differ much, and cost nothing."""
+        return len(times) < self.repeat or (len(times) < MOST_RUNS and math.fsum(times) < SHORT)
 
     def _keep(self, report: Report) -> None:
         entry = entry_of(report, self.machine, ORIGIN)

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime.rehearsal import Rehearsal
 
+TRIED = (
+    "The same runs beside predictions for which the copies within memory were tried before: some MiB of them, for milliseconds,"
+    " the disks standing still."
+)
 REHEARSED = (
     "The same runs beside what a rehearsal said before: the first chunks were moved, of short transfers all of them, and the rest"
     " was taken to go on like that."
@@ -44,6 +48,7 @@ class PredictionTable(Table):
     """Errors by path; the transfers themselves, what rehearsals said, and regret besides."""
 
     outcomes: Sequence[Outcome] = ()
+    tried: Sequence[Outcome] = ()
     rehearsed: Sequence[Outcome] = ()
     regret: Table | None = None
     transfers: Sequence[Row] = ()
@@ -69,6 +74,8 @@ class PredictionTable(Table):
         from isoviz.figures.prediction_page import prediction_page, prediction_section
 
         more = []
+        if self.tried:
+            more.append(prediction_section("With copies tried", TRIED, self.tried))
         if self.rehearsed:
             more.append(prediction_section("By rehearsal", REHEARSED, self.rehearsed))
         if self.regret is not None:
@@ -86,12 +93,21 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
     outcomes = found.outcomes
     summaries = _summaries(outcomes)
     singles = {each.path: each for each in _single_runs(found.measured)}
+    tried = {each.path: each for each in _summaries(found.tried)}
     rehearsed = {each.path: each for each in _summaries(found.rehearsed)}
-    rows = [{**each.to_json(), **_coverage(singles.get(each.path)), **_rehearsed(rehearsed.get(each.path))} for each in summaries]
+    rows = [
+        {
+            **each.to_json(),
+            **_coverage(singles.get(each.path)),
+            **_errors("tried", tried.get(each.path)),
+            **_errors("rehearsed", rehearsed.get(each.path)),
+        }
+        for each in summaries
+    ]
     return PredictionTable(
         "predictions",
         f"predicted against measured: {len(outcomes)} random transfers of {format_bytes(sizes[0])} to {format_bytes(sizes[1])}"
-        f" on {machine.name}, medians of {repeat}",
+        f" on {machine.name}, medians of {repeat} runs or more",
         {
             "path": ("path", str),
             "count": ("transfers", str),
@@ -100,12 +116,15 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
             "median_ratio": ("measured ÷ predicted", factor_text),
             "worst_factor": ("worst factor", factor_text),
             "coverage": ("runs in their interval", _share_text),
+            "tried_median_error": ("copies tried: median error", _share_text),
+            "tried_p95_error": ("95 % below", _share_text),
             "rehearsed_median_error": ("rehearsed: median error", _share_text),
             "rehearsed_p95_error": ("95 % below", _share_text),
         },
         rows,
         _notes(found, seed),
         outcomes=outcomes,
+        tried=found.tried,
         rehearsed=found.rehearsed,
         regret=_regrets(found.regrets),
         transfers=[_transfer(each) for each in found.measured],
@@ -123,11 +142,10 @@ def _summaries(outcomes: Sequence[Outcome]) -> list[ErrorSummary]:
     return [*by_path(outcomes), summarized(outcomes)] if outcomes else []
 
 
-def _rehearsed(summary: ErrorSummary | None) -> dict[str, Any]:
-    """Errors of rehearsals."""
-    if summary is None:
-        return {"rehearsed_median_error": None, "rehearsed_p95_error": None}
-    return {"rehearsed_median_error": summary.median, "rehearsed_p95_error": summary.tail}
+def _errors(way: str, summary: ErrorSummary | None) -> dict[str, Any]:
+    """Errors of what trials or rehearsals said."""
+    median, tail = (None, None) if summary is None else (summary.median, summary.tail)
+    return {f"{way}_median_error": median, f"{way}_p95_error": tail}
 
 
 def _share_text(share: float | None) -> str:
@@ -153,6 +171,28 @@ def _rehearsals(found: Found) -> dict[str, Any]:
         "median_cost": quantile(sorted(rehearsal.spent / each.seconds for each, rehearsal in done), 0.5),
         "as_a_whole": sum(share == 1 for share in moved),
         "in_part": _in_part([(each, rehearsal) for each, rehearsal in done if rehearsal.chunks < each.plan.chunk_count]),
+    }
+
+
+def _trials(found: Found) -> dict[str, Any]:
+    """What trials of copies said, and what they cost: in seconds, and as a multiple of those that the transfer takes."""
+    done = [(each, each.trial) for each in found.measured if each.trial is not None]
+    if not done:
+        return {}
+    every = summarized(found.tried)
+    singles = summarized([each.tried_outcome(seconds) for each in found.measured for seconds in each.times])
+    spent = sorted(trial.spent for _, trial in done)
+    return {
+        "transfers": len(found.tried),
+        "tried": len(done),
+        "median_error": every.median,
+        "p95_error": every.tail,
+        "meets_goals": every.meets_goals,
+        "runs": singles.with_interval,
+        "held": singles.held,
+        "median_seconds": quantile(spent, 0.5),
+        "most_seconds": spent[-1],
+        "median_cost": quantile(sorted(trial.spent / each.seconds for each, trial in done), 0.5),
     }
 
 
@@ -201,6 +241,7 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         "share_within_goal": share_within(regrets) if regrets else None,
         "share_within_goal_and_noise": share_within(regrets, with_noise=True) if regrets else None,
         "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
+        "tried": _trials(found),
         "rehearsed": _rehearsals(found),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
         "meets_goals_rehearsed": _meets_goals_rehearsed(found),
@@ -229,6 +270,12 @@ def _notes(found: Found, seed: int) -> list[str]:
     for basis, (held, runs) in _bases(found.measured).items():
         if runs:
             notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
+    if tried := _trials(found):
+        notes.append(
+            f"copies tried: of {tried['tried']} of {tried['transfers']} transfers the copies within memory were tried before, the"
+            f" disks standing still; it took {format_seconds(tried['median_seconds'])} (median),"
+            f" {format_seconds(tried['most_seconds'])} at most"
+        )
     if done := _rehearsals(found):
         notes.append(
             f"rehearsed: the first chunks were moved before; {done['as_a_whole']} of {done['transfers']} transfers are so short"
@@ -304,6 +351,7 @@ def _transfer(each: Measured) -> dict[str, Any]:
         "measured_seconds": outcome.measured,
         "runs": list(each.times),
         "error": outcome.error,
+        "tried_seconds": None if each.trial is None else each.trial.prediction.seconds,
         "rehearsed_seconds": None if each.rehearsal is None else each.rehearsal.prediction.seconds,
         "rehearsed_chunks": None if each.rehearsal is None else each.rehearsal.chunks,
         "chunks": each.plan.chunk_count,

@@ -8,6 +8,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from isoviz.backends.copy_trial import try_copies
+from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk import NewFile
 from isoviz.backends.files import DiskMemory
 from isoviz.backends.generate import fill, fill_file
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
+    from isoviz.backends.copy_trial import CopyTrial
     from isoviz.planner import Instance, Plan, Transfer
     from isoviz.runtime import Devices, Engine, Progress, Report
     from isoviz.runtime.rehearsal import Rehearsal
@@ -121,6 +124,14 @@ class TimedRuns:
     def rehearsed(self, plans: Sequence[Plan]) -> list[Rehearsal]:
         """What some plans take by rehearsal; those that are clearly slower than one before are left out."""
         return rehearsed(self._engine, plans, self._source, self._destination)
+
+    def tried(self, plan: Plan) -> CopyTrial | None:
+        """What a plan takes by a trial of its copies within memory; None where it has none, or these devices are not this
+        computer's."""
+        if type(self._devices) is not ThisComputer:
+            return None
+        source = self._source if self._file is None else None
+        return try_copies(plan, self._engine.machine, source, self._destination)
 
     def seconds(self, plan: Plan, limit: float) -> float | None:
         """Seconds of one run that nobody verifies; None where it was given up."""

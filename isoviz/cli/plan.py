@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -20,7 +21,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_transfer_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
     add_explain_arguments(parser)
-    parser.add_argument(
+    trials = parser.add_mutually_exclusive_group()
+    trials.add_argument(
+        "--try-copies",
+        action="store_true",
+        help="try the copies within memory on this computer, a few MiB of them, and predict with the rates that they have",
+    )
+    trials.add_argument(
         "--rehearse",
         metavar="N",
         type=int,
@@ -79,6 +86,14 @@ def run(args: argparse.Namespace) -> int:
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
     expected = predicted(plan, machine)
+    if args.try_copies:
+        from isoviz.backends.copy_trial import try_copies
+
+        trial = try_copies(plan, machine)
+        if trial is None:
+            print("plan: no copies within memory that could be tried", file=sys.stderr)
+        else:
+            expected = trial.prediction
     if args.rehearse is not None:
         from isoviz.backends.rehearsing import rehearsals
         from isoviz.runtime.rehearsal import quickest

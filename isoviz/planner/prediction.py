@@ -19,17 +19,18 @@ if TYPE_CHECKING:
     from isoviz.machines.throughput import ThroughputFunction
     from isoviz.planner.plan import Plan
 
-Basis = Literal["spread", "history", "rehearsal"]
+Basis = Literal["spread", "history", "trial", "rehearsal"]
 
 
 @dataclass(frozen=True)
 class Prediction:
     """The predicted seconds of a plan, and the interval in which its runs are expected.
 
-    `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"rehearsal"` of `runs` of
-    its chunks (`isoviz.runtime.rehearsal`), from which the seconds come too; or the `"history"` of `runs` earlier runs, nine of
-    ten of which it would have held (then it may leave `seconds` outside: runs are not as they were predicted). With `same_path`
-    these went over the same kinds of channels, else over any of the machine.
+    `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"trial"` of its copies
+    (`isoviz.backends.copy_trial`) or a `"rehearsal"` of `runs` of its chunks (`isoviz.runtime.rehearsal`), from which the seconds
+    come too; or the `"history"` of `runs` earlier runs, nine of ten of which it would have held (then it may leave `seconds`
+    outside: runs are not as they were predicted). With `same_path` these went over the same kinds of channels, else over any of
+    the machine.
     """
 
     seconds: float
@@ -57,6 +58,8 @@ class Prediction:
         """What the interval goes by, in words."""
         if self.basis == "history":
             return f"as {self.runs} earlier runs {'over these channels' if self.same_path else 'on this machine'} went"
+        if self.basis == "trial":
+            return "with its copies tried"
         if self.basis == "rehearsal":
             return f"as {self.runs} of its chunks went"
         return "by the spread of the measured channels"

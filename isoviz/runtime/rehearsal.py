@@ -41,7 +41,7 @@ FLUSHES = 0.2
 SHORT = 0.005
 """Seconds: what takes less differs from run to run, and is done more often."""
 REPEATS = 3
-MORE_REPEATS = 9
+MORE_REPEATS = 15
 MARGIN = 0.05
 """The share by which an interval is wider than what rehearsals differed."""
 

@@ -223,7 +223,12 @@ def test_on_this_computer(
     assert data["rows"][-1]["path"] == "all" and data["rows"][-1]["count"] == 3
     assert list(work.iterdir()) == []
     shown = page.read_text(encoding="utf-8")
-    assert shown.count("<svg") == 2 and "By rehearsal" in shown
+    tried = data["summary"]["tried"]
+    assert shown.count("<svg") == (3 if tried else 2) and ("With copies tried" in shown) is bool(tried)
+    assert "By rehearsal" in shown
+    if tried:
+        assert tried["transfers"] == 3 and tried["tried"] == sum(row["tried_seconds"] is not None for row in data["transfers"])
+        assert data["rows"][-1]["tried_median_error"] == tried["median_error"]
     kept = Ledger(tmp_path / "runs.jsonl").read().entries
     assert [each.origin for each in kept] == ["bench predictions"] * 3 and all(each.verified for each in kept)
 

@@ -64,7 +64,7 @@ def test_short_transfers_are_rehearsed_as_a_whole() -> None:
     assert chunks_to_move(made) == made.chunk_count
 
 
-@pytest.mark.parametrize(("short", "times"), [(math.inf, 9), (0.0, 3)])
+@pytest.mark.parametrize(("short", "times"), [(math.inf, 15), (0.0, 3)])
 def test_short_transfers_are_rehearsed_more_often(monkeypatch: pytest.MonkeyPatch, short: float, times: int) -> None:
     monkeypatch.setattr(rehearsal, "SHORT", short)
     monkeypatch.setattr(rehearsal, "QUICK", math.inf)  # whatever else the computer does
