@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory, Slot, Store
 
-PIECE = 16 << 20
+PIECE = 32 << 20
 """Bytes of chunks that are tried: more do not stay in caches either."""
 MOST_ROOM = 256 << 20
 """Bytes of arrays that are got for it, at most."""

@@ -127,7 +127,12 @@ def _notes(machine: Machine) -> list[list[str]]:
     """How to read it, and what the channels share."""
     said = ["bars: lowest to highest rate; points: the middle, hollow where planning takes another rate; lines: planning"]
     for resource in machine.resources:
-        users = [channel for channel in machine.channels if any(name == resource.name for name, _ in channel.resources)]
+        weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
+        users = {channel: weight for channel, weight in weights.items() if weight}
+        if resource.held and len(set(users.values())) > 1:
+            parts = [f"{100 * weight / resource.capacity:.2g} % by {channel.kind}" for channel, weight in users.items()]
+            said.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
+            continue
         kinds = " and ".join(dict.fromkeys(str(channel.kind) for channel in users)) or "nobody"
         much = f"as much as {resource.capacity:.3g} at once" if resource.held else f"{format_rate(resource.capacity)} in all"
         said.append(f"{resource.name}, shared by {kinds}: {much}")

@@ -117,7 +117,8 @@ def test_what_lies_too_far_apart_is_not_tried(monkeypatch: pytest.MonkeyPatch) -
     assert try_copies(made, here, *arrays) is not None, "of given arrays any part may be tried"
 
 
-def test_long_chunks_are_tried_in_pieces() -> None:
+def test_long_chunks_are_tried_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copy_trial, "PIECE", 8 * MIB)
     here = machine()
     made = plan(transfer(SYS, SYS, 400 * MIB, ("<F, x>", "<x_in=1024, F, x_out>")), here)
     assert made.chunk_bytes > copy_trial.PIECE

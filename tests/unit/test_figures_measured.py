@@ -69,6 +69,18 @@ def test_what_it_says_beside_the_curves() -> None:
     assert "<processor>" not in svg, "escaped"
 
 
+def test_what_is_held_in_parts() -> None:
+    """Three quarters and a half of it: both at once have to wait for each other now and then."""
+    machine = measured()
+    channels = [
+        replace(channel, resources=(("device", weight),))
+        for channel, weight in zip(machine.channels[1:], (0.9, 0.6), strict=True)
+    ]
+    svg = measured_throughput_svg(replace(machine, channels=(machine.channels[0], *channels)))
+    text = " ".join(node.text or "" for node in ET.fromstring(svg).iter(f"{SVG}text"))
+    assert "device, held while at work: 75 % by DiskRead, 50 % by DiskWrite" in text
+
+
 def test_spread_alone_will_do() -> None:
     found = measured_samples(measured(spread_only=True).channels[1])
     assert found[0].low == pytest.approx(9e8 * 0.9) and found[0].high == pytest.approx(9e8 * 1.1)
