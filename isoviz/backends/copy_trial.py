@@ -3,8 +3,8 @@
 What a conversion takes depends on more than the run that throughput functions are about: how many fields, which strides, and how
 busy the computer is at this moment. A few chunks say so in milliseconds: an engine carries them out while all other hops stand
 still, and the time model goes on with the rates that were found. A rehearsal (`isoviz.runtime.rehearsal`) knows the rest as well,
-but it reads and writes the disks and moves much of what there is; here nothing leaves the host's memory, however large a
-transfer is.
+but it reads and writes the disks and moves much of what there is; here nothing leaves the host's memory, and of a large transfer
+only so much is copied.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.host import page_aligned, touch
-from isoviz.errors import InputError
+from isoviz.backends.host import PAGE, page_aligned, touch
+from isoviz.errors import InputError, RunError, TransferError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.planner.chunk_curve import rechunked
 from isoviz.planner.prediction import Prediction, seconds_at, spread_at
@@ -40,6 +40,10 @@ MOST_ROOM = 256 << 20
 LONG_ENOUGH = 0.005
 """Seconds of copying after which a median is one."""
 LEAST_REPEATS, MOST_REPEATS = 3, 9
+TOO_LONG = 0.2
+"""Seconds of copying after which nothing is repeated."""
+MOST_PARTS = 1 << 14
+"""Parts of an array that are told apart; what has more is taken as a whole."""
 MARGIN = 0.05
 """The share by which an interval is wider than what repeats differed."""
 
@@ -47,7 +51,8 @@ MARGIN = 0.05
 @dataclass(frozen=True)
 class CopyTrial:
     """What came of it: `tried` is the `plan` with the rates that its copies within memory had, `ranges` the lowest and the
-    highest of them by hop, as shares of the median, `spent` the seconds that it took."""
+    highest of them by hop, as shares of the median, `spent` the seconds that it took. `tried` is there for its times: simulations
+    and explanations go by the machine."""
 
     plan: Plan
     tried: Plan
@@ -67,19 +72,26 @@ class CopyTrial:
                 low, high = 1 / (1 + half), 1 + half
             slow.append(low / (1 + MARGIN))
             fast.append(high * (1 + MARGIN))
-        return Prediction(self.tried.seconds, seconds_at(self.tried, fast), seconds_at(self.tried, slow), "trial")
+        return Prediction(
+            self.tried.seconds,
+            seconds_at(self.tried, self.machine, fast),
+            seconds_at(self.tried, self.machine, slow),
+            "trial",
+        )
 
 
-def try_copies(plan: Plan, machine: Machine, source: Any | None = None, room: Any | None = None) -> CopyTrial | None:
+def try_copies(plan: Plan, machine: Machine, source: Any | None = None, *, room: Any | None = None) -> CopyTrial | None:
     """Try what the copies of a plan within host memory take on this computer: `try_copies(plan, machine).prediction`.
 
     `source` and `room` are arrays, where its ends are in memory: one to read, and one that may be written to, as large as the
-    destination (None: memory that is got for it). None where nothing is copied within memory, or its chunks lie so far apart that
-    trying needs more than 256 MiB.
+    destination (None: memory that is got for it). None where nothing is copied within memory, or what its first chunks read and
+    write lies so far apart that trying it needs more than 256 MiB.
 
     Raises:
-        TransferError: the plan is for another machine. RunError: no memory, or a copy failed.
+        TransferError: the plan is for another machine. RunError: a copy failed.
     """
+    if plan.machine_digest != machine.digest:
+        raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     hops = [hop.index for hop in plan.hops if _is_copy(machine.channel(hop.channel), machine)]
     if not hops:
         return None
@@ -91,17 +103,19 @@ def try_copies(plan: Plan, machine: Machine, source: Any | None = None, room: An
         return None
     moved = sum(short.chunks[number].payload_bytes for number in range(count))
     rates: dict[int, list[float]] = {hop: [] for hop in hops}
-    spent = 0.0
+    repeats, spent = 0, 0.0
     with Engine(machine, _Standing(machine, short, hops)) as engine:
         engine.run(short, *ends, verify=False, chunks=count)  # what is done only once, such as page faults
-        while not (found := rates[hops[0]]) or (
-            len(found) < (LEAST_REPEATS if spent > LONG_ENOUGH else MOST_REPEATS) and spent < 4 * LONG_ENOUGH
-        ):
+        while repeats < LEAST_REPEATS or (repeats < MOST_REPEATS and spent < LONG_ENOUGH):
             report = engine.run(short, *ends, verify=False, chunks=count)
             for hop in hops:
-                seconds = max(report.hops[hop].seconds, 1e-9)
-                rates[hop].append(moved / seconds)
+                # Alone, what lies between the requests counts as well; in a pipeline other hops are at work meanwhile.
+                seconds = max(report.seconds if len(plan.hops) == 1 else report.hops[hop].seconds, 1e-9)
+                rates[hop].append(moved * plan.moved[hop] / seconds)
                 spent += seconds
+            repeats += 1
+            if spent > TOO_LONG:
+                break
     medians = {hop: statistics.median(found) for hop, found in rates.items()}
     ranges = {hop: (min(found) / medians[hop], max(found) / medians[hop]) for hop, found in rates.items()}
     return CopyTrial(plan, _with_rates(plan, machine, medians), ranges, time.perf_counter() - began, machine)
@@ -128,21 +142,42 @@ def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> t
     for place, (end, hop) in enumerate(((plan.transfer.source, 0), (plan.transfer.destination, len(plan.hops) - 1))):
         if found[place] is not None or machine.memory(end.memory).kind is not MemoryKind.SYS:
             continue
-        copies = [copy for chunk in range(count) for copy in plan.copies(hop, chunk)]
-        parts = [_part(copy, place) for copy in copies]
+        nbytes = end.linearization.nbytes
+        parts = _union([part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in _parts(copy, place)])
         held += sum(stop - start for start, stop in parts)
         if held > MOST_ROOM:
             return None
-        found[place] = array = page_aligned(end.linearization.nbytes)
+        try:
+            found[place] = array = page_aligned(nbytes)
+        except RunError:  # not even addresses for all of it
+            return None
         for start, stop in parts:
             touch(array[start:stop])
     return found[0], found[1]
 
 
-def _part(copy: StridedCopy, end: int) -> tuple[int, int]:
-    """From where to where a copy reads (`end` 0) or writes (1)."""
+def _parts(copy: StridedCopy, end: int) -> list[tuple[int, int]]:
+    """From where to where a copy reads (`end` 0) or writes (1), less the gaps of more than a page."""
     first = (copy.source_offset, copy.destination_offset)[end]
-    return first, first + copy.run + sum((loop[0] - 1) * loop[1 + end] for loop in copy.loops)
+    length, begins = copy.run, [first]
+    for loop in sorted(copy.loops, key=lambda loop: loop[1 + end]):
+        times, stride = loop[0], loop[1 + end]
+        if stride <= length + PAGE or len(begins) * times > MOST_PARTS:
+            length += (times - 1) * stride
+        else:
+            begins = [begin + k * stride for begin in begins for k in range(times)]
+    return [(begin, begin + length) for begin in begins]
+
+
+def _union(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes, every one once."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(parts):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found
 
 
 def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float]) -> Plan:
@@ -151,11 +186,13 @@ def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float]) -> Pla
     hops = tuple(hop._replace(throughput=rates.get(hop.index, hop.throughput)) for hop in plan.hops)
     every = [hop.throughput for hop in hops]
     clock = Clock(machine, channels, plan.bytes, plan.slots)
+    contained = math.fsum(channels[hop].setup for hop in rates)
     return replace(
         plan,
         hops=hops,
+        objective=clock.timing(plan.chunk_payload, (), every).seconds - contained,
         throughput=clock.throughput(plan.chunk_payload, every),
-        setup=max(0.0, plan.setup - math.fsum(channels[hop].setup for hop in rates)),
+        setup=max(0.0, plan.setup - contained),
         shares=clock.shares(every),
     )
 

@@ -40,6 +40,8 @@ _LEAST_CHUNKS = 4
 _QUICKEST = 1e-7
 """Seconds that anything takes, whatever a coarse clock says."""
 _LIKE_COPIES = 0.6
+_FEW = 3
+"""How often two channels are measured at once where it is only to be told which of two cases it is."""
 _COPIED, _SLOW = ("stream", 8 * MIB), ("transpose", 1)
 """Shape and run of copies that are measured beside other channels, and of conversions, which are much slower."""
 _LONG_FIELDS = 4096
@@ -52,7 +54,7 @@ _SHORT_DISK = 8 << 10, 32 << 10, 128 << 10
 @dataclass(frozen=True)
 class Effort:
     """How much is measured: `repeats` of everything, up to `samples` of each function, about `seconds` each, and no refinement
-    once `limit` seconds are over.
+    nor rounds once `limit` seconds are over.
 
     Some of the repeats of a sample follow each other, and say where a function bends; the others, more than half, are taken in
     rounds over all samples of all channels. What else a computer does comes and goes within seconds: the median of a moment may
@@ -118,6 +120,8 @@ class Steps:
             channel = replace(channel, setup=self._setup(machine, channel))
             machine = self._with(machine, replace(channel, throughput=self._function(machine, channel)))
         for _ in range(self._later):
+            if self._clock() > self._end:
+                break
             machine = self._once_more(machine)
         for channel in machine.channels:
             assert isinstance(channel.throughput, Sampled)
@@ -287,7 +291,8 @@ class Steps:
         for channel in others:
             self._step(f"{channel.kind} {channel.name} beside a copy")
             beside.append(self._beside(machine, copy, channel))
-            conversions.append(self._beside(machine, copy, channel, _SLOW))
+            if self._clock() <= self._end:
+                conversions.append(self._beside(machine, copy, channel, _SLOW))
         found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
         for disk in self.directories:
@@ -310,7 +315,7 @@ class Steps:
         jobs[second.name] = [Job(second.name, *_COPIED, piece)] * (2 if second is other else count)
         alone: dict[str, list[float]] = {name: [] for name in jobs}
         at_once: dict[str, list[float]] = {name: [] for name in jobs}
-        for _ in range(self.effort.repeats):
+        for _ in range(self.effort.repeats if way == _COPIED else min(self.effort.repeats, _FEW)):
             for name, own in jobs.items():
                 alone[name].append(self.bench.together(both, own[:4])[name])
             for name, rate in self.bench.together(both, [job for own in jobs.values() for job in own]).items():

@@ -131,7 +131,7 @@ class TimedRuns:
         if type(self._devices) is not ThisComputer:
             return None
         source = self._source if self._file is None else None
-        return try_copies(plan, self._engine.machine, source, self._destination)
+        return try_copies(plan, self._engine.machine, source, room=self._destination)
 
     def seconds(self, plan: Plan, limit: float) -> float | None:
         """Seconds of one run that nobody verifies; None where it was given up."""

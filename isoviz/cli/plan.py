@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
         trial = try_copies(plan, machine)
         if trial is None:
-            print("plan: no copies within memory that could be tried", file=sys.stderr)
+            print("plan: nothing was tried: no copies within memory, or what they touch lies too far apart", file=sys.stderr)
         else:
             expected = trial.prediction
     if args.rehearse is not None:
@@ -120,4 +120,6 @@ def run(args: argparse.Namespace) -> int:
         print_json({**plan.to_json(), **interval, "explanation": explanation_to_json(explanation, most)})
     else:
         print(explanation_text(explanation, most=most))
+        if expected is not None:
+            print(f"\n{expected}")
     return 0

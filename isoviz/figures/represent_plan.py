@@ -131,10 +131,10 @@ def measurements(report: Report) -> list[Measured]:
     predicted = plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
     found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
     by_index = {hop.index: hop for hop in report.hops}
-    for hop in plan.hops:
+    for hop, expected in zip(plan.hops, plan.rates, strict=True):
         ran = by_index.get(hop.index)
         rate = ran.throughput if ran is not None and ran.bytes > 0 else None
-        found.append(Measured(f"hop {hop.index} {hop.kind}", f"{hop.source} → {hop.destination}", hop.throughput, rate))
+        found.append(Measured(f"hop {hop.index} {hop.kind}", f"{hop.source} → {hop.destination}", expected, rate))
     return found
 
 

@@ -183,7 +183,8 @@ def _counts(plan: Plan, least: float) -> Sequence[int]:
 
 def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) -> ChunkPoint:
     timing = clock.timing(_chunk(plan, plan.per_chunk), runs)
-    stored = clock.setup + clock.nbytes / timing.chunk_bytes * sum(timing.hop_seconds)
+    hops = [seconds * moved for seconds, moved in zip(timing.hop_seconds, plan.moved, strict=True)]
+    stored = clock.setup + clock.nbytes / timing.chunk_bytes * sum(hops)
     return ChunkPoint(timing.chunk_bytes, per_chunk, plan.chunk_count, plan.seconds, stored, fits)
 
 

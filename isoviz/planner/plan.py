@@ -194,6 +194,11 @@ class Plan:
         space = self.transfer.space
         return tuple(math.prod(1 + pad / space[dim] for dim, pad in zip(space, pads, strict=True)) for pads in self.padding)
 
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """For every hop, bytes per second of what belongs to entries: its throughput, less where padding moves along."""
+        return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
+
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
         """What a hop moves of the chunk of a number."""
         return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]

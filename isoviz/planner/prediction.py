@@ -12,9 +12,12 @@ from bisect import bisect_right
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from isoviz.planner.timing import Clock
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.machines import Machine
     from isoviz.machines.throughput import ThroughputFunction
     from isoviz.planner.plan import Plan
@@ -104,10 +107,13 @@ def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
         if spread is None:
             return None
         factors.append(1 + spread / 2)
-    return Prediction(plan.seconds, seconds_at(plan, factors), seconds_at(plan, [1 / factor for factor in factors]))
+    slower = [1 / factor for factor in factors]
+    return Prediction(plan.seconds, seconds_at(plan, machine, factors), seconds_at(plan, machine, slower))
 
 
-def seconds_at(plan: Plan, factors: list[float]) -> float:
-    """The predicted seconds of a plan with the throughput of every hop multiplied by a factor."""
+def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:
+    """The predicted seconds of a plan with the throughput of every hop multiplied by a factor; what is held of a resource while a
+    hop is at work is held for as much less."""
     hops = [hop._replace(throughput=hop.throughput * factor) for hop, factor in zip(plan.hops, factors, strict=True)]
-    return replace(plan, hops=tuple(hops)).seconds
+    clock = Clock(machine, [machine.channel(hop.channel) for hop in hops], plan.bytes, plan.slots)
+    return replace(plan, hops=tuple(hops), shares=clock.shares([hop.throughput for hop in hops])).seconds

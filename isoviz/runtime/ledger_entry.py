@@ -199,8 +199,8 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
     plan, prediction = report.plan, report.prediction
     transfer = plan.transfer
     hops = [
-        LedgerHop(hop.channel, hop.kind, hop.source, hop.destination, hop.request_bytes, hop.throughput, found.throughput)
-        for hop, found in zip(plan.hops, report.hops, strict=True)
+        LedgerHop(hop.channel, hop.kind, hop.source, hop.destination, hop.request_bytes, rate, found.throughput)
+        for hop, rate, found in zip(plan.hops, plan.rates, report.hops, strict=True)
     ]
     return LedgerEntry(
         date=datetime.now(UTC).isoformat(timespec="seconds"),

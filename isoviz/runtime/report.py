@@ -80,9 +80,9 @@ class Report:
         rows.append(("time", format_seconds(plan.seconds), format_seconds(self.seconds), _ratio(self.seconds, plan.seconds)))
         predicted = plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
         rows.append(("rate", format_rate(predicted), format_rate(self.throughput), _ratio(self.throughput, predicted)))
-        for hop, found in zip(plan.hops, self.hops, strict=True):
+        for hop, expected, found in zip(plan.hops, plan.rates, self.hops, strict=True):
             name = f"hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
-            expected, reached = hop.throughput, found.throughput
+            reached = found.throughput
             rows.append((name, format_rate(expected), format_rate(reached), _ratio(reached, expected)))
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]

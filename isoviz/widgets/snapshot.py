@@ -262,8 +262,8 @@ def _report(run: Run, report: Report) -> dict[str, Any]:
     assert run.plan is not None
     rows = [("overall", "Overall", report.bytes / run.plan.seconds if run.plan.seconds else 0.0, report.throughput)]
     rows += [
-        (hop.channel, f"{hop.index} {hop.kind}", hop.throughput, measured.throughput)
-        for hop, measured in zip(run.plan.hops, report.hops, strict=True)
+        (hop.channel, f"{hop.index} {hop.kind}", rate, measured.throughput)
+        for hop, rate, measured in zip(run.plan.hops, run.plan.rates, report.hops, strict=True)
     ]
     most = max((max(predicted, measured) for _, _, predicted, measured in rows), default=0.0) or 1.0
     return {

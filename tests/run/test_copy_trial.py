@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from pathlib import Path
@@ -15,6 +16,8 @@ from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends import copy_trial
 from isoviz.backends.copy_trial import try_copies
 from isoviz.cli import main
+from isoviz.errors import TransferError
+from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource
 from isoviz.planner import Instance
 from isoviz.runtime.ledger import unrecorded
@@ -82,6 +85,8 @@ def test_disks_stand_still(shared: bool, tmp_path: Path, monkeypatch: pytest.Mon
     assert rates[1] > 10 * made.hops[1].throughput
     reading = made.bytes / DISK_RATE
     assert reading < found.prediction.seconds < made.seconds / 2
+    said = found.prediction
+    assert said.low < 0.99 * said.seconds < 1.01 * said.seconds < said.high
     if shared:  # held by one hop at a time: reading, copying and writing follow each other
         assert found.prediction.seconds > 2 * reading
 
@@ -91,7 +96,7 @@ def test_nothing_of_the_users_is_touched() -> None:
     made = plan(transfer(SYS, SYS, 4 * MIB), here)
     source = np.arange(4 * MIB // 4, dtype=np.uint32)
     before, room = source.copy(), np.zeros(4 * MIB, np.uint8)
-    found = try_copies(made, here, source, room)
+    found = try_copies(made, here, source, room=room)
     assert found is not None
     assert np.array_equal(source, before)
     expected = source.view(np.uint32).reshape(-1, 2).T.copy().view(np.uint8).reshape(-1)
@@ -114,7 +119,68 @@ def test_what_lies_too_far_apart_is_not_tried(monkeypatch: pytest.MonkeyPatch) -
     assert try_copies(made, here) is None
     assert len(got) <= 1, "no more than what still had room"
     arrays = np.ones(32 * MIB, np.uint8), np.ones(32 * MIB, np.uint8)
-    assert try_copies(made, here, *arrays) is not None, "of given arrays any part may be tried"
+    assert try_copies(made, here, arrays[0], room=arrays[1]) is not None, "of given arrays any part may be tried"
+
+
+def test_padding_that_moves_along_counts_once() -> None:
+    here = machine()
+    space = IndexSpace(x=522, y=6000)
+    layout = "<x_in=256, F, x_out, y>"
+    made = plan(Transfer.whole(space, PAIR, SYS, layout, SYS, layout), here)
+    assert made.moved == (768 / 522,)
+    ratios: list[float] = []
+    while len(ratios) < 7 and not any(0.75 < ratio < 1.25 for ratio in ratios):
+        found = try_copies(made, here)
+        assert found is not None
+        with Engine(here) as engine, unrecorded():
+            measured = statistics.median(engine.run(made, verify=False).seconds for _ in range(9))
+        ratios.append(found.prediction.seconds / measured)
+    assert any(0.75 < ratio < 1.25 for ratio in ratios), ratios
+
+
+@pytest.mark.parametrize("end", [0, 1])
+def test_what_a_copy_touches_is_told_apart(end: int) -> None:
+    """Each byte that it reads or writes lies in a part, and the parts are little more than that."""
+    offsets = [(70, 1000), (1000, 70)][end]
+    copies = [
+        StridedCopy(*offsets, 8, ((16, *[(8, 1 << 20), (1 << 20, 8)][end]), (5, 200, 300), (3, 1 << 22, 1 << 23))),
+        StridedCopy(*offsets, 8, ((16, *[(8, 1 << 20), (1 << 20, 8)][end]),)),
+    ]
+    size = 1 << 25
+    touched = np.zeros(size, bool)
+    for copy in copies:
+        first = (copy.source_offset, copy.destination_offset)[end]
+        for steps in itertools.product(*(range(loop[0]) for loop in copy.loops)):
+            at = first + sum(step * loop[1 + end] for step, loop in zip(steps, copy.loops, strict=True))
+            touched[at : at + copy.run] = True
+    parts = copy_trial._union([part for copy in copies for part in copy_trial._parts(copy, end)])
+    covered = np.zeros(size, bool)
+    for start, stop in parts:
+        assert not covered[start:stop].any(), "every byte once"
+        covered[start:stop] = True
+    assert not (touched & ~covered).any()
+    assert covered.sum() < touched.sum() + 4096 * len(parts)
+
+
+def test_what_a_first_chunk_needs_of_a_large_array_is_little() -> None:
+    """Two fields of 256 MiB each, of which the first chunk writes the beginnings."""
+    here = machine()
+    made = plan(transfer(DSK, SYS, 512 * MIB), here)
+    assert any(hop.kind == ChannelKind.MEMCPY for hop in made.hops)
+    assert try_copies(made, here) is not None
+
+
+def test_an_array_that_has_no_room_is_not_tried() -> None:
+    here = machine()
+    made = plan(transfer(SYS, SYS, 1 << 46), here)
+    assert try_copies(made, here) is None
+
+
+def test_another_machine_is_refused() -> None:
+    here = machine()
+    made = plan(transfer(SYS, SYS), here)
+    with pytest.raises(TransferError, match="plan again"):
+        try_copies(made, machine(2e10))
 
 
 def test_long_chunks_are_tried_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,4 +217,4 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "not allowed with" in capsys.readouterr().err
     file.write_text(described(DSK, "<F, x>"))
     assert main(["plan", str(file), "--try-copies"]) == 0
-    assert "no copies within memory that could be tried" in capsys.readouterr().err
+    assert "nothing was tried" in capsys.readouterr().err
