@@ -7,8 +7,10 @@ import pytest
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource
 from isoviz.planner import Transfer, explain_plan, plan
+from isoviz.planner.chunk_curve import chunk_curve
 from isoviz.planner.explanation_text import explanation_text
 from isoviz.runtime import simulate
+from isoviz.runtime.report import HopMeasurement, Report
 
 FIELDS = FieldSpace(a="float64", b="float32")
 
@@ -53,3 +55,18 @@ def test_the_explanation_says_so() -> None:
     assert "Padding moves along, 47 % of the bytes besides" in " ".join(text.split())
     text = explanation_text(explain_plan(padded(512, where), where), most=1)
     assert "Padding" not in text
+
+
+def test_no_point_of_the_chunk_curve_is_sooner_stored_and_forwarded() -> None:
+    where = machine()
+    curve = chunk_curve(padded(258, where), where)
+    assert all(point.seconds <= point.stored_seconds * (1 + 1e-9) for point in curve.points)
+
+
+def test_a_report_expects_of_each_hop_what_belongs_to_entries() -> None:
+    """A run that goes exactly as predicted is 1.00× everywhere."""
+    made = padded(522, machine())
+    assert made.rates == (made.hops[0].throughput / made.moved[0], made.hops[1].throughput)
+    hops = [HopMeasurement(k, made.bytes / rate, made.bytes, 1) for k, rate in enumerate(made.rates)]
+    lines = [line for line in str(Report(made, made.seconds, 0.0, tuple(hops), None)).splitlines() if "×" in line]
+    assert len(lines) == 4 and all("1.00×" in line for line in lines)

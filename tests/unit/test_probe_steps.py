@@ -154,6 +154,19 @@ def test_what_else_was_done_for_a_while_is_no_property_of_the_computer() -> None
         assert machine.channel(channel).rate(run) == pytest.approx(truth().channel(channel).rate(run), rel=0.1), (channel, run)
 
 
+def test_rounds_end_with_the_time_there_is() -> None:
+    """A slow disk: once its functions have been found the time is over, and no round begins."""
+    bench, told, now = VirtualBench(lambda _: truth()), [], [0.0]
+
+    def tell(done: int, steps: int, what: str) -> None:
+        told.append(what)
+        now[0] += 10.0
+
+    effort = replace(EFFORT, repeats=5, limit=50.0)
+    Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", tell, lambda: now[0]).measure()
+    assert not [what for what in told if what.endswith("once more")]
+
+
 def test_predictions_hold(found) -> None:
     _, steps, _ = found
     assert len(steps.checks) == 4
