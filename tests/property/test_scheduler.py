@@ -195,13 +195,14 @@ def first_chunk(plan: Plan, machine: Machine) -> float:
 
 
 def judge(plan: Plan, machine: Machine) -> float:
-    """Simulate a plan alone: it takes what is predicted. Returns that by T, in which a short last chunk is a part of a chunk."""
+    """Simulate a plan alone: it takes what is predicted. Returns that by T, in which a short last chunk is a part of a chunk, and
+    padding that moves along is not counted."""
     simulated = simulate(plan, machine).seconds
     assert simulated == pytest.approx(plan.seconds, rel=CLOSE), plan
     if not plan.shares:
-        assert plan.seconds <= plan.objective * (1 + CLOSE), plan
+        assert plan.seconds <= plan.objective * max(plan.moved) * (1 + CLOSE), plan
         assert plan.seconds > plan.objective - first_chunk(plan, machine), plan
-        if even(plan):
+        if even(plan) and max(plan.moved) == 1:
             assert plan.seconds == pytest.approx(plan.objective, rel=CLOSE), plan
     return plan.seconds / plan.objective
 
@@ -264,5 +265,6 @@ def test_stored_and_forwarded_is_the_sum_of_the_hops() -> None:
         found = plan(transfer, machine, "simple")
         trace = simulate(found, machine, pipelined=False)
         setup = sum(machine.channel(hop.channel).setup for hop in found.hops)
-        assert trace.seconds == pytest.approx(setup + sum(found.bytes / hop.throughput for hop in found.hops), rel=CLOSE)
+        hops = [found.bytes * moved / hop.throughput for hop, moved in zip(found.hops, found.moved, strict=True)]
+        assert trace.seconds == pytest.approx(setup + sum(hops), rel=CLOSE)
         assert trace.overlap == pytest.approx(1)
