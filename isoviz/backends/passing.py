@@ -55,8 +55,8 @@ def _fitting(limit: int) -> int:
 
 
 def _to_compare(limit: int) -> int:
-    """What of a memory limit is left for comparing both ends, whatever copying leaves behind."""
-    return limit - limit // 8
+    """What of a memory limit is left for comparing both ends, whatever copying leaves behind: that depends on the plan."""
+    return limit // 2
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:
