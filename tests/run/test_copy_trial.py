@@ -14,12 +14,12 @@ import pytest
 import isoviz
 from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
 from isoviz.backends import copy_trial
-from isoviz.backends.copy_trial import try_copies
+from isoviz.backends.copy_trial import CopyTrial, try_copies
 from isoviz.cli import main
 from isoviz.errors import TransferError
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource
-from isoviz.planner import Instance
+from isoviz.planner import Instance, Plan
 from isoviz.runtime.ledger import unrecorded
 
 PAIR = FieldSpace(re="float32", im="float32")
@@ -47,19 +47,27 @@ def transfer(here: str, there: str, nbytes: int = 8 * MIB, layouts: tuple[str, s
     return Transfer.whole(IndexSpace(x=nbytes // PAIR.nbytes), PAIR, here, layouts[0], there, layouts[1])
 
 
+def compared(made: Plan, here: Machine, within: float) -> tuple[CopyTrial, float]:
+    """A trial, and seconds that were measured beside it, which it says within a factor; tried again where others use the computer
+    meanwhile."""
+    ratios: list[float] = []
+    while len(ratios) < 5:
+        found = try_copies(made, here)
+        assert found is not None
+        with Engine(here) as engine, unrecorded():
+            measured = statistics.median(engine.run(made, verify=False).seconds for _ in range(9))
+        ratios.append(found.prediction.seconds / measured)
+        if 1 / within < ratios[-1] < within:
+            return found, measured
+    pytest.fail(f"said / measured: {ratios}")
+
+
 @pytest.mark.parametrize("nbytes", [100_000, 8 * MIB, 100 * MIB])
 @pytest.mark.parametrize("said", [1e7, 1e12])
 def test_what_a_machine_says_wrongly_does_not_matter(said: float, nbytes: int) -> None:
     here = machine(said)
     made = plan(transfer(SYS, SYS, nbytes), here)
-    ratios: list[float] = []
-    while len(ratios) < 5 and not any(0.5 < ratio < 2 for ratio in ratios):  # others may use the computer now and then
-        found = try_copies(made, here)
-        assert found is not None
-        with Engine(here) as engine, unrecorded():
-            measured = statistics.median(engine.run(made, verify=False).seconds for _ in range(5))
-        ratios.append(found.prediction.seconds / measured)
-    assert any(0.5 < ratio < 2 for ratio in ratios), ratios
+    found, measured = compared(made, here, 2)
     assert not 0.2 < made.seconds / measured < 5, "what the machine says is wrong by much more"
     assert found.plan is made and found.tried.hops[0].throughput != made.hops[0].throughput
     said_now = found.prediction
@@ -128,14 +136,11 @@ def test_padding_that_moves_along_counts_once() -> None:
     layout = "<x_in=256, F, x_out, y>"
     made = plan(Transfer.whole(space, PAIR, SYS, layout, SYS, layout), here)
     assert made.moved == (768 / 522,)
-    ratios: list[float] = []
-    while len(ratios) < 7 and not any(0.75 < ratio < 1.25 for ratio in ratios):
-        found = try_copies(made, here)
-        assert found is not None
-        with Engine(here) as engine, unrecorded():
-            measured = statistics.median(engine.run(made, verify=False).seconds for _ in range(9))
-        ratios.append(found.prediction.seconds / measured)
-    assert any(0.75 < ratio < 1.25 for ratio in ratios), ratios
+    found, _ = compared(made, here, 1.25)
+    payload_rate = found.tried.hops[0].throughput / made.moved[0]
+    assert found.tried.seconds == pytest.approx(made.bytes / payload_rate), (
+        "what was moved besides is in the rate, and in the time"
+    )
 
 
 @pytest.mark.parametrize("end", [0, 1])
@@ -212,6 +217,8 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     data: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert data["interval_basis"] == {"from": "trial"}
     assert data["interval"][0] < data["expected_seconds"] < data["interval"][1]
+    assert main(["plan", str(file), "--try-copies", "--explain"]) == 0
+    assert "with its copies tried" in capsys.readouterr().out.splitlines()[-1]
     with pytest.raises(SystemExit):
         main(["plan", str(file), "--try-copies", "--rehearse"])
     assert "not allowed with" in capsys.readouterr().err
