@@ -347,7 +347,8 @@ def main() -> None:
         many.SMALL, many.IN_CACHE = rng.choice(((0, -1), (2000, -1), sizes))
         kernel.WORTH_THREADS = 0
         pattern.LEAST, pattern.LEAST_LOOP, pattern.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
-        tiles.BYTES, recipe.LEAST_PLANE = rng.choice(((24 << 10, 16), (500, 16), (24 << 10, 1000), (500, 1000)))
+        tiles.STAGED = tiles.DIRECT = rng.choice((500, 5000, 160 << 10))
+        tiles.BLOCK, tiles.COLUMNS, recipe.LEAST_PLANE = rng.choice((50, 16 << 10)), rng.choice((1, 32)), rng.choice((16, 1000))
         tiles._anywhere.cache_clear()
         recipe.LEAST_ROW = rng.choice((0, 1 << 20))
         recipe.is_plane.cache_clear()

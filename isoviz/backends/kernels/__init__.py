@@ -192,7 +192,7 @@ def _carry_out(run: int, loops: tuple[Loop, ...], here: int, there: int, *, larg
     if runs is not None:
         _compiled.copy_many(here, there, *runs)
         return
-    if not is_plane(run, loops) and _tiled(((0, 0, run, loops),), here, there):
+    if not is_plane(run, loops) and _tiled(((0, 0, run, loops),), here, there, large=large):
         return
     recipe = recipe_of(run, loops, large=large)
     if isinstance(recipe, Recipe):
@@ -201,24 +201,27 @@ def _carry_out(run: int, loops: tuple[Loop, ...], here: int, there: int, *, larg
         _compiled.stream_rows(here, there, *recipe)
 
 
-def _tiled(shapes: tuple[Shape, ...], here: int, there: int) -> bool:
+def _tiled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:
     """Copies that turn alike between two addresses, element by element; False where they do not turn alike, or have long runs."""
     from isoviz.backends.kernels.tiles import tiles_of
 
-    tiles = tiles_of(shapes)
+    tiles = tiles_of(shapes, large=large)
     if tiles is None:
         return False
     assert _compiled is not None
-    _compiled.copy_tiles(here, there, *tiles)
+    _compiled.copy_tiles(here, there, _buffer() if len(tiles.outs) else there, *tiles)
     return True
 
 
 def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out strided copies that are the fields of structs, or turn alike, all at once; False where they do not, or are faster
     one by one. `large` is as in `copy`."""
-    from isoviz.backends.kernels.recipe import are_planes, recipe_of_structs
+    from isoviz.backends.kernels.recipe import WIDEST, recipe_of_structs
+    from isoviz.backends.kernels.tiles import are_apart
 
     if _compiled is None or any(each.run <= 0 or any(min(loop) <= 0 for loop in each.loops) for each in copies):
+        return False
+    if sum([each.run for each in copies]) >= WIDEST * len(copies):
         return False
     here, there = copies[0].source_offset, copies[0].destination_offset
     shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
@@ -229,7 +232,7 @@ def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Byte
     if recipe is not None:
         _compiled.walk(start, to, _buffer(), *recipe)
         return True
-    return not are_planes(shapes) and _tiled(shapes, start, to)
+    return not are_apart(shapes) and _tiled(shapes, start, to, large=large)
 
 
 def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> None:
@@ -259,7 +262,8 @@ def _warmed(compiled: ModuleType) -> None:
     zeros[0, 4:6] = -1
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
-    compiled.copy_tiles(address, address, one, one, np.array([[0, 0, 1, 1, 1]]), 0)
+    jobs, outs = np.array([[0, 0, 1, 1, 1, 0]]), np.zeros((0, 5), np.int64)
+    compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1)
     compiled.copy_many(address, address, np.array([[0, 0, 1, 0, 1]]), np.array([[1, 1, 1]]))
     if hasattr(compiled, "shuffle_lines"):
         from isoviz.backends.kernels.pattern import pattern_of

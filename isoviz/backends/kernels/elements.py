@@ -1,6 +1,6 @@
-"""Elements one by one, compiled: tiles of copies, every element of which is moved from and to places that a table says.
+"""Elements one by one, compiled: tiles of copies, by way of a buffer, every element moved from and to places that tables say.
 
-For any copies; `isoviz.backends.kernels.tiles` makes the tables.
+For any copies; `isoviz.backends.kernels.tiles` says which tiles, and what the buffer is like.
 """
 
 from __future__ import annotations
@@ -10,8 +10,11 @@ from numba import njit
 
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.many import MOST_LOOPS
-from isoviz.backends.kernels.vectors import LINE, fetch, move, some_bytes, word
-from isoviz.backends.kernels.walk import advanced
+from isoviz.backends.kernels.vectors import LINE, fetch, move, settle, some_bytes, word
+from isoviz.backends.kernels.walk import write_out
+
+LEAST_COLUMNS = 32
+"""Elements of a row that are moved at a time, at least, if there are so many."""
 
 
 def _mover(first: int, second: int = 0):
@@ -68,89 +71,6 @@ def _moved(source, destination, places, count, size):
 
 
 @njit(nogil=True)
-def _places(tiles, jobs, places):
-    """What is added to the addresses of a tile for each of its elements, job by job, of each job in the order of the source."""
-    loops, at = len(tiles), 0
-    index = np.zeros(loops, np.int64)
-    for job in jobs:
-        order = np.argsort(-job[3 : 3 + loops])
-        while True:
-            a, b = np.int64(0), np.int64(0)
-            for loop in range(loops):
-                a += index[loop] * job[3 + loop]
-                b += index[loop] * job[3 + loops + loop]
-            places[at, 0], places[at, 1] = a, b
-            at += 1
-            turned = False
-            for k in range(loops - 1, -1, -1):
-                loop = order[k]
-                index[loop] += 1
-                if index[loop] < tiles[loop]:
-                    turned = True
-                    break
-                index[loop] = 0
-            if not turned:
-                break
-
-
-@njit(nogil=True)
-def _lines(jobs, places, loops, each):
-    """The lines of the source that the elements of a tile lie in, by the job that comes to them first: the offsets from its
-    address, and where those of every job begin."""
-    lines, begins = np.empty(len(places), np.int64), np.zeros(len(jobs) + 1, np.int64)
-    count = 0
-    for k in range(len(jobs)):
-        seen = False
-        for other in range(k):  # another field of the same structs
-            near = abs(jobs[k, 0] - jobs[other, 0]) < LINE
-            for loop in range(loops):
-                near = near and jobs[k, 3 + loop] == jobs[other, 3 + loop]
-            seen = seen or near
-        last = np.int64(-1)
-        for at in range(k * each, 0 if seen else (k + 1) * each):
-            if places[at, 0] // LINE != last:
-                last = places[at, 0] // LINE
-                lines[count] = places[at, 0]
-                count += 1
-        begins[k + 1] = count
-    return lines[:count], begins
-
-
-@kept
-def copy_tiles(source, destination, extents, tiles, jobs, ahead):
-    """Carry out copies tile by tile: `extents` and `tiles` say how often every loop turns, in all and in a tile. Where tiles do
-    not divide a loop, the last one begins earlier and does some of what has been done once more.
-
-    A row of `jobs` is a copy: offsets in the source and in the destination, bytes of an element, the strides of the loops in the
-    source and in the destination. `ahead` is the loop along which the source of the next tile is fetched.
-    """
-    loops = len(extents)
-    each = 1
-    for tile in tiles:
-        each *= tile
-    places = np.empty((each * len(jobs), 2), np.int64)
-    _places(tiles, jobs, places)
-    lines, begins = _lines(jobs, places, loops, each)
-    index, start = np.zeros(loops, np.int64), np.zeros(loops, np.int64)
-    positions = (extents + tiles - 1) // tiles
-    while True:
-        table = np.int64(places.ctypes.data)  # in the loop: an array lives as long as it is named again
-        for loop in range(loops):
-            start[loop] = min(index[loop] * tiles[loop], extents[loop] - tiles[loop])
-        for k in range(len(jobs)):
-            a, b = source + jobs[k, 0], destination + jobs[k, 1]
-            for loop in range(loops):
-                a += start[loop] * jobs[k, 3 + loop]
-                b += start[loop] * jobs[k, 3 + loops + loop]
-            next_tile = a + tiles[ahead] * jobs[k, 3 + ahead]
-            for line in range(begins[k], begins[k + 1]):
-                fetch(next_tile + lines[line])
-            _moved(a, b, table + 16 * k * each, each, jobs[k, 2])
-        if not advanced(index, positions, -1, -1, -1):
-            break
-
-
-@njit(nogil=True)
 def _strided(a, step, b, by, count, size):
     """So many runs, each so much further than the one before."""
     if size == 4:
@@ -194,6 +114,122 @@ def _strided(a, step, b, by, count, size):
         for _ in range(count):
             some_bytes(a, b, size)
             a, b = a + step, b + by
+
+
+@njit(nogil=True)
+def _places(size, order, here, there, places):
+    """Where elements lie at both ends for all turns of the loops in `order`, the first one the fastest, with these strides;
+    returns how many they are."""
+    places[0, 0], places[0, 1] = 0, 0
+    count = 1
+    for loop in order:
+        for turn in range(1, size[loop]):
+            a, b = turn * here[loop], turn * there[loop]
+            for k in range(count):
+                places[turn * count + k, 0] = places[k, 0] + a
+                places[turn * count + k, 1] = places[k, 1] + b
+        count *= size[loop]
+    return count
+
+
+@njit(nogil=True)
+def _lines(columns, count, some, reach, lines, begins):
+    """The lines of the source that so many columns, of `reach` bytes each, lie in, as offsets; and where those begin of every
+    `some` columns."""
+    found = 0
+    last = -(np.int64(1) << 60)
+    for column in range(count):
+        if column % some == 0:
+            begins[column // some] = found
+        for piece in range(0, reach, LINE):
+            here = columns[column, 0] + piece
+            if here >= last + LINE or here < last:
+                last = here
+                lines[found] = here
+                found += 1
+    begins[-(-count // some)] = found
+
+
+@kept
+def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, order, columns, block):
+    """Carry out copies tile by tile: `extents` and `tiles` say how often every loop turns, in all and in a tile, the slowest in
+    the destination first.
+
+    A row of `jobs` is a copy: offsets in the source and in the buffer, bytes of an element, the strides of the loops in the
+    source and in the buffer, then the bytes of the source from an element on that are fetched for the next tile (0: another job
+    fetches them). `outs` and `chain` are as for `walk`: what is written out of the buffer; no outs: the buffer is the destination
+    itself. The first `columns` loops of `order` are those that are fast in the source, the others, fast ones first, those of the
+    rows: all jobs do a part of the columns and rows of about `block` bytes, which stays in the first-level cache, then the next.
+    """
+    loops, count = len(extents), len(jobs)
+    start, size, last = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
+    index, following = np.zeros(loops, np.int64), np.zeros(loops, np.int64)
+    along, around = order[:columns], order[columns:]
+    across = down = 1
+    for loop in along:
+        across *= tiles[loop]
+    for loop in around:
+        down *= tiles[loop]
+    entry, reach = np.int64(0), np.int64(0)
+    for job in jobs:
+        entry, reach = entry + job[2], max(reach, job[3 + 2 * loops])
+    places, rows = np.empty((count, across, 2), np.int64), np.empty((count, down, 2), np.int64)
+    lines, begins = np.empty((count, across * (1 + reach // LINE)), np.int64), np.empty((count, across + 1), np.int64)
+    ends = np.empty((count, 3), np.int64)
+    wide = high = some = some_rows = 1
+    done = False
+    while not done:
+        same = True
+        for loop in range(loops):
+            size[loop] = min(tiles[loop], extents[loop] - start[loop])
+            same = same and size[loop] == last[loop]
+        last[:] = size
+        if not same:
+            for k in range(count):
+                here, there = jobs[k, 3 : 3 + loops], jobs[k, 3 + loops : 3 + 2 * loops]
+                wide, high = _places(size, along, here, there, places[k]), _places(size, around, here, there, rows[k])
+            # Few columns are not worth a row: then a part has fewer rows.
+            some_rows = min(high, max(1, np.int64(np.sqrt(block / entry))))
+            some = min(wide, max(LEAST_COLUMNS, block // (entry * some_rows)))
+            some_rows = min(high, max(1, block // (entry * some)))
+            for k in range(count):
+                _lines(places[k], wide, some, jobs[k, 3 + 2 * loops], lines[k], begins[k])
+        following[:] = start
+        done = True
+        for loop in range(loops - 1, -1, -1):
+            following[loop] += tiles[loop]
+            if following[loop] < extents[loop]:
+                done = False
+                break
+            following[loop] = 0
+        for k in range(count):
+            ends[k] = source + jobs[k, 0], buffer + jobs[k, 1], 0
+            for loop in range(loops):
+                ends[k, 0] += start[loop] * jobs[k, 3 + loop]
+                ends[k, 2] += (following[loop] - start[loop]) * jobs[k, 3 + loop]
+                if not len(outs):
+                    ends[k, 1] += start[loop] * jobs[k, 3 + loops + loop]
+        for first in range(0, wide, some):
+            turns = min(some, wide - first)
+            for row in range(0, high, some_rows):
+                for k in range(count):
+                    a, b, ahead, element = ends[k, 0], ends[k, 1], ends[k, 2], jobs[k, 2]
+                    low, top = begins[k, first // some], 0 if done else begins[k, first // some + 1]
+                    table = np.int64(places.ctypes.data) + 16 * (k * across + first)
+                    step, by = jobs[k, 3 + order[0]], jobs[k, 3 + loops + order[0]]
+                    for at in range(row, min(row + some_rows, high)):
+                        here, there = a + rows[k, at, 0], b + rows[k, at, 1]
+                        for line in range(low, top):
+                            fetch(here + ahead + lines[k, line])
+                        if columns == 1:
+                            _strided(here + first * step, step, there + first * by, by, turns, element)
+                        else:
+                            _moved(here, there, table, turns, element)
+        if len(outs):
+            write_out(destination, buffer, extents, tiles, start, size, index, outs, chain)
+        start[:] = following
+    if len(outs):
+        settle()
 
 
 @kept

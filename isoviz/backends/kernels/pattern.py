@@ -244,7 +244,7 @@ def _most_steps(shapes: tuple[Shape, ...], *, together: bool) -> float:
     at a time, all others one by one."""
     run, loops = shapes[0][2:]
     if len(shapes) > 1 or run not in ALIKE:
-        return max(1.0, LINE * len(shapes) / sum(shape[2] for shape in shapes) / 2.5)
+        return max(1.0, LINE * len(shapes) / sum(shape[2] for shape in shapes) / (2.5 if together else 3.0))
     for count, *field in loops:
         for _, *entry in loops:
             for near, far in ((0, 1), (1, 0)):

@@ -37,9 +37,7 @@ LEAST_PLANE = 16
 LEAST_ROW = 32 << 10
 """Bytes of rows of structs that are worth a tile of their own."""
 LEAST_RUN_OF_PLANES = 16
-"""Bytes of runs that few rows or columns are planes of."""
-SHORT_ROW = 40
-"""Bytes of rows of a plane below which its lines are worth sharing with other copies."""
+"""Bytes of runs that are planes though vectors do not turn them over: shorter ones are faster element by element."""
 WIDEST = 256
 """Bytes of a run from which on moving it takes longer than finding out where from and where to."""
 ROOM = 640 << 10
@@ -279,21 +277,7 @@ def is_plane(run: int, loops: tuple[Loop, ...]) -> bool:
     so in the destination, not too few of either; and long runs need none."""
     along = next((loop[0] for loop in loops if loop[1] == run), 0)
     across = next((loop[0] for loop in loops if loop[2] == run), 0)
-    if run > 8 and run < LEAST_RUN_OF_PLANES and min(along, across) < LEAST_PLANE:
-        return False  # short ones that vectors do not turn are as fast in any order
-    return run > WIDEST or (along * across >= LEAST_PLANE and (run >= 8 or run in (1, 2, 4)))
-
-
-def are_planes(shapes: Sequence[tuple[int, int, int, tuple[Loop, ...]]]) -> bool:
-    """Whether copies that turn alike are fastest one by one, as planes: with rows of so many bytes that other fields are in other
-    lines."""
-    mean = sum(shape[2] for shape in shapes) / len(shapes)
-    for _, _, run, loops in shapes:
-        if not is_plane(run, loops):
-            return False
-        if run <= WIDEST and mean * min(max(loop[0] for loop in loops if loop[end] == run) for end in (1, 2)) < SHORT_ROW:
-            return False
-    return True
+    return run > WIDEST or (along * across >= LEAST_PLANE and (run >= LEAST_RUN_OF_PLANES or run in (1, 2, 4, 8)))
 
 
 def goes_past(run: int, loops: Sequence[Loop], *, large: bool) -> bool:

@@ -53,6 +53,47 @@ def advanced(index, most, one, two, three):
     return False
 
 
+@njit(nogil=True)
+def write_out(destination, buffer, extents, tiles, start, size, index, outs, chain):
+    """Write a tile out of the buffer, past the caches: the one that begins at `start` and has `size` turns; `index` is any array
+    for them, the rest as in `walk`."""
+    loops = len(extents)
+    for out in outs:
+        there, here = destination + out[0], buffer + out[1]
+        wide = out[2] * tiles[chain] >= 2 * LINE
+        for loop in range(loops):
+            there += start[loop] * out[3 + loop]
+        index[:] = 0
+        while True:
+            a, b = here, there
+            for loop in range(loops):
+                a += index[loop] * out[3 + loops + loop]
+                b += index[loop] * out[3 + loop]
+            count = out[2] * size[chain]
+            row_start = a
+            if wide and start[chain]:  # what the tile before had of this line lies in front
+                part = b & (LINE - 1)
+                a, b, count = a - part, b - part, count + part
+            if wide and start[chain] + size[chain] < extents[chain]:
+                part = (b + count) & (LINE - 1)
+                count -= part
+                _stream(a, b, count)
+                keep_line(a + count, row_start - part)
+            else:
+                _stream(a, b, count)
+            turned = False
+            for loop in range(loops - 1, -1, -1):
+                if out[3 + loops + loop] < 0:
+                    continue
+                index[loop] += 1
+                if index[loop] < size[loop]:
+                    turned = True
+                    break
+                index[loop] = 0
+            if not turned:
+                break
+
+
 @kept
 def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
     """Carry out a recipe (`isoviz.backends.kernels.recipe`), tile by tile.
@@ -98,40 +139,7 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
                     read_row(a, job[6 + along], b, job[6 + loops + along], size[along], element)
                 if not advanced(index, size, along, across, batch):
                     break
-        for out in outs:
-            there, here = destination + out[0], buffer + out[1]
-            wide = out[2] * tiles[chain] >= 2 * LINE
-            for loop in range(loops):
-                there += start[loop] * out[3 + loop]
-            index[:] = 0
-            while True:
-                a, b = here, there
-                for loop in range(loops):
-                    a += index[loop] * out[3 + loops + loop]
-                    b += index[loop] * out[3 + loop]
-                count = out[2] * size[chain]
-                row_start = a
-                if wide and start[chain]:  # what the tile before had of this line lies in front
-                    part = b & (LINE - 1)
-                    a, b, count = a - part, b - part, count + part
-                if wide and start[chain] + size[chain] < extents[chain]:
-                    part = (b + count) & (LINE - 1)
-                    count -= part
-                    _stream(a, b, count)
-                    keep_line(a + count, row_start - part)
-                else:
-                    _stream(a, b, count)
-                turned = False
-                for loop in range(loops - 1, -1, -1):
-                    if out[3 + loops + loop] < 0:
-                        continue
-                    index[loop] += 1
-                    if index[loop] < size[loop]:
-                        turned = True
-                        break
-                    index[loop] = 0
-                if not turned:
-                    break
+        write_out(destination, buffer, extents, tiles, start, size, index, outs, chain)
         done = True
         for loop in range(loops - 1, -1, -1):
             start[loop] += tiles[loop]
