@@ -36,6 +36,12 @@ LEAST_PLANE = 16
 """Elements that vectors turn over, at least: fewer are as fast one by one."""
 LEAST_ROW = 32 << 10
 """Bytes of rows of structs that are worth a tile of their own."""
+LEAST_ROWS = {1: 4, 2: 8, 4: 4}
+"""Rows and columns of elements of so many bytes that vectors turn over, at least: fewer are as fast one by one, too, ..."""
+FIELDS = range(2, 5)
+"""... unless they are so many fields of entries, which other vectors turn over."""
+LEAST_TILE = 1 << 10
+"""Bytes that lie together at either end for which a tile is worth beginning."""
 LEAST_RUN_OF_PLANES = 16
 """Bytes of runs that are planes though vectors do not turn them over: shorter ones are faster element by element."""
 WIDEST = 256
@@ -97,7 +103,8 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
         along, across = along if along >= 0 else across if across >= 0 else longest, -1
     tiles = _tiles(run, ordered, along, across)
     strides, chain, runs = _buffer(run, ordered, tiles)
-    staged = past_caches and chain >= 0 and _room(run, ordered, tiles) <= ROOM
+    # Parts of lines had better be put together in the destination than read again for every part.
+    staged = past_caches and chain >= 0 and ordered[chain][2] * tiles[chain] >= 2 * LINE and _room(run, ordered, tiles) <= ROOM
     if across < 0 and not staged:  # nothing is gathered anywhere: rows as long as they are
         tiles = [loop[0] for loop in ordered]
     batch = _batch(ordered, tiles, along, across)
@@ -274,10 +281,17 @@ def _structs_recipe(shapes: Bare, order: list[int], tiles: list[int], jobs: list
 @lru_cache(maxsize=4096)
 def is_plane(run: int, loops: tuple[Loop, ...]) -> bool:
     """Whether `recipe_of` is the best there is: it has vectors where rows contiguous in the source become columns that are
-    so in the destination, not too few of either; and long runs need none."""
-    along = next((loop[0] for loop in loops if loop[1] == run), 0)
-    across = next((loop[0] for loop in loops if loop[2] == run), 0)
-    return run > WIDEST or (along * across >= LEAST_PLANE and (run >= LEAST_RUN_OF_PLANES or run in (1, 2, 4, 8)))
+    so in the destination, not too few of either, in tiles that are worth beginning; and long runs need none."""
+    if run > WIDEST:
+        return True
+    along = next((loop for loop in loops if loop[1] == run), (0, 0, 0))
+    across = next((loop for loop in loops if loop[2] == run), (0, 0, 0))
+    if along[0] * across[0] < LEAST_PLANE or (run < LEAST_RUN_OF_PLANES and run not in (1, 2, 4, 8)):
+        return False
+    if run * math.prod(_grown(run, list(loops), RUN, RUN)) < LEAST_TILE:
+        return False
+    fields = along[0] in FIELDS and across[1] == run * along[0], across[0] in FIELDS and along[2] == run * across[0]
+    return any(fields) or min(along[0], across[0]) >= LEAST_ROWS.get(run, 2)
 
 
 def goes_past(run: int, loops: Sequence[Loop], *, large: bool) -> bool:
