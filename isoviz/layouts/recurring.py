@@ -30,6 +30,8 @@ FEW = 16
 """Copies that may go together wherever they are."""
 MANY = 256
 """Copies of which the small ones are not looked at one by one."""
+UNEVEN = 1.25
+"""So many times as long as the mean may the longest of some parts be, if there is another way."""
 
 
 class _Alike:
@@ -278,8 +280,8 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
             small.append((nbytes, len(small), group))
             continue
         taken = [before + nbytes // parts for before in taken]
-        place = max(range(len(turns)), key=lambda i: (turns[i], group[0].loops[i][2]), default=None)
-        if place is None or turns[place] < parts:
+        place = _cut_along(group[0], parts)
+        if place is None:
             for part, more in zip(found, split(group, parts, unit), strict=True):
                 part += more
             continue
@@ -292,6 +294,16 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
         taken[lightest] += nbytes
         found[lightest] += group
     return found
+
+
+def _cut_along(copy: StridedCopy, parts: int) -> int | None:
+    """The loop along which parts reach the furthest, at the end where they reach less far: short runs are slow at either end. Of
+    loops that make about equal parts, if there are any; None where no loop turns so often."""
+    reaches = [
+        (-(-turns // parts) * parts <= UNEVEN * turns, turns // parts * min(here, there), there)
+        for turns, here, there in copy.loops
+    ]
+    return max((i for i, loop in enumerate(copy.loops) if loop[0] >= parts), key=reaches.__getitem__, default=None)
 
 
 def _stretches(copies: Sequence[StridedCopy], parts: int) -> list[list[StridedCopy]]:
