@@ -264,8 +264,16 @@ def test_many_small_copies() -> None:
         [StridedCopy(0, 0, 12, ((3333, 64, 24), (4, 1, 24 * 3333), (2, 1, 12)))],
         [StridedCopy(0, 0, 12, ((4000, 64, 36), (3, 4, 12)))],
         [StridedCopy(0, 0, 12, ((4000, 60, 36), (3, 1, 12)))],
+        [StridedCopy(0, 0, 4, ((241, 4, 4642), (2, 964, 2321), (320, 12_050, 4)))],
     ],
-    ids=["other strides later", "other strides before", "sources overlap", "sources overlap by 8", "sources overlap by 11"],
+    ids=[
+        "other strides later",
+        "other strides before",
+        "sources overlap",
+        "sources overlap by 8",
+        "sources overlap by 11",
+        "a tile has one turn of a loop that does not go on where it ends",
+    ],
 )
 def test_copies_that_no_layout_makes(copies: list[StridedCopy]) -> None:
     rng = random.Random(2)
@@ -290,6 +298,44 @@ def test_vectors_are_those_that_numba_compiles_for(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-1000:]
     assert "128 bits" in done.stdout
+
+
+def test_tiles_in_the_buffer() -> None:
+    """Structs are one run of the buffer, arrays one each; what has gaps goes straight to the destination."""
+    sizes, count, rows = (3, 8, 5), 400, 500
+    entry, starts = sum(sizes), (0, 3, 11)
+    apart = [start * count * rows for start in starts]
+    joined, parted, gaps = [], [], []
+    for size, start, array in zip(sizes, starts, apart, strict=True):
+        structs, arrays = (count * entry, entry), (size, rows * size)  # one is turned over
+        joined.append((array, start, size, ((rows, arrays[0], structs[0]), (count, arrays[1], structs[1]))))
+        parted.append((start, array, size, ((rows, structs[0], arrays[0]), (count, structs[1], arrays[1]))))
+        gaps.append((array, start, size, ((rows, arrays[0], count * (entry + 1)), (count, arrays[1], entry + 1))))
+    for shapes, outs in ((joined, 1), (parted, 3), (gaps, 0)):
+        found = tiles.tiles_of(tuple(shapes), large=True)
+        assert found is not None and len(found.outs) == outs
+        assert (found.chain >= 0) == bool(outs)
+    assert len(tiles.tiles_of(tuple(joined[:1]), large=True).outs) == 0  # type: ignore[union-attr]  # one field of structs
+    small = tuple((*shape[:3], tuple((7, *loop[1:]) for loop in shape[3])) for shape in joined)
+    assert len(tiles.tiles_of(small).outs) == 0  # type: ignore[union-attr]  # may be read again from a cache
+
+
+def test_fields_that_share_no_lines_go_one_by_one() -> None:
+    rows, columns = 500, 400
+    turned = [(0, 0, size, ((rows, size * columns, size), (columns, size, size * rows))) for size in (4, 3, 5)]
+    assert tiles.are_apart(turned)
+    short = [(0, 0, size, ((rows, size * 24, size), (20, size, size * rows))) for size in (4, 3, 5)]
+    assert not tiles.are_apart(short), "rows of 20 elements, with gaps"
+    assert tiles.are_apart(short[:1]), "vectors turn over rows of 80 bytes"
+
+
+def test_what_vectors_turn_over() -> None:
+    plane = ((1000, 4, 4000), (1000, 4000, 4))
+    assert recipe.is_plane(4, plane)
+    assert not recipe.is_plane(3, tuple((n, here * 3 // 4, there * 3 // 4) for n, here, there in plane))
+    assert not recipe.is_plane(4, ((3, 4, 40_000), (1000, 4000, 4))), "three columns with gaps"
+    assert recipe.is_plane(4, ((3, 4, 40_000), (1000, 12, 4))), "three fields of entries"
+    assert not recipe.is_plane(4, ((4877, 3696, 3440), (38, 4, 16), (4, 154, 4))), "tiles of 608 bytes"
 
 
 def test_runs_that_are_long_go_one_by_one() -> None:

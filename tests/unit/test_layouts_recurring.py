@@ -250,6 +250,22 @@ def test_structs_go_together_and_few_bytes_whole() -> None:
         assert len(taken) == 50, "structs have all their fields in one part"
 
 
+@pytest.mark.parametrize("turned", [False, True])
+def test_parts_have_long_runs_at_both_ends(turned: bool) -> None:
+    """The longest loop is fast at both ends: cut along it, every part would have a bit of every row."""
+    here, there = (92_160, 96), (32_000, 16)
+    if turned:
+        here, there = there, here
+    whole = StridedCopy(0, 0, 16, ((62, here[0], there[0]), (160, here[1], there[1])))
+    for part in split_together([whole], 8):
+        assert [copy.loops[1] for copy in part] == [whole.loops[1]]
+    transposed = StridedCopy(0, 0, 4, ((500, 4, 12_000), (3000, 2000, 4)))  # shorter rows at one end than columns at the other
+    for part in split_together([transposed], 8):
+        assert [copy.loops[0] for copy in part] == [transposed.loops[0]]
+    few = StridedCopy(0, 0, 4, ((9, 100_000, 100_000), (5000, 4, 8)))  # nine rows make eight uneven parts
+    assert max(sum(copy.nbytes for copy in part) for part in split_together([few], 8)) <= 1.25 * few.nbytes / 8
+
+
 @pytest.mark.parametrize("rows_at", [0, 1])
 def test_very_many_copies_are_not_made_more(rows_at: int) -> None:
     """Blocks that do not nest: every part has some of them, whole, and of those side by side all."""
