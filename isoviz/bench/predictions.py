@@ -115,6 +115,14 @@ class Measured:
         said = self.rehearsal.prediction
         return replace(self.outcome(seconds, None), predicted=said.seconds, interval=(said.low, said.high))
 
+    def repeated_outcome(self) -> Outcome | None:
+        """The later half of its runs beside the earlier one: what a prediction would be worth that knew these."""
+        half = len(self.times) // 2
+        if not half:
+            return None
+        before, after = statistics.median(self.times[:half]), statistics.median(self.times[half:])
+        return replace(self.outcome(after, None), predicted=before)
+
 
 @dataclass
 class Found:
@@ -139,6 +147,12 @@ class Found:
         if all(each.trial is None for each in self.measured):
             return []
         return [each.tried_outcome(each.seconds) for each in self.measured]
+
+    @property
+    def repeated(self) -> list[Outcome]:
+        """Runs beside runs a moment before."""
+        found = [each.repeated_outcome() for each in self.measured]
+        return [each for each in found if each is not None]
 
     @property
     def rehearsed(self) -> list[Outcome]:

@@ -196,6 +196,15 @@ def _trials(found: Found) -> dict[str, Any]:
     }
 
 
+def _repeated(found: Found) -> dict[str, Any]:
+    """How far runs are from runs of the same transfer a moment before."""
+    outcomes = found.repeated
+    if not outcomes:
+        return {}
+    every = summarized(outcomes)
+    return {"transfers": len(outcomes), "median_error": every.median, "p95_error": every.tail}
+
+
 def _meets_goals_rehearsed(found: Found) -> bool:
     """Whether rehearsals say what transfers take, and which plan to choose, as well as predictions aim at."""
     outcomes, regrets = found.rehearsed, found.regrets
@@ -243,6 +252,7 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
         "tried": _trials(found),
         "rehearsed": _rehearsals(found),
+        "repeated": _repeated(found),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
         "meets_goals_rehearsed": _meets_goals_rehearsed(found),
         "left_out": found.too_long,
@@ -287,6 +297,12 @@ def _notes(found: Found, seed: int) -> list[str]:
                 f"of the {part['transfers']} of which a part was moved: median error {percent_text(part['median_error'])},"
                 f" 95 % below {percent_text(part['p95_error'])}, for {factor_text(part['median_cost'])} times the transfer"
             )
+    if again := _repeated(found):
+        notes.append(
+            f"runs beside runs: of {again['transfers']} transfers the later half of the runs, beside the earlier half as if that"
+            f" were a prediction: median error {percent_text(again['median_error'])},"
+            f" 95 % below {percent_text(again['p95_error'])}; so much the computer itself differs within seconds"
+        )
     for each in sorted(found.outcomes, key=lambda outcome: outcome.factor, reverse=True)[:NOTED]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
         notes.append(f"furthest off: {each.label}: {times}")

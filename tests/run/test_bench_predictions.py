@@ -72,6 +72,7 @@ def test_what_is_described_rightly_is_predicted_rightly() -> None:
         assert row["candidates"] >= 1
     assert max(row["candidates"] for row in found["regret"]) >= 2
     assert found["summary"]["seconds"] > 0 and found["summary"]["given_up"] == 0
+    assert found["summary"]["repeated"]["transfers"] == 4
     assert sum(row["count"] for row in found["rows"] if row["path"] != "all") == 4
 
 
@@ -138,6 +139,17 @@ def test_wrong_bytes_end_it(tmp_path: Path) -> None:
     with pytest.raises(VerificationError):
         measure(size="64KiB", machine=forked(FAST, SLOW), devices=Lying(), effort=QUICK, directory=tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_runs_beside_runs_a_moment_before() -> None:
+    machine = forked(FAST, SLOW)
+    transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
+    made = plan(transfer, machine, "full")
+    outcomes = [
+        bench.Measured(transfer, made, None, None, times).repeated_outcome()
+        for times in ((3.0, 1.0, 2.0, 4.0, 3.0), (2.0, 1.0), (1.0,))
+    ]
+    assert [(each.predicted, each.measured) if each else None for each in outcomes] == [(2.0, 3.0), (2.0, 1.0), None]
 
 
 def test_what_takes_far_too_long_is_given_up(tmp_path: Path) -> None:
