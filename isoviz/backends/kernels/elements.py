@@ -89,6 +89,10 @@ def _strided(a, step, b, by, count, size):
         for _ in range(count):
             move(a, b, 2)
             a, b = a + step, b + by
+    elif size == 16:
+        for _ in range(count):
+            move(a, b, 16)
+            a, b = a + step, b + by
     elif size == 3:
         for _ in range(count):
             move(a, b, 2)
@@ -99,7 +103,7 @@ def _strided(a, step, b, by, count, size):
             move(a, b, 4)
             move(a + size - 4, b + size - 4, 4)
             a, b = a + step, b + by
-    elif size <= 16:
+    elif size < 16:
         for _ in range(count):
             move(a, b, 8)
             move(a + size - 8, b + size - 8, 8)
@@ -133,16 +137,16 @@ def _places(size, order, here, there, places):
 
 
 @njit(nogil=True)
-def _lines(columns, count, some, reach, lines, begins):
+def _lines(columns, step, count, some, reach, lines, begins):
     """The lines of the source that so many columns, of `reach` bytes each, lie in, as offsets; and where those begin of every
-    `some` columns."""
+    `some` columns. A column lies `step` bytes behind the one before, or, if that is 0, where the table of `columns` says."""
     found = 0
     last = -(np.int64(1) << 60)
     for column in range(count):
         if column % some == 0:
             begins[column // some] = found
         for piece in range(0, reach, LINE):
-            here = columns[column, 0] + piece
+            here = (column * step if step else columns[column, 0]) + piece
             if here >= last + LINE or here < last:
                 last = here
                 lines[found] = here
@@ -158,8 +162,8 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
     A row of `jobs` is a copy: offsets in the source and in the buffer, bytes of an element, the strides of the loops in the
     source and in the buffer, then the bytes of the source from an element on that are fetched for the next tile (0: another job
     fetches them). `outs` and `chain` are as for `walk`: what is written out of the buffer; no outs: the buffer is the destination
-    itself. The first `columns` loops of `order` are those that are fast in the source, the others, fast ones first, those of the
-    rows: all jobs do a part of the columns and rows of about `block` bytes, which stays in the first-level cache, then the next.
+    itself. The first `columns` loops of `order` are those of the columns, the others those of the rows, the fastest first: all
+    jobs do a part of the columns and rows of about `block` bytes, which stays in the first-level cache, then the next.
     """
     loops, count = len(extents), len(jobs)
     start, size, last = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -173,7 +177,8 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
     entry, reach = np.int64(0), np.int64(0)
     for job in jobs:
         entry, reach = entry + job[2], max(reach, job[3 + 2 * loops])
-    places, rows = np.empty((count, across, 2), np.int64), np.empty((count, down, 2), np.int64)
+    places = np.empty((count, 0 if columns == 1 else across, 2), np.int64)
+    rows = np.empty((count, down, 2), np.int64)
     lines, begins = np.empty((count, across * (1 + reach // LINE)), np.int64), np.empty((count, across + 1), np.int64)
     ends = np.empty((count, 3), np.int64)
     wide = high = some = some_rows = 1
@@ -187,13 +192,15 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
         if not same:
             for k in range(count):
                 here, there = jobs[k, 3 : 3 + loops], jobs[k, 3 + loops : 3 + 2 * loops]
-                wide, high = _places(size, along, here, there, places[k]), _places(size, around, here, there, rows[k])
+                high = _places(size, around, here, there, rows[k])
+                wide = size[order[0]] if columns == 1 else _places(size, along, here, there, places[k])
             # Few columns are not worth a row: then a part has fewer rows.
             some_rows = min(high, max(1, np.int64(np.sqrt(block / entry))))
             some = min(wide, max(LEAST_COLUMNS, block // (entry * some_rows)))
             some_rows = min(high, max(1, block // (entry * some)))
             for k in range(count):
-                _lines(places[k], wide, some, jobs[k, 3 + 2 * loops], lines[k], begins[k])
+                step = jobs[k, 3 + order[0]] if columns == 1 else 0
+                _lines(places[k], step, wide, some, jobs[k, 3 + 2 * loops], lines[k], begins[k])
         following[:] = start
         done = True
         for loop in range(loops - 1, -1, -1):
