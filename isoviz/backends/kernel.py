@@ -80,7 +80,7 @@ def copy_all(
     large: bool = False,
 ) -> None:
     """Move the bytes of several copies; fields of different sizes together where they are those of structs, in any order. `check`
-    is called between copies. With more than one of the `threads` large copies are cut along their longest loop. `large` is as in
+    is called between copies. With more than one of the `threads` large copies are cut in parts of them. `large` is as in
     `copy_strided`.
 
     Raises:

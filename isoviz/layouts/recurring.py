@@ -285,7 +285,8 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
             for part, more in zip(found, split(group, parts, unit), strict=True):
                 part += more
             continue
-        unit_turns = EVEN if turns[place] >= EVEN * parts else 1  # so that parts begin with whole lines, too
+        # So that parts begin with whole lines, too, as far as they stay about equal.
+        unit_turns = next((each for each in (EVEN, EVEN // 4, EVEN // 16) if turns[place] >= 4 * each * parts), 1)
         bounds = [turns[place] * k // parts // unit_turns * unit_turns for k in range(parts)] + [turns[place]]
         for part, (low, high) in zip(found, itertools.pairwise(bounds), strict=True):
             part += [_turns(copy, place, low, high) for copy in group]

@@ -2,8 +2,9 @@
 
     python kernel_cases.py SEED COUNT
 
-prints how many copies were right, of how many bytes were shuffled and elements moved one by one, and how many were squares turned
-in registers; or ends with a fault.
+prints how many copies were right, of how many bytes were shuffled and elements moved one by one, how many were squares turned in
+registers and how many small ones in one call; and of those element by element how many went by way of the buffer, and how many of
+these in runs that go on in the next tile; or ends with a fault.
 """
 
 from __future__ import annotations
@@ -317,9 +318,17 @@ def main() -> None:
     # The kernels' own buffer too; threads share it, so that there is one thread while it is.
     between = Guarded(recipe.ROOM + recipe.LINE)
     room = between.array(recipe.ROOM + recipe.LINE, at_end=True)
-    own_buffer, guarded_buffer = kernels._buffer, lambda: room.ctypes.data + recipe.LINE
+    needed = [0]
+    own_buffer = kernels._buffer
+
+    def guarded_buffer() -> int:
+        """With as much room as a tile needs, or all of it."""
+        address = room.ctypes.data + len(room) - (needed[0] or recipe.ROOM)
+        needed[0] = 0
+        return address
+
     right = 0
-    roads = {"shuffled": 0, "tiled": 0, "squares": 0, "many": 0}
+    roads = {"shuffled": 0, "tiled": 0, "squares": 0, "many": 0, "staged": 0, "cut": 0}
     sizes, many_of = (many.SMALL, many.IN_CACHE), kernel.many_of
 
     def many_counted(*arguments: object, **named: object) -> object:
@@ -338,6 +347,21 @@ def main() -> None:
         return found
 
     direct.squares_of = squares_counted
+    tiles_of = tiles.tiles_of
+
+    def tiles_counted(*arguments: object, **named: object) -> object:
+        """The tile ends where the guarded page begins, too."""
+        found = tiles_of(*arguments, **named)
+        if found is not None and len(found.outs):
+            last, loops = found.outs[-1], len(found.extents)
+            span = last[2] * found.tiles[0]  # with a line behind it, as behind every row
+            size = last[3 + loops] * found.tiles[0] if found.chain else (-(-span // recipe.LINE) + 1) * recipe.LINE
+            needed[0] = last[1] + size
+            roads["staged"] += 1
+            roads["cut"] += bool(found.tiles[found.chain] < found.extents[found.chain])
+        return found
+
+    tiles.tiles_of = tiles_counted
     for copies, source_bytes, destination_bytes in cases(seed, count):
         if max(source_bytes, destination_bytes) > 4 * MOST * 3:
             continue
@@ -374,12 +398,13 @@ def main() -> None:
         for copy in copies:
             spelled_out(copy, source, expected)
         threads = rng.choice((1, 1, 1, 2))
+        needed[0] = 0
         kernels._buffer = guarded_buffer if threads == 1 else own_buffer
         kernel.copy_all(copies, source, found, lambda: None, threads=threads, large=rng.random() < 0.3)
         if not np.array_equal(found, expected):
             sys.exit(f"wrong, seed {seed}: {copies}, {recipe.PAST_CACHES}, {recipe.RUN}")
         right += 1
-    sys.stdout.write(f"{right} {roads['shuffled']} {roads['tiled']} {roads['squares']} {roads['many']}\n")
+    sys.stdout.write(" ".join(map(str, (right, *roads.values()))) + "\n")
 
 
 if __name__ == "__main__":

@@ -51,14 +51,15 @@ def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, few in (("_WORTH_STAGING", 4), ("_STAGED", 64), ("_STRETCH", 8), ("_PART", 5), ("_SHORT", 3)):
         monkeypatch.setattr(kernel, name, few)
     monkeypatch.setattr(recipe, "PAST_CACHES", 64)
-    recipe.recipe_of.cache_clear()
-    kernels._way.cache_clear()
+    depend = (recipe.recipe_of, kernels._way, tiles._anywhere, recipe._structs_apart, recipe._structs_together, pattern._frame)
+    for known in (*depend, pattern.pattern_of):
+        known.cache_clear()
     rng = random.Random(5)
     for _ in range(2000 if full else 200):
         space, fields = random_spaces(rng)
         compare_with_reference(space, fields, random_layout(rng, space), random_layout(rng, space), rng)
-    recipe.recipe_of.cache_clear()
-    kernels._way.cache_clear()
+    for known in (*depend, pattern.pattern_of):
+        known.cache_clear()
 
 
 @pytest.mark.usefixtures("either")
@@ -98,13 +99,15 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
         [sys.executable, CASES, str(batch), str(count)], capture_output=True, text=True, timeout=900, check=False
     )
     assert done.returncode == 0, f"exit {done.returncode}: {done.stderr[-2000:]}"
-    right, shuffled, tiled, squares, together = map(int, done.stdout.split())
+    right, shuffled, tiled, squares, together, staged, cut = map(int, done.stdout.split())
     report("copy kernels: random geometries between guard pages", right)
     report("of these by shuffling bytes", shuffled)
     report("of these element by element", tiled)
+    report("of these by way of the buffer", staged)
+    report("of these in runs that go on in the next tile", cut)
     report("of these in squares", squares)
     report("of these many small ones in one call", together)
-    assert min(tiled, together) > right / 100
+    assert min(tiled, together) > right / 100 and min(staged, cut) > right / 200
     assert squares > right / 100 or kernels._width < recipe.LINE, "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
@@ -264,16 +267,8 @@ def test_many_small_copies() -> None:
         [StridedCopy(0, 0, 12, ((3333, 64, 24), (4, 1, 24 * 3333), (2, 1, 12)))],
         [StridedCopy(0, 0, 12, ((4000, 64, 36), (3, 4, 12)))],
         [StridedCopy(0, 0, 12, ((4000, 60, 36), (3, 1, 12)))],
-        [StridedCopy(0, 0, 4, ((241, 4, 4642), (2, 964, 2321), (320, 12_050, 4)))],
     ],
-    ids=[
-        "other strides later",
-        "other strides before",
-        "sources overlap",
-        "sources overlap by 8",
-        "sources overlap by 11",
-        "a tile has one turn of a loop that does not go on where it ends",
-    ],
+    ids=["other strides later", "other strides before", "sources overlap", "sources overlap by 8", "sources overlap by 11"],
 )
 def test_copies_that_no_layout_makes(copies: list[StridedCopy]) -> None:
     rng = random.Random(2)
@@ -318,6 +313,26 @@ def test_tiles_in_the_buffer() -> None:
     assert len(tiles.tiles_of(tuple(joined[:1]), large=True).outs) == 0  # type: ignore[union-attr]  # one field of structs
     small = tuple((*shape[:3], tuple((7, *loop[1:]) for loop in shape[3])) for shape in joined)
     assert len(tiles.tiles_of(small).outs) == 0  # type: ignore[union-attr]  # may be read again from a cache
+
+
+def test_a_tile_of_one_turn_of_a_loop_that_does_not_go_on_where_it_ends() -> None:
+    """What follows in the destination is another row: the rest of a line must not be kept for it."""
+    assert kernels.prepare(wait=True), kernels.state()
+    copy = StridedCopy(0, 0, 4, ((241, 4, 4642), (2, 964, 2321), (320, 12_050, 4)))
+    recipe_ = tiles.tiles_of(((0, 0, copy.run, copy.loops),), large=True)
+    assert recipe_ is not None and len(recipe_.outs) and recipe_.tiles.tolist() == [121, 1, 320]
+    source = random_bytes(random.Random(3), 12_050 * 320)
+    expected, found = np.zeros(4642 * 241, "u1"), np.zeros(4642 * 241, "u1")
+    apply((copy,), source, expected)
+    assert kernels._tiled(((0, 0, copy.run, copy.loops),), source.ctypes.data, found.ctypes.data, large=True)
+    assert (found == expected).all()
+
+
+def test_rows_of_tiles_are_not_short() -> None:
+    """Two short runs in a row at both ends, then a long loop: columns are of the long one, and no table is larger than a tile."""
+    found = tiles.tiles_of(((0, 0, 1, ((4_000_000, 4, 2), (2, 2, 1))),), large=True)
+    assert found is not None
+    assert (found.tiles[found.order[0]] > 1000) and found.columns == 1
 
 
 def test_fields_that_share_no_lines_go_one_by_one() -> None:

@@ -262,8 +262,14 @@ def test_parts_have_long_runs_at_both_ends(turned: bool) -> None:
     transposed = StridedCopy(0, 0, 4, ((500, 4, 12_000), (3000, 2000, 4)))  # shorter rows at one end than columns at the other
     for part in split_together([transposed], 8):
         assert [copy.loops[0] for copy in part] == [transposed.loops[0]]
-    few = StridedCopy(0, 0, 4, ((9, 100_000, 100_000), (5000, 4, 8)))  # nine rows make eight uneven parts
-    assert max(sum(copy.nbytes for copy in part) for part in split_together([few], 8)) <= 1.25 * few.nbytes / 8
+
+
+@pytest.mark.parametrize(("turns", "parts"), [(9, 8), (190, 2), (575, 8), (130, 2), (640, 8), (2000, 7)])
+def test_parts_are_about_equal_wherever_lines_begin(turns: int, parts: int) -> None:
+    whole = StridedCopy(0, 0, 4, ((turns, 80_000, 90_000), (5000, 4, 8)))
+    sizes = [sum(copy.nbytes for copy in part) for part in split_together([whole], parts)]
+    assert sum(sizes) == whole.nbytes
+    assert max(sizes) <= 1.26 * whole.nbytes / parts
 
 
 @pytest.mark.parametrize("rows_at", [0, 1])

@@ -263,7 +263,7 @@ def _warmed(compiled: ModuleType) -> None:
     compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
     compiled.stream_rows(address, address, none, none, none, 1, False)
     jobs, outs = np.array([[0, 0, 1, 1, 1, 0]]), np.zeros((0, 5), np.int64)
-    compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1)
+    compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1, 1)
     compiled.copy_many(address, address, np.array([[0, 0, 1, 0, 1]]), np.array([[1, 1, 1]]))
     if hasattr(compiled, "shuffle_lines"):
         from isoviz.backends.kernels.pattern import pattern_of

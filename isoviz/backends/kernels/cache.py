@@ -28,6 +28,7 @@ _SOURCES = (
     "direct.py",  # not compiled; what `tuning` keeps here goes by it
     "elements.py",
     "lines.py",
+    "many.py",  # neither; the most loops of its tables are compiled in
     "planes.py",
     "shuffle.py",
     "shuffled_lines.py",

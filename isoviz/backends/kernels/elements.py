@@ -13,9 +13,6 @@ from isoviz.backends.kernels.many import MOST_LOOPS
 from isoviz.backends.kernels.vectors import LINE, fetch, move, settle, some_bytes, word
 from isoviz.backends.kernels.walk import write_out
 
-LEAST_COLUMNS = 32
-"""Elements of a row that are moved at a time, at least, if there are so many."""
-
 
 def _mover(first: int, second: int = 0):
     """`moved(source, destination, places, count, size)`: so many elements of `size` bytes, each by a move of `first` bytes
@@ -141,21 +138,22 @@ def _lines(columns, step, count, some, reach, lines, begins):
     """The lines of the source that so many columns, of `reach` bytes each, lie in, as offsets; and where those begin of every
     `some` columns. A column lies `step` bytes behind the one before, or, if that is 0, where the table of `columns` says."""
     found = 0
-    last = -(np.int64(1) << 60)
+    low = high = np.int64(-1)  # what lies between is fetched already
     for column in range(count):
         if column % some == 0:
             begins[column // some] = found
-        for piece in range(0, reach, LINE):
-            here = (column * step if step else columns[column, 0]) + piece
-            if here >= last + LINE or here < last:
-                last = here
-                lines[found] = here
-                found += 1
+        here = column * step if step else columns[column, 0]
+        if not low <= here <= high:
+            low = high = here
+        while high < here + reach:
+            lines[found] = high
+            found += 1
+            high += LINE
     begins[-(-count // some)] = found
 
 
 @kept
-def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, order, columns, block):
+def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, order, columns, least, block):
     """Carry out copies tile by tile: `extents` and `tiles` say how often every loop turns, in all and in a tile, the slowest in
     the destination first.
 
@@ -163,7 +161,8 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
     source and in the buffer, then the bytes of the source from an element on that are fetched for the next tile (0: another job
     fetches them). `outs` and `chain` are as for `walk`: what is written out of the buffer; no outs: the buffer is the destination
     itself. The first `columns` loops of `order` are those of the columns, the others those of the rows, the fastest first: all
-    jobs do a part of the columns and rows of about `block` bytes, which stays in the first-level cache, then the next.
+    jobs do a part of the columns (of `least` at least) and rows of about `block` bytes, which stays in the first-level cache,
+    then the next.
     """
     loops, count = len(extents), len(jobs)
     start, size, last = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -196,7 +195,7 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
                 wide = size[order[0]] if columns == 1 else _places(size, along, here, there, places[k])
             # Few columns are not worth a row: then a part has fewer rows.
             some_rows = min(high, max(1, np.int64(np.sqrt(block / entry))))
-            some = min(wide, max(LEAST_COLUMNS, block // (entry * some_rows)))
+            some = min(wide, max(least, block // (entry * some_rows)))
             some_rows = min(high, max(1, block // (entry * some)))
             for k in range(count):
                 step = jobs[k, 3 + order[0]] if columns == 1 else 0

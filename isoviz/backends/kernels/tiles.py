@@ -51,6 +51,7 @@ class Tiles(NamedTuple):
     chain: int
     order: Integers
     columns: int
+    least: int
     block: int
 
 
@@ -64,7 +65,8 @@ class _Known(NamedTuple):
 def tiles_of(shapes: tuple[Shape, ...], *, large: bool = False) -> Tiles | None:
     """The recipe for copies that turn alike, their offsets relative to any address; `large`: they are a part of a large one. None
     where they do not turn alike, or have long runs."""
-    sources, destinations = _near([shape[0] for shape in shapes], NEAR), _near([shape[1] for shape in shapes], ROOM)
+    most = max(STAGED, TURNS * sum([shape[2] for shape in shapes]))
+    sources, destinations = _near([shape[0] for shape in shapes], NEAR), _near([shape[1] for shape in shapes], most)
     known = _anywhere(tuple([shape[2:] for shape in shapes]), sources, destinations, large)
     if known is None:
         return None
@@ -123,7 +125,9 @@ def _anywhere(shapes: Bare, sources: tuple[int, ...], destinations: tuple[int, .
     fetched = _fetched(runs, sources, here)
     jobs = [[0, at, run, *by, *to, more] for at, run, by, to, more in zip(out.at, runs, here, out.strides, fetched, strict=True)]
     order, columns = _order(tiles, (here, there))
-    found = Tiles(integers(extents), integers(tiles), np.array(jobs, np.int64), out.rows, out.chain, order, columns, BLOCK)
+    found = Tiles(
+        integers(extents), integers(tiles), np.array(jobs, np.int64), out.rows, out.chain, order, columns, COLUMNS, BLOCK
+    )
     return _Known(found, out.first)
 
 
@@ -195,7 +199,8 @@ def _span(
     strides: list[list[int]],
 ) -> int:
     """The bytes of a run that some copies have together in a tile, of the loop `chain` and all that are faster; 0 where there are
-    gaps, or where the next tile does not go on where it ends."""
+    gaps, or where the next tile does not go on where it ends. (No copies write to the same place: as many bytes as there are
+    places fill these.)"""
     inner = range(chain, len(extents))
     if any(tiles[i] < extents[i] for i in inner[1:]) or any(strides[k][:chain] != strides[group[0]][:chain] for k in group):
         return 0
@@ -259,18 +264,20 @@ def _fetched(runs: list[int], offsets: tuple[int, ...], strides: list[list[int]]
 
 def _order(tiles: list[int], ends: tuple[list[list[int]], list[list[int]]]) -> tuple[Integers, int]:
     """The loops of the columns, then those of the rows, the fastest first; and how many are the former. Columns are what is fast
-    in the source, or, where rows of these were short, in the destination."""
-    best: list[int] = []
-    most = 0
-    for strides in ends:
-        columns: list[int] = []
-        count = 1
-        for i in sorted(range(len(tiles)), key=lambda i: sum([each[i] for each in strides])):  # sorted at once
-            if count >= COLUMNS or (columns and count * tiles[i] * len(strides) > MOST_COLUMNS):
-                break
-            if tiles[i] > 1:
-                columns.append(i)
-                count *= tiles[i]
-        if min(count, COLUMNS) > most:
-            best, most = columns or [len(tiles) - 1], min(count, COLUMNS)
+    in the source, or, where rows of these were short, in the destination; or the longest loop."""
+    ways = [*(_columns(tiles, strides) for strides in ends), [max(range(len(tiles)), key=tiles.__getitem__)]]
+    best = max((way for way in ways if way), key=lambda way: min(COLUMNS, math.prod([tiles[i] for i in way])))
     return integers([*best, *[i for i in range(len(tiles) - 1, -1, -1) if i not in best]]), len(best)
+
+
+def _columns(tiles: list[int], strides: list[list[int]]) -> list[int]:
+    """The loops that are fastest at an end, for columns enough, as far as a table holds them."""
+    found: list[int] = []
+    count = 1
+    for i in sorted(range(len(tiles)), key=lambda i: sum([each[i] for each in strides])):
+        if count >= COLUMNS or (found and count * tiles[i] * len(strides) > MOST_COLUMNS):
+            break
+        if tiles[i] > 1:
+            found.append(i)
+            count *= tiles[i]
+    return found
