@@ -11,7 +11,7 @@ from numba import njit
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.many import MOST_LOOPS
 from isoviz.backends.kernels.vectors import LINE, fetch, move, settle, some_bytes, word
-from isoviz.backends.kernels.walk import write_out
+from isoviz.backends.kernels.walk import moved_on, write_out
 
 
 def _mover(first: int, second: int = 0):
@@ -201,13 +201,7 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
                 step = jobs[k, 3 + order[0]] if columns == 1 else 0
                 _lines(places[k], step, wide, some, jobs[k, 3 + 2 * loops], lines[k], begins[k])
         following[:] = start
-        done = True
-        for loop in range(loops - 1, -1, -1):
-            following[loop] += tiles[loop]
-            if following[loop] < extents[loop]:
-                done = False
-                break
-            following[loop] = 0
+        done = not moved_on(following, tiles, extents)
         for k in range(count):
             ends[k] = source + jobs[k, 0], buffer + jobs[k, 1], 0
             for loop in range(loops):

@@ -54,6 +54,17 @@ def advanced(index, most, one, two, three):
 
 
 @njit(nogil=True)
+def moved_on(start, tiles, extents):
+    """Go on to where the next tile begins, the last loop fastest; False, and back to the first, behind the last one."""
+    for loop in range(len(start) - 1, -1, -1):
+        start[loop] += tiles[loop]
+        if start[loop] < extents[loop]:
+            return True
+        start[loop] = 0
+    return False
+
+
+@njit(nogil=True)
 def write_out(destination, buffer, extents, tiles, start, size, index, outs, chain):
     """Write a tile out of the buffer, past the caches: the one that begins at `start` and has `size` turns; `index` is any array
     for them, the rest as in `walk`."""
@@ -140,14 +151,7 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
                 if not advanced(index, size, along, across, batch):
                     break
         write_out(destination, buffer, extents, tiles, start, size, index, outs, chain)
-        done = True
-        for loop in range(loops - 1, -1, -1):
-            start[loop] += tiles[loop]
-            if start[loop] < extents[loop]:
-                done = False
-                break
-            start[loop] = 0
-        if done:
+        if not moved_on(start, tiles, extents):
             break
     if staged:
         settle()
