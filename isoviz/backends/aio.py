@@ -15,11 +15,12 @@ import os
 import platform
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -51,36 +52,119 @@ _EVENT = np.dtype([("number", "<u8"), ("request", "<u8"), ("result", "<i8"), ("m
 _SEVERAL = 2
 """Requests from which handing them over together is worth it."""
 
+SHARE = 4
+"""Of requests by way of slots, the share (1 in so many) of those under way that is waited for before the next ones are begun."""
+
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
+Arrived = Callable[[Numbers, Numbers], None]
+"""Told of requests that have come: which ones, and where each begins in the buffer."""
 
 
-class Requests(Protocol):
-    """A way to carry requests out."""
+class Requests(ABC):
+    """A way to carry out up to `DEPTH` requests at a time, for one thread."""
 
-    def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
-        """Carry out up to `DEPTH` requests and wait for them: `nbytes` each, from `offsets` in a file to `places` in memory or
-        back. Returns how many bytes each has moved, or the negative number of its error.
+    @abstractmethod
+    def begin(
+        self, code: int, file: int, numbers: Numbers, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers
+    ) -> None:
+        """Begin requests: `nbytes` each, from `offsets` in a file to `places` in memory or back. `numbers`, below `DEPTH`, tell
+        them from others under way."""
+
+    @abstractmethod
+    def some(self, least: int) -> tuple[Numbers, Numbers]:
+        """Wait for about so many of those under way: the numbers of some that are done, and how many bytes each has moved, or the
+        negative number of its error.
 
         Raises:
             OSError: the system does not say what became of them.
         """
 
-
-class OneByOne:
-    """A request, then the next one."""
+    @property
+    @abstractmethod
+    def under_way(self) -> int:
+        """How many have begun and were not told of yet."""
 
     def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
-        call, view, moved = os.pwritev if code == WRITE else os.preadv, memory.data, np.zeros(len(offsets), np.int64)
-        for k, (at, to, count) in enumerate(zip(offsets.tolist(), places.tolist(), nbytes.tolist(), strict=True)):
-            try:
-                moved[k] = call(file, [view[to : to + count]], at)
-            except OSError as error:
-                moved[k] = -(error.errno or errno.EIO)
+        """Carry out up to `DEPTH` requests and wait for them. Returns how many bytes each has moved, or the negative number of
+        its error.
+
+        Raises:
+            OSError: the system does not say what became of them.
+        """
+        moved = np.zeros(len(offsets), np.int64)
+        try:
+            self.begin(code, file, np.arange(len(offsets)), offsets, memory, places, nbytes)
+            while self.under_way:
+                done, moved_by = self.some(self.under_way)
+                moved[done] = moved_by
+        finally:
+            self.end()
         return moved
 
+    def read_by_slots(
+        self, file: int, offsets: Numbers, nbytes: Numbers, buffer: Bytes, slot: int, arrived: Arrived, check: Callable[[], None]
+    ) -> Numbers:
+        """Read by way of a buffer with slots of so many bytes: any number of requests, as many of them at a time as there are
+        slots (`DEPTH` at most). `arrived` is told which have come and where each begins in the buffer, and takes its bytes out;
+        the next ones are begun in their slots then. `check` is called before that, and may raise. Returns what `carry_out` does.
 
-class Queue:
-    """A queue of the system's, for one thread at a time.
+        Raises:
+            OSError: the system does not say what became of them. What `arrived` and `check` raise.
+        """
+        moved = np.zeros(len(offsets), np.int64)
+        free = np.arange(min(DEPTH, len(buffer) // slot, len(offsets)))
+        holds = np.zeros(len(free), np.int64)
+        begun = 0
+        try:
+            while begun < len(offsets) or self.under_way:
+                if len(new := free[: len(offsets) - begun]):
+                    check()
+                    which = slice(begun, begun + len(new))
+                    holds[new] = np.arange(begun, begun + len(new))
+                    self.begin(READ, file, new, offsets[which], buffer, new * slot, nbytes[which])
+                    begun += len(new)
+                free, moved_by = self.some(-(-self.under_way // SHARE))
+                moved[holds[free]] = moved_by
+                arrived(holds[free], free * slot)
+        finally:
+            self.end()
+        return moved
+
+    def end(self) -> None:
+        """Wait until nothing is under way: nobody writes to memory afterwards."""
+        while self.under_way:
+            self.some(self.under_way)
+
+
+class OneByOne(Requests):
+    """A request, then the next one."""
+
+    def __init__(self) -> None:
+        self._done: list[tuple[int, int]] = []
+
+    def begin(
+        self, code: int, file: int, numbers: Numbers, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers
+    ) -> None:
+        call, view = os.pwritev if code == WRITE else os.preadv, memory.data
+        each = zip(numbers.tolist(), offsets.tolist(), places.tolist(), nbytes.tolist(), strict=True)
+        for number, at, to, count in each:
+            try:
+                moved = call(file, [view[to : to + count]], at)
+            except OSError as error:
+                moved = -(error.errno or errno.EIO)
+            self._done.append((number, moved))
+
+    def some(self, least: int) -> tuple[Numbers, Numbers]:  # noqa: ARG002  # all that have begun are done
+        done, self._done = np.array(self._done, np.int64).reshape(-1, 2), []
+        return done[:, 0], done[:, 1]
+
+    @property
+    def under_way(self) -> int:
+        return len(self._done)
+
+
+class Queue(Requests):
+    """A queue of the system's.
 
     Raises:
         OSError: there are none here, or no more.
@@ -97,53 +181,51 @@ class Queue:
         self._context = context.value
         self._requests, self._events = np.zeros(DEPTH, _REQUEST), np.zeros(DEPTH, _EVENT)
         self._requests["number"] = np.arange(DEPTH)
-        pointers = address_of(self._requests) + np.arange(DEPTH, dtype=np.uint64) * np.uint64(_REQUEST.itemsize)
-        self._pointers, self._first, self._arrived = pointers, address_of(pointers), address_of(self._events)
+        self._each = address_of(self._requests) + np.arange(DEPTH, dtype=np.uint64) * np.uint64(_REQUEST.itemsize)
+        self._new = np.zeros(DEPTH, np.uint64)
+        self._first, self._arrived = address_of(self._new), address_of(self._events)
         self._offsets, self._buffers, self._nbytes = (self._requests[name] for name in ("offset", "buffer", "nbytes"))
         self._numbers, self._results = self._events["number"].view(np.int64), self._events["result"]
         self._what = -1, -1
         self._waiting = 0
+        self._failed: list[tuple[Numbers, int]] = []
 
-    def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
-        count = len(offsets)
+    def begin(
+        self, code: int, file: int, numbers: Numbers, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers
+    ) -> None:
+        count = len(numbers)
         if count and (places.min() < 0 or (places + nbytes).max() > len(memory)):
             raise ValueError(f"requests of up to {nbytes.max()} bytes reach outside of memory of {len(memory)} bytes")
         if self._what != (code, file):
             self._what = -1, -1
             self._requests["code"], self._requests["file"] = code, file
             self._what = code, file
-        self._offsets[:count], self._nbytes[:count] = offsets, nbytes
-        np.add(places, address_of(memory), out=self._buffers[:count], casting="unsafe")
-        moved = np.zeros(count, np.int64)
+        self._offsets[numbers], self._nbytes[numbers] = offsets, nbytes
+        self._buffers[numbers] = (places + address_of(memory)).astype(np.uint64)
+        self._new[:count] = self._each[numbers]
         begun = 0
-        try:
-            while begun < count:
-                got = self._call(self._submit, self._context, count - begun, self._first + 8 * begun, 0, 0)
-                if got > 0:
-                    begun += got
-                    self._waiting += got
-                elif (number := ctypes.get_errno()) == errno.EAGAIN and self._waiting:
-                    self._wait(moved)
-                elif number != errno.EINTR:
-                    moved[begun:] = -number
-                    break
-        finally:  # whatever happens: nobody writes to memory afterwards
-            while self._waiting:
-                self._wait(moved)
-        return moved
+        while begun < count:
+            got = self._call(self._submit, self._context, count - begun, self._first + 8 * begun, 0, 0)
+            if got > 0:
+                begun += got
+                self._waiting += got
+            elif (error := ctypes.get_errno()) != errno.EINTR:
+                self._failed.append((numbers[begun:], -error))
+                break
+
+    def some(self, least: int) -> tuple[Numbers, Numbers]:
+        if self._failed:
+            failed, error = self._failed.pop()
+            return failed, np.full(len(failed), error)
+        while (got := self._call(self._getevents, self._context, min(least, self._waiting), DEPTH, self._arrived, 0)) <= 0:
+            if ctypes.get_errno() != errno.EINTR:
+                raise _failed()
+        self._waiting -= got
+        return self._numbers[:got].copy(), self._results[:got].copy()
 
     @property
-    def is_idle(self) -> bool:
-        """Whether nothing is under way."""
-        return not self._waiting
-
-    def _wait(self, moved: Numbers) -> None:
-        got = self._call(self._getevents, self._context, self._waiting, DEPTH, self._arrived, 0)
-        if got > 0:
-            self._waiting -= got
-            moved[self._numbers[:got]] = self._results[:got]
-        elif ctypes.get_errno() != errno.EINTR:
-            raise _failed()
+    def under_way(self) -> int:
+        return self._waiting + sum(len(failed) for failed, _ in self._failed)
 
 
 @contextmanager
@@ -153,7 +235,7 @@ def requests(count: int) -> Iterator[Requests]:
     try:
         yield queue or OneByOne()
     finally:
-        if queue is not None and queue.is_idle:
+        if queue is not None and not queue.under_way:
             with _lock:  # kept: to end one takes the system longer than many requests
                 _free.append(queue)
 

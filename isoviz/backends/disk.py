@@ -49,6 +49,21 @@ def _address(array: Bytes) -> int:
     return int(array.__array_interface__["data"][0])
 
 
+def _read_around(direct: int, into: Bytes, offset: int, lead: int) -> int:
+    """Read in one request what begins `lead` bytes behind a page, in the file as in memory: its first and its last page, where
+    they are not whole, come by way of a buffer. Returns how many bytes came, `lead` of them before it; fewer where the file
+    ends."""
+    first, last = -lead % PAGE, (lead + len(into)) % PAGE
+    middle, edges = into[first : len(into) - last], bounce()
+    parts = [edges[:PAGE].data] * bool(lead) + [middle.data] * bool(len(middle)) + [edges[PAGE : 2 * PAGE].data] * bool(last)
+    got = os.preadv(direct, parts, offset - lead)
+    before = max(0, min(first, got - lead))
+    into[:before] = edges[lead : lead + before]
+    behind = max(0, min(last, got - lead - first - len(middle)))
+    into[first + len(middle) :][:behind] = edges[PAGE : PAGE + behind]
+    return got
+
+
 class _OpenFile:
     """A file held by a buffered descriptor and, where possible, an unbuffered one. Several threads may read or write it."""
 
@@ -143,18 +158,15 @@ class _OpenFile:
                 return self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset), True
             except OSError as error:
                 raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
+        lead = offset % PAGE
+        lines_up = (_address(into) - lead) % PAGE == 0 and len(into) >= PAGE + -lead % PAGE
+        want = min(len(into), REQUEST - lead if lines_up else BOUNCE - lead)
         try:
-            if offset % PAGE == 0 and _address(into) % PAGE == 0 and len(into) >= PAGE:
-                whole = min(len(into), REQUEST) // PAGE * PAGE
-                return self._count(os.preadv(direct, [into[:whole].data], offset), offset), False
-            lead = offset % PAGE
-            if len(into) > BOUNCE - 2 * PAGE and (_address(into) - lead) % PAGE == 0:
-                # The pages line up: only the first one is read aside. Less is copied sooner than it is asked for twice.
-                want = PAGE - lead
+            if lines_up:
+                got = _read_around(direct, into[:want], offset, lead)
             else:
-                want = min(BOUNCE - lead, len(into))
-            pages = -(-(lead + want) // PAGE) * PAGE
-            got = os.preadv(direct, [bounce()[:pages].data], offset - lead)
+                pages = -(-(lead + want) // PAGE) * PAGE
+                got = os.preadv(direct, [bounce()[:pages].data], offset - lead)
         except OSError as error:
             if error.errno not in _REFUSED:
                 raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
@@ -163,7 +175,8 @@ class _OpenFile:
         if got <= lead:  # the file ends here, or this file system answers in smaller pieces
             return self._read_some(offset, into, buffered=True)
         got = min(got - lead, want)
-        into[:got] = bounce()[lead : lead + got]
+        if not lines_up:
+            into[:got] = bounce()[lead : lead + got]
         return got, False
 
     def _count(self, got: int, offset: int) -> int:

@@ -6,6 +6,7 @@ lost to all of them. So they are handed to the system many at a time, where it h
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,28 +42,41 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
     direct = file.unbuffered
     leads = offsets % PAGE
     room = -(-(int(leads.max(initial=0)) + run) // PAGE) * PAGE
-    aligned = room == run and not ((places + address_of(memory)) % PAGE).any()
-    if direct is None or not PAGE <= run <= REQUEST or (room > BOUNCE and not aligned):
+    lines_up = not ((places - leads + address_of(memory)) % PAGE).any()
+    aligned = room == run and lines_up
+    alone = len(offsets) == 1 and lines_up  # goes where it belongs but for its edges
+    if direct is None or not PAGE <= run <= REQUEST or alone or (room > BOUNCE and not aligned):
         return sum(file.read_at(at, memory[to : to + run], check) for at, to in _pairs(offsets, places))
-    together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // room))
-    begins, into, slots, nbytes = offsets - leads, memory, places, np.full(len(offsets), run)
-    if not aligned:  # by way of a buffer
-        into, slots, nbytes = bounce(), np.arange(len(offsets)) % together * room, -(-(leads + run) // PAGE) * PAGE
-    wanted, starts, again = leads + run, slots + leads, 0
+    begins, wanted = offsets - leads, leads + run
+    if aligned:
+        moved = _read_in_place(direct, offsets, places, run, memory, check)
+    else:  # by way of a buffer
+        into = bounce()
+
+        def arrived(which: Numbers, at: Numbers) -> None:
+            _spread(into, at + leads[which], memory, places[which], run)
+
+        with aio.requests(len(offsets)) as way:
+            moved = way.read_by_slots(direct, begins, -(-wanted // PAGE) * PAGE, into, room, arrived, check)
+    again = 0
+    for k in np.flatnonzero(moved < wanted).tolist():
+        # The end of the file, an error: said, or done another way, where it is tried again.
+        at, to = int(offsets[k]), int(places[k])
+        again += file.read_at(at, memory[to : to + run], check) - 1
+        file.count(-run)
+    file.count(run * len(offsets))
+    return len(offsets) + again
+
+
+def _read_in_place(direct: int, offsets: Numbers, places: Numbers, run: int, memory: Bytes, check: Check) -> Numbers:
+    """Runs of whole pages that go where they belong; how many bytes of each have come."""
+    together, nbytes, moved = max(1, min(DEPTH, _ENOUGH // run)), np.full(len(offsets), run), np.zeros(len(offsets), np.int64)
     with aio.requests(min(together, len(offsets))) as way:
         for first in range(0, len(offsets), together):
             check()
             part = slice(first, first + together)
-            moved = way.carry_out(READ, direct, begins[part], into, slots[part], nbytes[part])
-            if not aligned:
-                _spread(into, starts[part], memory, places[part], run)
-            for k in np.flatnonzero(moved < wanted[part]).tolist():
-                # The end of the file, an error: said, or done another way, where it is tried again.
-                at, to = int(offsets[first + k]), int(places[first + k])
-                again += file.read_at(at, memory[to : to + run], check) - 1
-                file.count(-run)
-    file.count(run * len(offsets))
-    return len(offsets) + again
+            moved[part] = way.carry_out(READ, direct, offsets[part], memory, places[part], nbytes[part])
+    return moved
 
 
 def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memory: Bytes, check: Check) -> int:
@@ -76,6 +90,9 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
     whole = not (run % PAGE or (offsets % PAGE).any())
     if len(offsets) > 1 and file.unbuffered is not None and _SHORT <= run <= BOUNCE - 2 * PAGE and not whole:
         return _write_across_pages(file, places, offsets, run, memory, check)
+    lines_up = not ((places - offsets + address_of(memory)) % PAGE).any()
+    if file.unbuffered is not None and not whole and lines_up and _SHORT <= run <= REQUEST:
+        return sum(_write_around(file, to, memory[at : at + run], check) for at, to in _pairs(places, offsets))
     if file.unbuffered is None or not whole or run > (REQUEST if aligned else BOUNCE):
         cached = run < _SHORT
         return sum(file.write_at(to, memory[at : at + run], check, cached) for at, to in _pairs(places, offsets))
@@ -122,6 +139,50 @@ def _write_across_pages(file: NewFile, places: Numbers, offsets: Numbers, run: i
     return requests
 
 
+def _write_around(file: NewFile, offset: int, data: Bytes, check: Check) -> int:
+    """The same for one run that lies in memory as it does on its pages: in one request, where others have brought the rest of its
+    first and its last page, else without these.
+
+    They do not go through the page cache while others write to the file: the system would have all of them wait."""
+    check()
+    lead, tail = offset % PAGE, (offset + len(data)) % PAGE
+    begin, end = -lead % PAGE, len(data) - tail
+    at, parts, first, last = offset + begin, [data[begin:end]], bounce()[:PAGE], bounce()[PAGE : 2 * PAGE]
+    if lead:
+        first[lead:] = data[:begin]
+        if _is_whole(file, at - PAGE, lead, PAGE, first, check):
+            at, parts = at - PAGE, [first, *parts]
+    if tail:
+        last[:tail] = data[end:]
+        if _is_whole(file, offset + end, 0, tail, last, check):
+            parts.append(last)
+    return _write_parts(file, at, parts, check)
+
+
+def _write_parts(file: NewFile, offset: int, parts: list[Bytes], check: Check) -> int:
+    """Write whole pages from several places in memory one after the other; returns how many requests that took."""
+    direct, nbytes = file.unbuffered, sum(map(len, parts))
+    _forget_shared(file, offset, nbytes)
+    try:
+        moved = 0 if direct is None else os.pwritev(direct, [part.data for part in parts], offset)
+    except OSError:  # said, or done another way, where it is tried again
+        moved = 0
+    if moved == nbytes:
+        file.count(nbytes)
+        return 1
+    requests = 0
+    for part in parts:
+        requests += file.write_at(offset, part, check)
+        offset += len(part)
+    return requests
+
+
+def _forget_shared(file: NewFile, offset: int, nbytes: int) -> None:
+    """Keep nothing of pages that are written as a whole now."""
+    for number in file.shared.among(offset // PAGE, (offset + nbytes) // PAGE):
+        file.shared.forget(number)
+
+
 def _is_whole(file: NewFile, at: int, low: int, high: int, page: Bytes, check: Check) -> bool:
     """Whether a page of a file, of which a part is known, can be written as a whole. What is not kept of it goes to the page
     cache."""
@@ -137,8 +198,7 @@ def _write_pages(
     """Hand over requests of whole pages; returns how many more it took."""
     direct, again = file.unbuffered, 0
     for to, count in zip(offsets.tolist(), nbytes.tolist(), strict=True):
-        for number in file.shared.among(to // PAGE, (to + count) // PAGE):
-            file.shared.forget(number)  # it is written as a whole now
+        _forget_shared(file, to, count)
     moved = np.zeros_like(nbytes) if direct is None else way.carry_out(WRITE, direct, offsets, out, slots, nbytes)
     for k in np.flatnonzero(moved != nbytes).tolist():  # said, or done another way, where it is tried again
         at, to, count = int(slots[k]), int(offsets[k]), int(nbytes[k])
@@ -157,8 +217,9 @@ def _spread(source: Bytes, here: Numbers, destination: Bytes, there: Numbers, ru
         rows = np.ndarray(shape, np.uint8, source, int(here[0]), strides[0])
         np.ndarray(shape, np.uint8, destination, int(there[0]), strides[1])[...] = rows
         return
+    into, out = destination.data, source.data  # NumPy would let go of the interpreter for every run, and wait to get it back
     for at, to in _pairs(here, there):
-        destination[to : to + run] = source[at : at + run]
+        into[to : to + run] = out[at : at + run]
 
 
 def _pairs(here: Numbers, there: Numbers) -> Iterator[tuple[int, int]]:

@@ -11,7 +11,6 @@ import math
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
-from isoviz.planner.blocks import PAGES
 from isoviz.planner.choice import MOST_BOXES, Choice
 from isoviz.planner.shapes import F, divisors
 from isoviz.planner.sizes import FEW_PAIRS, SMALL, at_least, best_of, even_or_round, round_numbers
@@ -26,6 +25,8 @@ if TYPE_CHECKING:
 
 WIDE = 1.4
 """The factor of the search for the best throughput with which it begins and ends."""
+NEAR = 8
+"""Parts of whole pages differ from others by at most one in so many, in their size and in how many they are."""
 MOST_ODDS = 1e6
 """Throughputs further below the peak are not searched."""
 
@@ -65,8 +66,7 @@ class Blocked:
 
     def _choices(self, digit: int | None, most: int, step: float, page: int) -> tuple[int, ...]:
         """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere. On a disk, parts of one
-        size: the small ones left over of others would be as many requests; and of those that have several pages, from steps of so
-        many bytes, whole pages."""
+        size: the small ones left over of others would be as many requests; and, in steps of so many bytes, whole pages."""
         if digit is None:
             return (1,)
         _, _, extent, top = self.problem.ends.digits[digit]
@@ -338,7 +338,9 @@ class Blocked:
 
 
 def _whole(size: int, page: int, extent: int, most: int) -> int:
-    """A size of whole pages near one that has several of them, of which as many make the extent."""
+    """A size of whole pages near one, if there is one: pages that two parts share are read twice, and what does not begin with
+    them is copied once more. Of few parts, none is left over that is small."""
     near = [each for each in (-(-size // page) * page, size // page * page) if each <= min(most, extent)]
-    near = [each for each in near if size >= PAGES * page and -(-extent // each) == -(-extent // size)]
-    return near[0] if near else size
+    near = [each for each in near if abs(each - size) * NEAR <= size]
+    parts = -(-extent // size)
+    return next((each for each in near if -(-extent // each) <= parts + parts // NEAR), size)

@@ -11,9 +11,14 @@ from isoviz.runtime.work import Ring, Work
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
+    from isoviz.planner.plan import Hop
 
 REQUEST_BYTES = 1 << 20
 """Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""
+SHORT_RUNS, SHORTER = 128 << 10, 3 / 4
+"""Below so many bytes, runs of a disk are handed over many at once; requests of them are by this factor shorter: with what their
+pages have besides, they go by way of what a thread has for a whole request."""
+_DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
 COPIED = 4
 """Within memory requests are up to so many times as long, and take less time for all that: each costs some work of its own. A
 chunk has at least so many, where it would have them anyway: for as many threads."""
@@ -39,8 +44,15 @@ def work_of(
     chunks = plan.chunk_count if chunks is None else min(chunks, plan.chunk_count)
     count = max(1, math.ceil(plan.chunk_payload / request_bytes))
     copied = max(min(count, COPIED), math.ceil(count / COPIED))
-    requests = tuple([copied if hop.kind == ChannelKind.MEMCPY else count for hop in plan.hops])
+    requests = tuple([copied if hop.kind == ChannelKind.MEMCPY else _requests(plan, hop, request_bytes) for hop in plan.hops])
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority
     return Work(channels, chunks, rings, requests, urgency, pipelined, plan.overlap)
+
+
+def _requests(plan: Plan, hop: Hop, request_bytes: int) -> int:
+    """How many requests a chunk is on a hop that is not within memory."""
+    if hop.kind in _DISK and hop.request_bytes < min(SHORT_RUNS, plan.chunk_payload):
+        request_bytes = int(request_bytes * SHORTER)
+    return max(1, math.ceil(plan.chunk_payload / request_bytes))

@@ -52,7 +52,8 @@ def access(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
         monkeypatch.setattr(os, "preadv", refusing(real_read))
         monkeypatch.setattr(os, "pwritev", refusing(real_write))
-        monkeypatch.setattr(aio.Queue, "carry_out", lambda _, __, ___, offsets, *____: np.full(len(offsets), -errno.EINVAL))
+        refuse = lambda queue, _, __, numbers, *___: queue._failed.append((numbers, -errno.EINVAL))  # noqa: E731
+        monkeypatch.setattr(aio.Queue, "begin", refuse)
     return str(request.param)
 
 
@@ -81,6 +82,29 @@ def test_reading(access: str, tmp_path: Path) -> None:
         file.read_at(len(data) - 5000, room[:6000])
     assert file.is_direct == (access == "unbuffered") or access == "unbuffered"
     file.close()
+
+
+@pytest.mark.parametrize("lead", [0, 1, 2000, 4095])
+def test_reading_around_pages(lead: int, access: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What lies in memory as it does on its pages comes in one request, its edges too, up to the end of the file; nothing around
+    it is touched."""
+    data = random_bytes(random.Random(lead), 4 * 4096 + lead + 300_000)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    real, asked = os.preadv, []
+    if access == "unbuffered":
+        monkeypatch.setattr(os, "preadv", lambda *given: asked.append(1) or real(*given))
+    with contextlib.closing(ReadFile(tmp_path / "a")) as file:
+        begin = 4096 + lead
+        for count in (4096 - lead, 4096 * 2 - lead, 4096 * 2 - lead - 1, 4096 * 2 - lead + 1, 100_000, len(data) - begin):
+            room = page_aligned(begin + count + 8192)
+            asked.clear()
+            requests = file.read_at(begin, room[begin : begin + count])
+            assert (room[begin : begin + count] == data[begin : begin + count]).all(), count
+            assert not room[:begin].any() and not room[begin + count :].any(), count
+            if access == "unbuffered" and file.is_direct and count >= 8192:
+                assert requests == len(asked) == 1, count
+        with pytest.raises(RunError, match=f"ends at byte {len(data)}"):
+            file.read_at(begin, page_aligned(begin + len(data))[begin:])
 
 
 def test_writing(access: str, tmp_path: Path) -> None:
@@ -248,6 +272,64 @@ def test_pages_that_are_shared_do_not_go_to_the_page_cache(tmp_path: Path) -> No
         written.flush()
         assert written.cached_bytes == run * rows % 4096
         assert written.moved_bytes == run * rows
+
+
+@pytest.mark.parametrize("way", ["whole", "short", "failing"])
+def test_long_runs_meet_on_their_pages(way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One request each, with the page that it shares with the one before, and nothing through the page cache but the last one;
+    also where a request writes less than it was asked to, or nothing: then it is tried again."""
+    run, rows = 300_001, 9
+    source = page_aligned(run * rows)
+    source[:] = random_bytes(random.Random(6), run * rows)
+    real, asked = os.pwritev, []
+
+    def call(file: int, buffers: list[memoryview], at: int) -> int:
+        asked.append(len(buffers))
+        if way == "failing" and len(buffers) > 1:
+            raise OSError(errno.EIO, "Input/output error")
+        return real(file, buffers[:1] if way == "short" else buffers, at)
+
+    monkeypatch.setattr(os, "pwritev", call)
+    with contextlib.closing(NewFile(tmp_path / "b", run * rows)) as written:
+        if not written.is_direct:
+            pytest.skip("this file system takes no unbuffered access")
+        for k in (0, 2, 1, 3, 4, 6, 5, 8, 7):
+            assert write_runs(written, *numbers([(k * run, k * run)]), run, source, lambda: None) >= 1
+        if way == "whole":
+            assert len(asked) == rows and max(asked) == 3
+        written.flush()
+        assert written.moved_bytes == run * rows
+        assert written.cached_bytes == run * rows % 4096
+        back = np.zeros(run * rows, "u1")
+        written.read_at(0, back)
+        assert (back == source).all()
+        assert not written.shared.among(0, run * rows)
+
+
+def test_more_runs_than_slots(requests: str, tmp_path: Path) -> None:
+    """Runs that begin within pages, several times as many as the buffer holds, in any order; where the file ends, it is said; and
+    nothing is under way once somebody has stopped."""
+    run, rows = 60_001, 150
+    data = random_bytes(random.Random(7), run * rows)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    order = np.random.default_rng(7).permutation(rows) * run
+    assert (run + 8192) * rows > 4 * BOUNCE
+    with contextlib.closing(ReadFile(tmp_path / "a")) as file:
+        room = page_aligned(len(data) + 100)
+        assert read_runs(file, order, order + 100, run, room, lambda: None) == rows
+        assert (room[100:] == data).all() and not room[:100].any()
+        assert file.moved_bytes == run * rows
+        behind = order.copy()
+        behind[rows // 2] = len(data) - 50_000
+        with pytest.raises(RunError, match=f"ends at byte {len(data)}"):
+            read_runs(file, behind, order + 100, run, room, lambda: None)
+        asked = iter(range(2))
+        with pytest.raises(StopIteration):
+            read_runs(file, order, order + 100, run, room, lambda: next(asked))
+        assert all(not queue.under_way for queue in aio._free)
+        room[:] = 0
+        read_runs(file, order, order + 100, run, room, lambda: None)
+        assert (room[100:] == data).all()
 
 
 def test_what_is_kept_of_pages_is_written_before_a_file_has_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

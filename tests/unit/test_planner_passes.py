@@ -13,6 +13,7 @@ from isoviz.errors import InputError, TransferError
 from isoviz.layouts import Layout, Linearization
 from isoviz.machines import Constant, LatencyBandwidth, Limits, Machine, Resource, preset
 from isoviz.planner import Options, plan
+from isoviz.planner.blocked import _whole
 from isoviz.planner.blocks import grown
 from isoviz.planner.passes import disk_seconds, passes
 from isoviz.planner.stopovers import stopovers
@@ -85,6 +86,20 @@ def test_blocks_of_whole_pages() -> None:
     wide = {"x": 1, "y": 192}
     assert grown(lin_of(32_768), tiles, wide, 192 * 17_066)["x"] == 171 * 96, "rounded up: two of them make a row"
     assert grown(lin_of(32_768), tiles, wide, 192 * 16_400)["x"] == 170 * 96, "where there is no room for that, rounded down"
+
+
+def test_parts_of_whole_pages_are_about_as_large() -> None:
+    for size, page, extent, most, found in (
+        (69, 16, 46_340, 70, 64),
+        (138, 128, 23_170, 140, 128),
+        (250, 16, 1000, 300, 256),
+        (250, 16, 1000, 250, 250),
+        (50, 16, 1000, 50, 48),
+        (5, 4, 1000, 100, 5),
+        (5, 1, 1000, 100, 5),
+        (1000, 16, 1000, 1000, 1000),
+    ):
+        assert _whole(size, page, extent, most) == found, size
 
 
 def lin_of(side: int) -> Linearization:
