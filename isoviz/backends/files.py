@@ -261,9 +261,14 @@ class DiskRead:
 
     at_once = False
 
-    def reads_across_gaps(self, copies: Sequence[StridedCopy]) -> bool:
-        """Whether some of these are read together with what lies between them."""
-        return any(map(sieve.is_close, sieve.groups(copies)))
+    def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
+        """Those of some copies that are read together with what lies between them, and the others."""
+        groups = sieve.groups(copies)
+        near = [sieve.is_close(group) for group in groups]
+        close, others = (
+            [copy for group, each in zip(groups, near, strict=True) if each == which for copy in group] for which in (1, 0)
+        )
+        return close, others
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, FileStore) and isinstance(destination, HostStore)

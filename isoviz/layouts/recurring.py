@@ -152,7 +152,7 @@ class RecurringChunks:
         for box, names in parts:
             for copies, more in zip(found, self._boxes.apart(source, destination, box, names), strict=True):
                 copies += more
-        return found, chunk.payload_bytes
+        return [joined(copies) if len(copies) > 1 else copies for copies in found], chunk.payload_bytes
 
     def _turns(self, chunks: ChunkSequence) -> tuple[int, int]:
         """After how many chunks they repeat themselves, and how many chunks are full and not cut off at the edge of the index

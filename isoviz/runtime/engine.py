@@ -51,7 +51,7 @@ class Engine:
     """Carries out transfers on one machine, many at once; any thread may use it.
 
     `policy` is how channels choose among transfers, `policies` names channels with another one (`isoviz.runtime.scheduler`);
-    `request_bytes` how long requests are (up to four times that within memory), between which more urgent transfers come first;
+    `request_bytes` how long requests are (up to four times that where runs are long), between which more urgent ones go first;
     `options` are those of the plans that `copy` makes. With `record` everything that happens is kept for `trace`. In a `with` its
     threads stay until the end; without, they end whenever nothing is under way.
     """

@@ -224,12 +224,14 @@ class Execution:
         return found
 
     def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
-        """The copies of a chunk as its requests, cut where a disk's pages begin. A channel that reads across gaps gets them all
+        """The copies of a chunk as its requests, cut where a disk's pages begin. Those that a channel reads across gaps it gets
         together: in parts, it would read what lies between them for every part anew."""
         count = self.work.requests[hop]
-        across_gaps = getattr(self.channels[hop], "reads_across_gaps", None)
-        if across_gaps is not None and count > 1 and across_gaps(copies):
-            found = [copies]
+        keep = getattr(self.channels[hop], "kept_together", None)
+        if keep is not None and count > 1 and (kept := keep(copies))[0]:
+            close, others = kept
+            found = split(others, min(count - 1, self._worth(hop, others)), UNIT, self.source.base, "source") if others else []
+            found.append(close)
         elif hop == len(self.channels) - 1 and self.destination.alignment > 1:
             found = split(copies, self._worth(hop, copies), UNIT, self.destination.base)
         elif hop == 0 and self.source.alignment > 1:

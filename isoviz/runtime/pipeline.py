@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 REQUEST_BYTES = 1 << 20
 """Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""
+LONGER, AT_LEAST = 4, 4
+"""Requests within memory, and those that are single runs of a disk, are up to so many times as long, and take less time for all
+that: each costs some work of its own. A chunk has at least so many, where it would have them anyway: for as many threads."""
 SHORT_RUNS, SHORTER = 128 << 10, 3 / 4
 """Below so many bytes, runs of a disk are handed over many at once; requests of them are by this factor shorter: with what their
 pages have besides, they go by way of what a thread has for a whole request."""
 _DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
-COPIED = 4
-"""Within memory requests are up to so many times as long, and take less time for all that: each costs some work of its own. A
-chunk has at least so many, where it would have them anyway: for as many threads."""
 
 
 def work_of(
@@ -33,8 +33,8 @@ def work_of(
     chunks: int | None = None,
 ) -> Work:
     """The work of a plan: `priority` is that of its transfer unless given, requests have at most about `request_bytes` bytes (up
-    to `COPIED` times as many within memory); with `chunks` the first so many only. Not `pipelined`, every hop moves everything
-    before the next one begins, through buffers that hold all of it.
+    to `LONGER` times as many within memory, and of single runs of a disk); with `chunks` the first so many only. Not `pipelined`,
+    every hop moves everything before the next one begins, through buffers that hold all of it.
 
     Raises:
         InputError: `chunks` is below 1.
@@ -42,9 +42,7 @@ def work_of(
     if chunks is not None and chunks < 1:
         raise InputError(f"{chunks} chunks; expected at least 1")
     chunks = plan.chunk_count if chunks is None else min(chunks, plan.chunk_count)
-    count = max(1, math.ceil(plan.chunk_payload / request_bytes))
-    copied = max(min(count, COPIED), math.ceil(count / COPIED))
-    requests = tuple([copied if hop.kind == ChannelKind.MEMCPY else _requests(plan, hop, request_bytes) for hop in plan.hops])
+    requests = tuple([_requests(plan, hop, request_bytes) for hop in plan.hops])
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority
@@ -52,7 +50,11 @@ def work_of(
 
 
 def _requests(plan: Plan, hop: Hop, request_bytes: int) -> int:
-    """How many requests a chunk is on a hop that is not within memory."""
-    if hop.kind in _DISK and hop.request_bytes < min(SHORT_RUNS, plan.chunk_payload):
+    """How many requests a chunk is on a hop."""
+    on_disk = hop.kind in _DISK
+    if on_disk and hop.request_bytes < min(SHORT_RUNS, plan.chunk_payload):
         request_bytes = int(request_bytes * SHORTER)
-    return max(1, math.ceil(plan.chunk_payload / request_bytes))
+    count = max(1, math.ceil(plan.chunk_payload / request_bytes))
+    if hop.kind == ChannelKind.MEMCPY or (on_disk and hop.request_bytes >= request_bytes):
+        return max(min(count, AT_LEAST), math.ceil(count / LONGER))
+    return count

@@ -104,8 +104,8 @@ class RealChannel(Protocol):
 
     `at_once` says that the caller's own thread may carry out a few KiB while nobody else uses the channel: there is no device to
     wait for. Optional: `prepare(nbytes)`, called before a transfer of so many bytes is measured, and `notes`, sentences for its
-    report; and `reads_across_gaps(copies)`, whether these are read with what lies between them: then it is handed all copies of a
-    chunk in one request.
+    report; and `kept_together(copies)`, those of them that are read with what lies between them, which it is handed in one
+    request, and the others.
     """
 
     @property

@@ -24,8 +24,10 @@ from isoviz.backends.host import Memcpy
 from isoviz.backends.running import as_stored
 from isoviz.backends.sieve import pieces
 from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
+from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, preset
 from isoviz.runtime import Progress
+from isoviz.runtime.execution import Execution
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -400,6 +402,38 @@ def test_a_transposing_read_reads_the_file_once(tmp_path: Path) -> None:
     report = Engine(MACHINE).run(plan(found, MACHINE, "direct"), tmp_path / "in.npy", turned)
     assert np.array_equal(turned, array.T)
     assert report.hops[0].requests < 4 * array.nbytes / 2**20
+
+
+@pytest.mark.parametrize("gap", [0, 5000])
+def test_long_runs_are_several_requests_beside_short_ones(gap: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A few short runs close together, at the end of a chunk, are read at once; nothing else has to wait for that."""
+    size, at = 6 << 20, (6 << 20) + gap
+    ends = [(0, 0, size), (at, size, 3000), (at + 4000, size + 3000, 3000)]
+    copies = [StridedCopy(here, there, run) for here, there, run in ends]
+    array = np.random.default_rng(1).integers(0, 256, at + 8000, np.uint8)
+    array.tofile(tmp_path / "in")
+    handed: list[int] = []
+    move = DiskRead.move
+
+    def noted(self: DiskRead, copies: Any, source: Any, there: Any, check: Any) -> int:
+        handed.append(sum(copy.nbytes for copy in copies))
+        return move(self, copies, source, there, check)
+
+    monkeypatch.setattr(DiskRead, "move", noted)
+
+    def few(self: Execution, hop: int, number: int) -> list[StridedCopy]:
+        self._payloads[number] = len(array)
+        return copies
+
+    monkeypatch.setattr(Execution, "_copies", few)
+    space, fields = IndexSpace(x=len(array)), FieldSpace(a="u1")
+    found = plan(Transfer.whole(space, fields, DSK, "<F, x>", SYS, "<F, x>"), MACHINE, "direct")
+    assert found.chunk_count == 1
+    out = np.zeros_like(array)
+    Engine(MACHINE).run(found, tmp_path / "in", out, verify=False)
+    assert all(np.array_equal(out[there : there + run], array[here : here + run]) for here, there, run in ends)
+    assert len([nbytes for nbytes in handed if nbytes > 6000]) >= 3
+    assert max(handed) <= 2 << 20
 
 
 def test_many_threads_share_an_engine(tmp_path: Path) -> None:

@@ -162,6 +162,17 @@ def test_chunks_with_padding_behind_them_are_looked_up_too(full: bool) -> None:
     assert again > 50
 
 
+def test_a_chunk_of_several_boxes_is_one_run() -> None:
+    """What a chunk has of rows that it does not hold whole continues the others: chunks of an array as it lies are contiguous."""
+    order = Layout("<F, x, y, z>").on(IndexSpace(x=7, y=5, z=9), FieldSpace(a="f8", b="u2"))
+    chunks = ChunkSequence(order, 3, 11)
+    recurring = RecurringChunks(chunks, lambda number: (View(order), View(order, base=-chunks.first_byte(number))))
+    assert len(chunks[0].parts) > 1
+    for number in range(len(chunks)):
+        nbytes = min(110, 3150 - 110 * number)
+        assert recurring.of(number) == ([StridedCopy(110 * number, 0, nbytes)], nbytes)
+
+
 def test_nothing_in_parts() -> None:
     assert split_together([], 3) == split([], 3) == [[], [], []]
 

@@ -31,20 +31,22 @@ def test_requests_of_any_length_take_the_same_time() -> None:
     assert times == pytest.approx([found.seconds] * 4, rel=CLOSE)
 
 
-def test_requests_of_short_runs_on_a_disk_are_shorter() -> None:
-    """They come with what their pages have besides; long runs, and whatever is smaller than one, are as on other channels."""
+def test_requests_on_a_disk_follow_its_runs() -> None:
+    """Short ones come with what their pages have besides, long ones want fewer requests; a chunk is at least a few, if it is not
+    smaller than one."""
     local = preset("local", measure="assumed")
-    for space, here, there, runs in (
-        (IndexSpace(x=8192, y=8192), "<F, x, y>", "<F, y, x>", True),
-        (IndexSpace(x=1 << 26), "<F, x>", "<x, F>", False),
+    for space, here, there, shortest, requests in (
+        (IndexSpace(x=8192, y=8192), "<F, x, y>", "<F, y, x>", 0, math.ceil(8 / 0.75)),
+        (IndexSpace(x=1 << 26), "<F, x>", "<x, F>", 1 << 20, 4),
     ):
         transfer = Transfer.whole(space, FieldSpace(a="f4", b="f4"), "node0.dsk", here, "node0.dsk", there)
         found = plan(transfer, local, options=Options(slot_limit=8 << 20))
-        count = math.ceil(found.chunk_payload / (3 << 18 if runs else 1 << 20))
-        assert (found.hops[0].request_bytes < 128 << 10) == runs
-        assert work_of(found).requests[0] == count > 2
-    small = plan(Transfer.whole(IndexSpace(x=100), FieldSpace(a="f4"), "node0.dsk", "<F, x>", "node0.sys", "<F, x>"), local)
-    assert work_of(small).requests == (1,)
+        assert found.chunk_payload == 8 << 20
+        assert shortest <= found.hops[0].request_bytes and (shortest > 0 or found.hops[0].request_bytes < 128 << 10)
+        assert work_of(found).requests[0] == requests
+    for nbytes, requests in ((400, 1), (2 << 20, 2), (32 << 20, 8)):
+        whole = Transfer.whole(IndexSpace(x=nbytes // 4), FieldSpace(a="f4"), "node0.dsk", "<F, x>", "node0.sys", "<F, x>")
+        assert work_of(plan(whole, local)).requests == (requests,)
 
 
 def test_hops_in_turn_never_overlap() -> None:
