@@ -185,8 +185,10 @@ def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float]) -> Pla
     channels = [machine.channel(hop.channel) for hop in plan.hops]
     hops = tuple(hop._replace(throughput=rates.get(hop.index, hop.throughput)) for hop in plan.hops)
     every = [hop.throughput for hop in hops]
-    clock = Clock(machine, channels, plan.bytes, plan.slots)
-    contained = math.fsum(channels[hop].setup for hop in rates)
+    clock = Clock(machine, channels, plan.bytes, plan.slots, converting=plan.converting)
+    contained = math.fsum(
+        channels[hop].setup + (channels[hop].conversion_setup if hop == plan.converting else 0.0) for hop in rates
+    )
     return replace(
         plan,
         hops=hops,

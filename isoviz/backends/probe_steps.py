@@ -125,7 +125,8 @@ class Steps:
             machine = self._once_more(machine)
         for channel in machine.channels:
             assert isinstance(channel.throughput, Sampled)
-            machine = self._with(machine, replace(channel, setup=self._left(machine, channel, channel.throughput)))
+            setup, more = self._left(machine, channel, channel.throughput)
+            machine = self._with(machine, replace(channel, setup=setup, conversion_setup=more))
         found = self._shared(machine)
         channels = shared.with_resources(machine.channels, found)
         machine = replace(machine, channels=channels, resources=tuple(resource for resource, _ in found))
@@ -196,18 +197,24 @@ class Steps:
         per_byte = (large - small) / (sizes[1] - sizes[0])
         return float(f"{max(0.0, small - sizes[0] * per_byte):.3g}")
 
-    def _left(self, machine: Machine, channel: Channel, function: Sampled) -> float:
+    def _left(self, machine: Machine, channel: Channel, function: Sampled) -> tuple[float, float]:
         """Seconds that small transfers take longer than the throughput function says: the set-up that makes predictions of small
-        ones hold. `_setup` is what larger ones were freed of before; being a difference of large times it is less certain."""
+        ones hold, and how much more that is where copies within memory convert. `_setup` is what larger ones were freed of
+        before; being a difference of large times it is less certain."""
         self._step(f"{channel.kind} {channel.name}: small transfers")
-        left = []
-        for nbytes in SMALL:
-            ways = ("stream", nbytes), *((("transpose", 4), ("split", 16)) if channel.is_self_loop else ())
-            for shape, run in ways:
-                job = Job(channel.name, shape, run, nbytes)
-                times = [self.bench.seconds(machine, job) for _ in range(self.effort.repeats + 2)]
-                left.append(median(times) - nbytes / function(run))
-        return float(f"{max(0.0, median(left)):.3g}")
+        whole = [self._longer(machine, Job(channel.name, "stream", nbytes, nbytes), function) for nbytes in SMALL]
+        setup = max(0.0, median(whole))
+        ways = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
+        converted = [
+            self._longer(machine, Job(channel.name, shape, run, nbytes), function) for nbytes in SMALL for shape, run in ways
+        ]
+        more = max(0.0, median(converted) - setup) if converted else 0.0
+        return float(f"{setup:.3g}"), float(f"{more:.3g}")
+
+    def _longer(self, machine: Machine, job: Job, function: Sampled) -> float:
+        """Seconds by which a job takes longer than the throughput function says."""
+        times = [self.bench.seconds(machine, job) for _ in range(self.effort.repeats + 2)]
+        return median(times) - job.nbytes / function(job.run)
 
     def _function(self, machine: Machine, channel: Channel) -> Sampled:
         before = self._done

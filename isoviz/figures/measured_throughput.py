@@ -111,6 +111,8 @@ def _legend(drawing: Drawing, entries: Sequence[Curve], notes: Sequence[Sequence
             said += f", {channel.max_in_flight} in flight"
         if channel.setup:
             said += f", set-up {format_seconds(channel.setup)}"
+        if channel.conversion_setup:
+            said += f" (+{format_seconds(channel.conversion_setup)})"
         drawing.text(x + 34, y + 40, shorten(said, room + 8, 11), size=11, fill="muted")
         y += 54
     if total > len(entries):

@@ -84,6 +84,12 @@ def memory_table(machine: Machine) -> str:
     )
 
 
+def _setup(channel: Channel) -> str:
+    """What a channel takes to set up, and how much more where it converts."""
+    more = f" + {format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
+    return (format_seconds(channel.setup) if channel.setup or more else "–") + more
+
+
 def channel_table(machine: Machine) -> str:
     """The channels with what they sustain and where the figures come from."""
     rows: list[Sequence[object]] = [
@@ -92,7 +98,7 @@ def channel_table(machine: Machine) -> str:
             channel.kind,
             format_rate(channel.peak),
             format_rate(channel.rate(4096)),
-            format_seconds(channel.setup) if channel.setup else "–",
+            _setup(channel),
             channel.provenance,
         )
         for channel in machine.channels[:_MOST]

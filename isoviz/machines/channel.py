@@ -89,7 +89,7 @@ class Channel:
     Two memories may be joined by several channels, told apart by `name` (empty: `"source->destination"`).
 
     - `throughput`: bytes per second by the length of contiguous runs; `rate` asks it.
-    - `setup`: seconds paid once per transfer that uses the channel.
+    - `setup`: seconds paid once per transfer that uses the channel; `conversion_setup`: more of them where it converts.
     - `alignment`: requests start at multiples of so many bytes and are so many long, a power of two (disks that bypass the
       page cache: one block); 1 asks nothing.
     - `resources`: pairs (resource, weight), weight ≥ 0 being the resource bytes that each payload byte costs (of a resource that
@@ -107,6 +107,7 @@ class Channel:
     destination: str
     throughput: ThroughputFunction
     setup: float = 0.0
+    conversion_setup: float = 0.0
     alignment: int = 1
     resources: tuple[tuple[str, float], ...] = ()
     max_in_flight: int = 1
@@ -123,6 +124,8 @@ class Channel:
         if not isinstance(self.throughput, _FUNCTIONS) and not isinstance(self.throughput, ThroughputFunction):
             raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")
         object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=1e6))
+        more = checks.number(owner, "conversion_setup", self.conversion_setup, high=1e6)
+        object.__setattr__(self, "conversion_setup", more)
         alignment = checks.whole(owner, "alignment", self.alignment, low=1, high=2**40)
         if alignment & (alignment - 1):
             raise checks.FieldError(owner, "alignment", f"expected a power of two, got {alignment}")

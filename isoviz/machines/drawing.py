@@ -96,7 +96,7 @@ def _count(number: int, noun: str, nouns: str) -> str:
 def _speed_key(channel: Channel) -> str:
     """Equal for channels that behave alike, whatever they join."""
     function = json.dumps(channel.throughput.to_json(), sort_keys=True)
-    rest = (channel.kind, channel.setup, channel.alignment, channel.max_in_flight, channel.provenance)
+    rest = (channel.kind, channel.setup, channel.conversion_setup, channel.alignment, channel.max_in_flight, channel.provenance)
     return f"{function} {rest}"
 
 
@@ -239,6 +239,7 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
     channel = group.channel
     extras = [notes.mark(channel.provenance)]
     extras += [f"setup {format_seconds(channel.setup)}"] if channel.setup else []
+    extras += [f"converting {format_seconds(channel.conversion_setup)} more"] if channel.conversion_setup else []
     extras += [f"align {format_bytes(channel.alignment)}"] if channel.alignment != 1 else []
     resources = [resource for resource, _ in channel.resources]
     if resources:

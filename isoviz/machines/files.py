@@ -78,6 +78,8 @@ def _channel_to_json(channel: Channel) -> dict[str, Any]:
     }
     if channel.setup:
         result["setup"] = channel.setup
+    if channel.conversion_setup:
+        result["conversion_setup"] = channel.conversion_setup
     if channel.alignment != 1:
         result["alignment"] = channel.alignment
     if channel.resources:
@@ -134,7 +136,7 @@ def _read_resource(node: Node) -> Resource:
 def _read_channel(node: Node) -> Channel:
     parts = node.members(
         ("kind", "source", "destination", "throughput"),
-        ("name", "setup", "alignment", "resources", "max_in_flight", "provenance"),
+        ("name", "setup", "conversion_setup", "alignment", "resources", "max_in_flight", "provenance"),
     )
     values = {key: part.value for key, part in parts.items()}
     values.setdefault("name", "")

@@ -123,6 +123,7 @@ class Machine:
                 channel.resources,
                 channel.max_in_flight,
                 channel.provenance,
+                *([channel.conversion_setup] if channel.conversion_setup else []),
             )
             fingerprint.update(ascii(said).encode())
         fingerprint.update(ascii(tuple(texts)).encode())

@@ -155,7 +155,8 @@ def _checked(plan: Plan, machine: Machine | None) -> Machine:
 
 
 def _clock(plan: Plan, machine: Machine) -> Clock:
-    return Clock(machine, [machine.channel(hop.channel) for hop in plan.hops], plan.bytes, plan.slots)
+    channels = [machine.channel(hop.channel) for hop in plan.hops]
+    return Clock(machine, channels, plan.bytes, plan.slots, converting=plan.converting)
 
 
 def _chunk(plan: Plan, per_chunk: int) -> float:
@@ -190,7 +191,7 @@ def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) 
 
 def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:
     """Points of chunks smaller than a block of the plan: the best for its path where a slot holds no more."""
-    converting = next((hop.index for hop in plan.hops if hop.converts), None)
+    converting = plan.converting
     route = Route(clock.channels, converting)
     seen: set[float] = set()
     for step in range(1, 2 * SPAN.bit_length()):

@@ -11,7 +11,7 @@ from isoviz.layouts import compare
 from isoviz.planner.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.full import search
 from isoviz.planner.making import layouts_of
-from isoviz.planner.optimum import any_choice
+from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.path_program import path_program
 from isoviz.planner.planners import plan as make_plan
@@ -20,7 +20,6 @@ from isoviz.planner.program import bisect, feasible_region, solve
 from isoviz.planner.rivals import turns_of
 from isoviz.planner.routes import Route, routes_of
 from isoviz.planner.settling import settled
-from isoviz.planner.timing import Clock
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from isoviz.planner.full import Candidate
     from isoviz.planner.plan import Plan
     from isoviz.planner.program import PathProgram, Solution
+    from isoviz.planner.timing import Clock
     from isoviz.planner.transfer import Transfer
 
 
@@ -57,9 +57,8 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
             f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
         )
     problem = Problem(plan.transfer, machine, options or Options())
-    converting = next((hop.index for hop in plan.hops if hop.converts), None)
-    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), converting)
-    clock = Clock(machine, route.channels, problem.nbytes, problem.slots)
+    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), plan.converting)
+    clock = clock_of(problem, route)
     choice = any_choice(problem, route, clock)
     if choice is None:
         raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")

@@ -52,9 +52,8 @@ def time_parts(explanation: Explanation) -> TimeParts:
     """Where the predicted time goes."""
     plan, hops = explanation.plan, hop_stages(explanation)
     period = hops[0].seconds / hops[0].share
-    setup = sum(explanation.machine.channel(hop.channel).setup for hop in plan.hops)
     chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.seconds
-    return TimeParts(setup, sum(hop.seconds for hop in hops), period, chunks, ahead, max(plan.moved) - 1)
+    return TimeParts(plan.setup, sum(hop.seconds for hop in hops), period, chunks, ahead, max(plan.moved) - 1)
 
 
 def hop_stages(explanation: Explanation) -> tuple[Stage, ...]:

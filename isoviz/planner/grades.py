@@ -32,25 +32,30 @@ class Grade(NamedTuple):
 
     throughput: ThroughputFunction
     setup: float
+    conversion_setup: float
     resources: tuple[tuple[str, float], ...]
     cap: float
 
     def looks_better(self, other: Grade) -> bool:
         """Whether it is at least as fast for every run on its own, and costs no more to set up."""
         slowest = min(other.cap, other.throughput.peak)
-        if self.setup > other.setup or self.cap < slowest:
+        if self._costs_more(other) or self.cap < slowest:
             return False
         return at_least_as_fast(self.throughput, other.throughput)
 
     def beats(self, other: Grade) -> bool:
         """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
-        if self.setup > other.setup:
+        if self._costs_more(other):
             return False
         if self.resources:
             theirs = dict(other.resources)
             if any(weight > theirs.get(name, 0.0) for name, weight in self.resources):
                 return False
         return at_least_as_fast(self.throughput, other.throughput)
+
+    def _costs_more(self, other: Grade) -> bool:
+        """Whether it may cost more to set up."""
+        return self.setup > other.setup or self.setup + self.conversion_setup > other.setup + other.conversion_setup
 
 
 class Grades:
@@ -61,14 +66,15 @@ class Grades:
         # A channel alone holds a resource without being slower for it.
         capacity = {resource.name: math.inf if resource.held else resource.capacity for resource in machine.resources}
         self._of: dict[str, int] = {}
-        by_parts: dict[tuple[int, float, tuple[tuple[str, float], ...]], int] = {}
+        by_parts: dict[tuple[int, tuple[float, float], tuple[tuple[str, float], ...]], int] = {}
         for channel in machine.channels:
-            parts = (id(channel.throughput), channel.setup, channel.resources)  # most channels share their function
+            setups = channel.setup, channel.conversion_setup
+            parts = (id(channel.throughput), setups, channel.resources)  # most channels share their function
             number = by_parts.get(parts)
             if number is None:
                 used = tuple(sorted(use for use in channel.resources if use[1] > 0))
                 cap = min((capacity[name] / weight for name, weight in used), default=math.inf)
-                number = numbers.setdefault(Grade(channel.throughput, channel.setup, used, cap), len(numbers))
+                number = numbers.setdefault(Grade(channel.throughput, *setups, used, cap), len(numbers))
                 by_parts[parts] = number
             self._of[channel.name] = number
         grades = tuple(numbers)

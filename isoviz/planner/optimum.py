@@ -66,7 +66,7 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
 
 def clock_of(problem: Problem, route: Route) -> Clock:
     """The clock of a route for what moves."""
-    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace)
+    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, route.converting)
 
 
 def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:

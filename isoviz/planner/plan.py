@@ -122,6 +122,11 @@ class Plan:
         """The memories of the path, source to destination."""
         return (self.hops[0].source, *(hop.destination for hop in self.hops))
 
+    @property
+    def converting(self) -> int | None:
+        """The number of the hop that converts; None where none does."""
+        return next((hop.index for hop in self.hops if hop.converts), None)
+
     @cached_property
     def chunks(self) -> ChunkSequence:
         """The chunks, in the order in which they move; their boxes in coordinates local to the transfer."""

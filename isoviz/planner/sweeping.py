@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
 from isoviz.planner.explanation import Sweep, SweepPoint
 from isoviz.planner.full import search
+from isoviz.planner.optimum import clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.problem import Problem
 from isoviz.planner.scaling import resized
-from isoviz.planner.timing import Clock
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -57,6 +57,6 @@ def sweep(
             continue
         route = best.route
         memories = (route.channels[0].source, *(channel.destination for channel in route.channels))
-        steady = Clock(machine, route.channels, problem.nbytes, best.slots).timing(best.chunk, best.runs).throughput
+        steady = clock_of(problem, route).timing(best.chunk, best.runs).throughput
         points[wanted] = SweepPoint(wanted, best.seconds, steady, memories, route.names, route.converting)
     return Sweep(parameter, "B", now, tuple(points[value] for value in sorted(points)))

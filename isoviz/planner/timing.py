@@ -53,14 +53,23 @@ class Pace:
 
 
 class Clock:
-    """The time of a transfer of `nbytes` along `channels`, as a function of chunk and runs; `pace` is theirs, if it is known."""
+    """The time of a transfer of `nbytes` along `channels`, as a function of chunk and runs; `pace` is theirs, if it is known, and
+    `converting` the one that converts (None: none does)."""
 
-    def __init__(self, machine: Machine, channels: Sequence[Channel], nbytes: int, slots: int, pace: Pace | None = None) -> None:
+    def __init__(
+        self,
+        machine: Machine,
+        channels: Sequence[Channel],
+        nbytes: int,
+        slots: int,
+        pace: Pace | None = None,
+        converting: int | None = None,
+    ) -> None:
         pace = pace or Pace(channels)
         self.channels = pace.channels
         self.nbytes = nbytes
         self.functions = pace.functions
-        self.setup = pace.setup
+        self.setup = pace.setup + (0.0 if converting is None else pace.channels[converting].conversion_setup)
         self.resources = {resource.name: resource for resource in machine.resources} if pace.uses_resources else {}
         self.every = 0 if pace.is_concave and not self.resources else SMALL if pace.is_concave else FEW
         """So many sizes are all tried: none where T is known to be convex in the logarithms of chunk and runs, few where shared

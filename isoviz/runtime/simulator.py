@@ -158,7 +158,7 @@ class Simulator:
             (full * moved / hop.throughput / requests, last * moved / hop.throughput / requests)
             for hop, moved, requests in zip(plan.hops, plan.moved, work.requests, strict=True)
         )
-        return self.submit_work(work, times, plan.bytes, full, at=at, setup=self._setup(work), label=label, moved=plan.moved)
+        return self.submit_work(work, times, plan.bytes, full, at=at, setup=plan.setup, label=label, moved=plan.moved)
 
     def submit_work(
         self,
@@ -199,9 +199,6 @@ class Simulator:
         if not self.now <= when < math.inf:
             raise InputError(f"simulate: {what} at {when:g} s: expected a time from now on, which is {self.now:g} s")
         return when
-
-    def _setup(self, work: Work) -> float:
-        return sum(self.machine.channel(name).setup for name in work.channels)
 
     # ---- running
 
