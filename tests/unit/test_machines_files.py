@@ -45,6 +45,7 @@ RICH = Machine(
             "node0.fbm0",
             LatencyBandwidth(2.25e-6, 5.139e9),
             setup=1e-5,
+            conversion_setup=2e-5,
             alignment=256,
             resources=(("pcie", 1.0), ("dram", 0.5)),
             max_in_flight=4,

@@ -176,6 +176,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: channel("Memcpy", "a", "b", throughput=3e9), "throughput: expected a throughput function"),
     (lambda: channel("Memcpy", "a", "b", setup=-1), "channel 'a->b', setup"),
     (lambda: channel("Memcpy", "a", "b", setup=float("nan")), "setup"),
+    (lambda: channel("Memcpy", "a", "b", conversion_setup=-1), "channel 'a->b', conversion_setup"),
     (lambda: channel("Memcpy", "a", "b", alignment=3), "alignment: expected a power of two, got 3"),
     (lambda: channel("Memcpy", "a", "b", alignment=0), "alignment: expected a whole number from 1"),
     (lambda: channel("Memcpy", "a", "b", max_in_flight=0), "max_in_flight"),

@@ -309,6 +309,7 @@ def test_digest_tells_every_part_apart() -> None:
     changed = [
         dataclasses.replace(channel, throughput=Constant(1.0)),
         dataclasses.replace(channel, setup=1.0),
+        dataclasses.replace(channel, conversion_setup=1.0),
         dataclasses.replace(channel, alignment=2),
         dataclasses.replace(channel, max_in_flight=7),
         dataclasses.replace(channel, provenance="elsewhere"),

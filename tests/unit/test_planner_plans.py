@@ -27,8 +27,10 @@ from isoviz.machines import (
 )
 from isoviz.planner import Instance, Options, Plan, Transfer, plan
 from isoviz.planner.blocks import nesting
+from isoviz.planner.explanation_words import time_parts
 from isoviz.planner.runs import contiguous_bytes
 from isoviz.planner.timing import Clock, Timing
+from isoviz.runtime import simulate
 
 SQUARE = IndexSpace(x=8192, y=8192)
 ENTRY = FieldSpace(value="V16")
@@ -108,6 +110,28 @@ def test_a_disk_to_itself_goes_through_memory() -> None:
     assert found.buffer_bytes <= 64 * MIB
     assert found.overlap
     assert found.slots == 2
+
+
+def test_what_a_conversion_takes_to_set_up_counts_where_it_is_done() -> None:
+    """Once, in prediction, explanation and simulation; not where nothing converts; another hop converts where that is cheaper."""
+    memories = [Memory(f"node{i}.sys", MemoryKind.SYS, node=i) for i in range(3)]
+    first, last = (
+        Channel(
+            "", ChannelKind.REMOTE_MEMCPY, f"node{i}.sys", f"node{i + 1}.sys", Constant(1e9), setup=0.5, conversion_setup=more
+        )
+        for i, more in enumerate((0.25, 0.125))
+    )
+    space, pair = IndexSpace(x=1 << 20), FieldSpace(a="f4", b="f4")
+    for channels, more, hop in (((first, last), 0.125, 1), ((replace(first, conversion_setup=0.0), last), 0.0, 0)):
+        machine = Machine("two", memories, channels)
+        found = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<x, F>"), machine, "full")
+        assert found.converting == hop
+        assert found.setup == 1 + more
+        assert simulate(found, machine).seconds == pytest.approx(found.seconds, rel=1e-9)
+        assert time_parts(found.explain(machine)).seconds == pytest.approx(found.objective, rel=1e-9)
+        assert Plan.from_json(found.to_json()) == found
+        same = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<F, x>"), machine, "full")
+        assert same.converting is None and same.setup == 1
 
 
 def test_prime_sizes_do_not_ruin_a_plan() -> None:

@@ -107,6 +107,16 @@ def test_finds_the_set_up(found) -> None:
     assert machine.channel(COPY).setup < 1e-4
 
 
+def test_finds_how_much_more_a_conversion_takes_to_set_up() -> None:
+    machine = truth()
+    copy = machine.channel(COPY)
+    slower = replace(copy, setup=5e-5, conversion_setup=3e-4)
+    found, _, _ = probed(replace(machine, channels=(slower, *machine.channels[1:])))
+    assert found.channel(COPY).setup == pytest.approx(5e-5, rel=0.3)
+    assert found.channel(COPY).conversion_setup == pytest.approx(3e-4, rel=0.3)
+    assert found.channel(READ).conversion_setup == 0
+
+
 @pytest.mark.parametrize("capacity", [1.0, 1.25, 1.4])
 def test_finds_what_a_disk_does_at_once(capacity: float) -> None:
     machine, _, _ = probed(truth(device=capacity))
