@@ -106,23 +106,23 @@ class _OpenFile:
             self.moved_bytes += moved
             self.cached_bytes += cached
 
-    def read_at(self, offset: int, into: Bytes, check: Check = always) -> int:
-        """Fill `into` from byte `offset` on; returns how many requests that took. `check` is called before every request and may
-        raise.
+    def read_at(self, offset: int, into: Bytes, check: Check = always, cached: bool = False) -> int:
+        """Fill `into` from byte `offset` on, through the page cache where `cached`; returns how many requests that took. `check`
+        is called before every request and may raise.
 
         Raises:
             RunError: the file ends before, or cannot be read.
         """
-        done = requests = cached = 0
+        done = requests = through_cache = 0
         # Less than a page goes through the page cache: its neighbours are read next, and would be fetched again and again.
-        buffered = len(into) < PAGE
+        buffered = cached or len(into) < PAGE
         while done < len(into):
             check()
-            got, through_cache = self._read_some(offset + done, into[done:], buffered)
+            got, was_cached = self._read_some(offset + done, into[done:], buffered)
             requests += 1
             done += got
-            cached += got if through_cache else 0
-        self.count(done, cached)
+            through_cache += got if was_cached else 0
+        self.count(done, through_cache)
         return requests
 
     def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
@@ -148,7 +148,8 @@ class _OpenFile:
                     break
             done += got
         self.count(min(done, wanted))
-        return requests + (self.read_at(offset + done, into[done:wanted], check) if done < wanted else 0)
+        # Not by way of this thread's buffer: `into` may be that.
+        return requests + (self.read_at(offset + done, into[done:wanted], check, cached=True) if done < wanted else 0)
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
         """One request: at least one byte of what is wanted, and whether it came through the page cache."""
@@ -348,9 +349,9 @@ class NewFile(_OpenFile):
                 self.write_at(done, piece)
                 done += len(piece)
 
-    def read_at(self, offset: int, into: Bytes, check: Check = always) -> int:
+    def read_at(self, offset: int, into: Bytes, check: Check = always, cached: bool = False) -> int:
         self.write_shared()
-        return super().read_at(offset, into, check)
+        return super().read_at(offset, into, check, cached)
 
     def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
         self.write_shared()
