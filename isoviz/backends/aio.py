@@ -188,7 +188,7 @@ class Queue(Requests):
         self._numbers, self._results = self._events["number"].view(np.int64), self._events["result"]
         self._what = -1, -1
         self._waiting = 0
-        self._failed: list[tuple[Numbers, int]] = []
+        self._early: list[tuple[Numbers, Numbers]] = []  # done, or not begun for an error, and not told of yet
 
     def begin(
         self, code: int, file: int, numbers: Numbers, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers
@@ -209,14 +209,16 @@ class Queue(Requests):
             if got > 0:
                 begun += got
                 self._waiting += got
-            elif (error := ctypes.get_errno()) != errno.EINTR:
-                self._failed.append((numbers[begun:], -error))
+            elif (error := ctypes.get_errno()) == errno.EAGAIN and self._waiting:
+                self._early.append(self._arrivals(1))
+            elif error != errno.EINTR:
+                self._early.append((numbers[begun:], np.full(count - begun, -error)))
                 break
 
     def some(self, least: int) -> tuple[Numbers, Numbers]:
-        if self._failed:
-            failed, error = self._failed.pop()
-            return failed, np.full(len(failed), error)
+        return self._early.pop() if self._early else self._arrivals(least)
+
+    def _arrivals(self, least: int) -> tuple[Numbers, Numbers]:
         while (got := self._call(self._getevents, self._context, min(least, self._waiting), DEPTH, self._arrived, 0)) <= 0:
             if ctypes.get_errno() != errno.EINTR:
                 raise _failed()
@@ -225,7 +227,7 @@ class Queue(Requests):
 
     @property
     def under_way(self) -> int:
-        return self._waiting + sum(len(failed) for failed, _ in self._failed)
+        return self._waiting + sum(len(numbers) for numbers, _ in self._early)
 
 
 @contextmanager

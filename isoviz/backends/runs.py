@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _ENOUGH = 1 << 20
 """Bytes handed over together: more in flight are no faster, and keep whoever wants to stop waiting."""
+_QUICK = 64 << 10
+"""Bytes of runs that are copied sooner than another thread could make use of the interpreter."""
 _SHORT = 32 << 10
 """Bytes of runs that begin within pages, and are shorter, which the page cache puts together best: all of them, for unbuffered
 requests beside make it write what it has."""
@@ -56,7 +58,7 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
         def arrived(which: Numbers, at: Numbers) -> None:
             _spread(into, at + leads[which], memory, places[which], run)
 
-        with aio.requests(len(offsets)) as way:
+        with aio.requests(min(len(offsets), BOUNCE // room)) as way:
             moved = way.read_by_slots(direct, begins, -(-wanted // PAGE) * PAGE, into, room, arrived, check)
     again = 0
     for k in np.flatnonzero(moved < wanted).tolist():
@@ -217,7 +219,12 @@ def _spread(source: Bytes, here: Numbers, destination: Bytes, there: Numbers, ru
         rows = np.ndarray(shape, np.uint8, source, int(here[0]), strides[0])
         np.ndarray(shape, np.uint8, destination, int(there[0]), strides[1])[...] = rows
         return
-    into, out = destination.data, source.data  # NumPy would let go of the interpreter for every run, and wait to get it back
+    if run >= _QUICK:
+        for at, to in _pairs(here, there):
+            destination[to : to + run] = source[at : at + run]
+        return
+    # NumPy lets go of the interpreter for every run, and waits to get it back: longer than a short one takes.
+    into, out = destination.data, source.data
     for at, to in _pairs(here, there):
         into[to : to + run] = out[at : at + run]
 

@@ -111,9 +111,9 @@ def _legend(drawing: Drawing, entries: Sequence[Curve], notes: Sequence[Sequence
             said += f", {channel.max_in_flight} in flight"
         if channel.setup:
             said += f", set-up {format_seconds(channel.setup)}"
-        if channel.conversion_setup:
-            said += f" (+{format_seconds(channel.conversion_setup)})"
-        drawing.text(x + 34, y + 40, shorten(said, room + 8, 11), size=11, fill="muted")
+        tip = f"{said}; converting takes {format_seconds(channel.conversion_setup)} more to set up"
+        words = shorten(said, room + 8, 11)
+        drawing.text(x + 34, y + 40, words, size=11, fill="muted", tip=tip if channel.conversion_setup else None)
         y += 54
     if total > len(entries):
         drawing.text(x, y + 8, f"and {total - len(entries)} more functions", size=11, fill="muted")

@@ -107,11 +107,11 @@ class Channel:
     destination: str
     throughput: ThroughputFunction
     setup: float = 0.0
-    conversion_setup: float = 0.0
     alignment: int = 1
     resources: tuple[tuple[str, float], ...] = ()
     max_in_flight: int = 1
     provenance: str = "assumed"
+    conversion_setup: float = 0.0
 
     def __post_init__(self) -> None:
         source = checks.text("channel", "source", self.source, spaces=False)

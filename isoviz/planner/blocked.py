@@ -339,7 +339,7 @@ class Blocked:
 
 def _whole(size: int, page: int, extent: int, most: int) -> int:
     """A size of whole pages near one, if there is one: pages that two parts share are read twice, and what does not begin with
-    them is copied once more. Of few parts, none is left over that is small."""
+    them is copied once more."""
     near = [each for each in (-(-size // page) * page, size // page * page) if each <= min(most, extent)]
     near = [each for each in near if abs(each - size) * NEAR <= size]
     parts = -(-extent // size)

@@ -75,14 +75,20 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         stages=_stages(plan, clock, choice, solution),
         candidates=candidates,
         beaten=beaten,
-        # What a held resource costs depends on the runs of all hops together, which the argument does not follow.
-        proved=proved and problem.ends.regular and not any(resource.held for resource in machine.resources),
+        proved=proved and problem.ends.regular and _argument_holds(machine),
         program=program,
         solution=solution,
         bisection=bisect(program),
         region=_region(program, solution, plan, choice),
         turns=turns_of(problem, candidates, turns) if turns else (),
     )
+
+
+def _argument_holds(machine: Machine) -> bool:
+    """Whether the argument for the optimum follows all that a machine says: not what a held resource costs, which depends on the
+    runs of all hops together, and not ends that are cheaper to read and write as they are than to convert at."""
+    held = any(resource.held for resource in machine.resources)
+    return not held and not any(channel.conversion_setup for channel in machine.channels if not channel.is_self_loop)
 
 
 def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tuple[Stage, ...]:

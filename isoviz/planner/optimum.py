@@ -60,7 +60,8 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
         except ZeroDivisionError:  # such runs move nothing
             found.append(math.inf)
         else:
-            found.append(pace.setup + problem.nbytes / (chunk / period))
+            more = 0.0 if route.converting is None else route.channels[route.converting].conversion_setup
+            found.append(pace.setup + more + problem.nbytes / (chunk / period))
     return found
 
 

@@ -52,9 +52,8 @@ def work_of(
 def _requests(plan: Plan, hop: Hop, request_bytes: int) -> int:
     """How many requests a chunk is on a hop."""
     on_disk = hop.kind in _DISK
-    if on_disk and hop.request_bytes < min(SHORT_RUNS, plan.chunk_payload):
-        request_bytes = int(request_bytes * SHORTER)
-    count = max(1, math.ceil(plan.chunk_payload / request_bytes))
-    if hop.kind == ChannelKind.MEMCPY or (on_disk and hop.request_bytes >= request_bytes):
+    is_short = on_disk and hop.request_bytes < min(SHORT_RUNS, plan.chunk_payload)
+    count = max(1, math.ceil(plan.chunk_payload / (request_bytes * (SHORTER if is_short else 1))))
+    if hop.kind == ChannelKind.MEMCPY or (on_disk and not is_short and hop.request_bytes >= request_bytes):
         return max(min(count, AT_LEAST), math.ceil(count / LONGER))
     return count

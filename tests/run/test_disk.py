@@ -52,7 +52,7 @@ def access(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
 
         monkeypatch.setattr(os, "preadv", refusing(real_read))
         monkeypatch.setattr(os, "pwritev", refusing(real_write))
-        refuse = lambda queue, _, __, numbers, *___: queue._failed.append((numbers, -errno.EINVAL))  # noqa: E731
+        refuse = lambda queue, _, __, numbers, *___: queue._early.append((numbers, np.full(len(numbers), -errno.EINVAL)))  # noqa: E731
         monkeypatch.setattr(aio.Queue, "begin", refuse)
     return str(request.param)
 
@@ -306,7 +306,7 @@ def test_long_runs_meet_on_their_pages(way: str, tmp_path: Path, monkeypatch: py
         assert not written.shared.among(0, run * rows)
 
 
-def test_more_runs_than_slots(requests: str, tmp_path: Path) -> None:
+def test_more_runs_than_slots(requests: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that begin within pages, several times as many as the buffer holds, in any order; where the file ends, it is said; and
     nothing is under way once somebody has stopped."""
     run, rows = 60_001, 150
@@ -323,10 +323,13 @@ def test_more_runs_than_slots(requests: str, tmp_path: Path) -> None:
         behind[rows // 2] = len(data) - 50_000
         with pytest.raises(RunError, match=f"ends at byte {len(data)}"):
             read_runs(file, behind, order + 100, run, room, lambda: None)
-        asked = iter(range(2))
+        asked, used, real = iter(range(2)), [], aio.Queue.begin
+        note = lambda queue, *given: used.append(queue) or real(queue, *given)  # noqa: E731
+        monkeypatch.setattr(aio.Queue, "begin", note)
         with pytest.raises(StopIteration):
             read_runs(file, order, order + 100, run, room, lambda: next(asked))
-        assert all(not queue.under_way for queue in aio._free)
+        assert bool(used) == (requests == "together")
+        assert all(not queue.under_way and queue in aio._free for queue in used)
         room[:] = 0
         read_runs(file, order, order + 100, run, room, lambda: None)
         assert (room[100:] == data).all()

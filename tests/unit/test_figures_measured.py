@@ -104,7 +104,9 @@ def test_the_page_of_a_machine_shows_its_measurement() -> None:
 def test_what_the_legend_says_of_a_channel_is_whole() -> None:
     machine = measured()
     channels = tuple(
-        replace(channel, throughput=Constant(2.56e10), setup=3.77e-5, max_in_flight=16) for channel in machine.channels
+        replace(channel, throughput=Constant(2.56e10), setup=3.77e-5, conversion_setup=4.2e-5, max_in_flight=16)
+        for channel in machine.channels
     )
     svg = measured_throughput_svg(replace(machine, channels=channels))
-    assert svg.count("16 in flight, set-up 37.7 µs") == 3
+    assert svg.count("16 in flight, set-up 37.7 µs<") == 3
+    assert svg.count("set-up 37.7 µs; converting takes 42 µs more to set up") == 3

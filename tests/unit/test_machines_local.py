@@ -137,6 +137,13 @@ def test_a_directory_that_takes_no_files_gets_an_assumed_disk(
     assert machine.channel("node0.sys->node0.sys").provenance.startswith("measured")
 
 
+def test_what_is_assumed_of_disks(tmp_path: Path) -> None:
+    """In whole pages, and nothing to set up that was not measured."""
+    for channel in preset("local", directory=tmp_path, measure="assumed").channels:
+        assert channel.alignment == (1 if channel.kind == "Memcpy" or "buffered" in channel.provenance else 4096)
+        assert channel.setup == channel.conversion_setup == 0
+
+
 def test_buffered_is_said(cache: Path, counted: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         measure_disk, "measure_disk", lambda d: DiskMeasurement([(4096.0, 1e8, 0.0)], [(4096.0, 1e8, 0.0)], unbuffered=False)

@@ -44,6 +44,8 @@ def test_requests_on_a_disk_follow_its_runs() -> None:
         assert found.chunk_payload == 8 << 20
         assert shortest <= found.hops[0].request_bytes and (shortest > 0 or found.hops[0].request_bytes < 128 << 10)
         assert work_of(found).requests[0] == requests
+        assert simulate(found, local, request_bytes=1 << 16).seconds == pytest.approx(found.seconds, rel=CLOSE)
+        assert work_of(found, request_bytes=1).requests[0] > 1 << 20
     for nbytes, requests in ((400, 1), (2 << 20, 2), (32 << 20, 8)):
         whole = Transfer.whole(IndexSpace(x=nbytes // 4), FieldSpace(a="f4"), "node0.dsk", "<F, x>", "node0.sys", "<F, x>")
         assert work_of(plan(whole, local)).requests == (requests,)

@@ -105,11 +105,11 @@ def _hidden(channel: Channel) -> float:
 
 @lru_cache(maxsize=1024)
 def _plan(machine: Machine, move: Move, given: Assumptions, features: Features) -> tuple[Plan, float]:
-    """A plan between two nodes, and the seconds that its channels take to set up."""
+    """A plan between two nodes, and the seconds that it takes to set up."""
     if not features.paths:
         machine = without_registered(machine, given.temporaries)
     found = plan(transfer_of(move, move.here, move.there), machine, planner_of(move) if features.paths else "spsl")
-    return found, sum(machine.channel(hop.channel).setup for hop in found.hops)
+    return found, found.setup
 
 
 @lru_cache(maxsize=16)

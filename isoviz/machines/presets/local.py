@@ -76,8 +76,8 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
         memories,
         (
             Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", memcpy, provenance=origin),
-            Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", read, 0.0, alignment, provenance=disk_origin),
-            Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", write, 0.0, alignment, provenance=disk_origin),
+            Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", read, alignment=alignment, provenance=disk_origin),
+            Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", write, alignment=alignment, provenance=disk_origin),
         ),
         limits=Limits(chunk_seconds=CHUNK_SECONDS),
         provenance=origin,
