@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
 import itertools
 import os
@@ -451,6 +452,43 @@ def test_a_system_that_refuses(tmp_path: Path) -> None:
         )
         found = subprocess.run([sys.executable, "-c", code, tmp_path / "a"], capture_output=True, text=True, check=False)
         assert (found.stdout, found.stderr) == ("False True\n", ""), broken
+
+
+@pytest.mark.skipif(not aio.is_available(), reason="this system takes one request at a time")
+@pytest.mark.parametrize("by_slots", [False, True])
+def test_a_full_queue_is_waited_for(by_slots: bool, tmp_path: Path) -> None:
+    """It takes some, refuses others until one of those is done, and then takes these: none fails for it."""
+    data = random_bytes(random.Random(8), 40 * 4096)
+    (tmp_path / "a").write_bytes(data.tobytes())
+    at, nbytes, room, refused = np.arange(40) * 4096, np.full(40, 4096), page_aligned(len(data)), []
+    into = page_aligned(16 * 4096)
+    with aio.requests(40) as way, (tmp_path / "a").open("rb") as file:
+        assert isinstance(way, aio.Queue)
+        real = way._call
+
+        def call(number: int, context: int, count: int, *given: int) -> int:
+            if number == way._submit:
+                if way._waiting and len(refused) < 3:
+                    refused.append(number)
+                    ctypes.set_errno(errno.EAGAIN)
+                    return -1
+                count = min(count, 3)
+            return int(real(number, context, count, *given))
+
+        def arrived(which: aio.Numbers, places: aio.Numbers) -> None:
+            for k, place in zip(which.tolist(), places.tolist(), strict=True):
+                room[k * 4096 :][:4096] = into[place:][:4096]
+
+        way._call = call
+        try:
+            if by_slots:
+                moved = way.read_by_slots(file.fileno(), at, nbytes, into, 4096, arrived, lambda: None)
+            else:
+                moved = way.carry_out(aio.READ, file.fileno(), at, room, at, nbytes)
+        finally:
+            way._call = real
+    assert len(refused) == 3
+    assert (moved == 4096).all() and (room == data).all()
 
 
 @pytest.mark.parametrize("places", [[0, 1], [-1, 0]] if "together" in WAYS else [])
