@@ -292,15 +292,13 @@ def test_long_runs_meet_on_their_pages(way: str, tmp_path: Path, monkeypatch: py
 
     monkeypatch.setattr(os, "pwritev", call)
     with contextlib.closing(NewFile(tmp_path / "b", run * rows)) as written:
-        if not written.is_direct:
-            pytest.skip("this file system takes no unbuffered access")
         for k in (0, 2, 1, 3, 4, 6, 5, 8, 7):
             assert write_runs(written, *numbers([(k * run, k * run)]), run, source, lambda: None) >= 1
-        if way == "whole":
+        if way == "whole" and written.is_direct:
             assert len(asked) == rows and max(asked) == 3
         written.flush()
         assert written.moved_bytes == run * rows
-        assert written.cached_bytes == run * rows % 4096
+        assert written.cached_bytes == (run * rows % 4096 if written.is_direct else run * rows)
         back = np.zeros(run * rows, "u1")
         written.read_at(0, back)
         assert (back == source).all()
