@@ -16,7 +16,8 @@ in the same order: where D is just a beginning of A's order, in A's, so that L i
 likewise); otherwise it does not matter to the runs. A longer prefix that leaves D as it is costs nothing. So the families are
 the pairs (how many digits of A are kept whole, how many of B), and the variables in each are a and b.
 
-The argument needs digits that nest: cut points of A and B in one dimension that divide each other. Where they do not (4 against
+The argument asks that converting costs no more to set up in an end hop than between two buffers (`Channel.conversion_setup`), and
+digits that nest: cut points of A and B in one dimension that divide each other. Where they do not (4 against
 6), there are no families (`plain` and `boxed` try others), and where an end pads a dimension (blocks of 4 in 10) runs may be
 shorter than the families say; there the promise of the optimum does not hold.
 """
