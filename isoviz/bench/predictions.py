@@ -1,10 +1,12 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
 
-For every transfer the prediction is set beside the median of a few runs, and the interval beside every single one; and so is
-what a trial of its copies (`isoviz.backends.copy_trial`) and a rehearsal (`isoviz.runtime.rehearsal`) said before these runs,
-with what they cost. For a sample of them the chosen plan competes with others (`isoviz.bench.regret`). Every plan that is run is
-verified once, in a run of its own. The first run of every transfer goes into the user's prediction ledger, by which later
-intervals are calibrated; here intervals are calibrated by what was in the ledger before, and by the transfers that went before.
+For every transfer the prediction is set beside the median of its runs, and the interval beside every single one. These come in
+rounds over all transfers, a minute apart: what else a computer does comes and goes, and a prediction by throughput functions is
+one for usual times. What a trial of its copies (`isoviz.backends.copy_trial`) and a rehearsal (`isoviz.runtime.rehearsal`) say is
+about the moment; it is set beside the runs that follow it at once, with what it cost. For a sample of them the chosen plan
+competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its own. The first run of every
+transfer goes into the user's prediction ledger, by which later intervals are calibrated; here intervals are calibrated by what
+was in the ledger before, and by the transfers that went before.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ import random
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -50,7 +52,8 @@ ORIGIN = "bench predictions"
 
 class Effort(NamedTuple):
     """How much is measured: transfers for the errors and of them for regret, seconds for each of the two (infinite: as long as
-    it takes), and after how many times its predicted time, and how many seconds, a run is given up."""
+    it takes), after how many times its predicted time, and how many seconds, a run is given up, and in how many rounds: the first
+    has the seconds for the errors, all later ones together as many again."""
 
     transfers: int
     regrets: int
@@ -58,10 +61,11 @@ class Effort(NamedTuple):
     regret_seconds: float
     patience: float = 50.0
     slack: float = 5.0
+    rounds: int = 1
 
 
-USUAL = Effort(50, 12, 90.0, 70.0)
-THOROUGH = Effort(200, 60, math.inf, math.inf)
+USUAL = Effort(50, 12, 100.0, 70.0, rounds=3)
+THOROUGH = Effort(200, 60, math.inf, math.inf, rounds=5)
 MOST_OF_IT = 0.05
 """A transfer that has taken this share of all the time is run once more and no further."""
 SHORT, MOST_RUNS = 0.02, 15
@@ -73,22 +77,40 @@ RUNS_OF_A_REGRET = 120
 
 
 @dataclass(frozen=True)
-class Measured:
-    """One transfer: its plan, the prediction with the interval that spreads give and with that of earlier runs (None: too few),
-    seconds of its runs, and what a trial of its copies (None: it has none) and its rehearsal said."""
+class Round:
+    """Seconds of some runs within a moment, and what was said just before: by a trial of the copies (None: there are none) and by
+    a rehearsal (None: not made again)."""
 
-    transfer: Transfer
-    plan: Plan
-    spread: Prediction | None
-    history: Prediction | None
     times: tuple[float, ...]
-    rehearsal: Rehearsal | None = None
     trial: CopyTrial | None = None
+    rehearsal: Rehearsal | None = None
 
     @property
     def seconds(self) -> float:
         """The median of its runs."""
         return statistics.median(self.times)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One transfer: its plan, the prediction with the interval that spreads give and with that of earlier runs (None: too few),
+    and its runs."""
+
+    transfer: Transfer
+    plan: Plan
+    spread: Prediction | None
+    history: Prediction | None
+    rounds: tuple[Round, ...]
+
+    @property
+    def seconds(self) -> float:
+        """The median over its rounds of the median of their runs."""
+        return statistics.median(each.seconds for each in self.rounds)
+
+    @property
+    def times(self) -> list[float]:
+        """Seconds of all runs."""
+        return [seconds for each in self.rounds for seconds in each.times]
 
     @property
     def prediction(self) -> Prediction | None:
@@ -101,27 +123,32 @@ class Measured:
         path = " → ".join(hop.kind for hop in self.plan.hops)
         return Outcome(path, transfer_words(self.transfer), self.plan.bytes, self.plan.seconds, seconds, interval)
 
-    def tried_outcome(self, seconds: float) -> Outcome:
-        """What a trial of its copies said beside one figure; the prediction where nothing was to be tried."""
-        if self.trial is None:
-            return self.outcome(seconds, self.spread)
-        said = self.trial.prediction
-        return replace(self.outcome(seconds, None), predicted=said.seconds, interval=(said.low, said.high))
+    def said(self, prediction: Prediction, seconds: float) -> Outcome:
+        """What was said at some moment beside one figure of it."""
+        made = self.outcome(seconds, prediction)
+        return replace(made, predicted=prediction.seconds)
 
-    def rehearsed_outcome(self, seconds: float) -> Outcome | None:
-        """What the rehearsal said beside one figure."""
-        if self.rehearsal is None:
-            return None
-        said = self.rehearsal.prediction
-        return replace(self.outcome(seconds, None), predicted=said.seconds, interval=(said.low, said.high))
+    def tried(self, moment: Round, seconds: float) -> Outcome:
+        """What a trial of its copies said beside one figure; the prediction where nothing was to be tried."""
+        if moment.trial is None:
+            return self.outcome(seconds, self.spread)
+        return self.said(moment.trial.prediction, seconds)
 
     def repeated_outcome(self) -> Outcome | None:
-        """The later half of its runs beside the earlier one: what a prediction would be worth that knew these."""
-        half = len(self.times) // 2
+        """The later half of its runs in a moment beside the earlier one: what a prediction would be worth that knew these."""
+        times = self.rounds[0].times
+        half = len(times) // 2
         if not half:
             return None
-        before, after = statistics.median(self.times[:half]), statistics.median(self.times[half:])
+        before, after = statistics.median(times[:half]), statistics.median(times[half:])
         return replace(self.outcome(after, None), predicted=before)
+
+    def later_outcome(self) -> Outcome | None:
+        """Its runs in later rounds beside those in the first one: by how much moments differ."""
+        if len(self.rounds) < 2:
+            return None
+        after = statistics.median(each.seconds for each in self.rounds[1:])
+        return replace(self.outcome(after, None), predicted=self.rounds[0].seconds)
 
 
 @dataclass
@@ -142,11 +169,21 @@ class Found:
         return [each.outcome(each.seconds, each.prediction) for each in self.measured]
 
     @property
+    def moments(self) -> list[Outcome]:
+        """Predictions beside the medians of every single round."""
+        return [each.outcome(moment.seconds, each.prediction) for each in self.measured for moment in each.rounds]
+
+    @property
+    def trials(self) -> list[CopyTrial]:
+        """All trials of copies."""
+        return [moment.trial for each in self.measured for moment in each.rounds if moment.trial is not None]
+
+    @property
     def tried(self) -> list[Outcome]:
-        """What trials of copies said beside the medians; none where none was made."""
-        if all(each.trial is None for each in self.measured):
+        """What trials of copies said beside the medians of the rounds before which they were made; none where none was made."""
+        if not self.trials:
             return []
-        return [each.tried_outcome(each.seconds) for each in self.measured]
+        return [each.tried(moment, moment.seconds) for each in self.measured for moment in each.rounds]
 
     @property
     def repeated(self) -> list[Outcome]:
@@ -155,10 +192,21 @@ class Found:
         return [each for each in found if each is not None]
 
     @property
-    def rehearsed(self) -> list[Outcome]:
-        """What rehearsals said beside the medians."""
-        found = [each.rehearsed_outcome(each.seconds) for each in self.measured]
+    def later(self) -> list[Outcome]:
+        """Runs beside runs some minutes before."""
+        found = [each.later_outcome() for each in self.measured]
         return [each for each in found if each is not None]
+
+    @property
+    def rehearsals(self) -> list[tuple[Measured, Round, Rehearsal]]:
+        """All rehearsals, each with its transfer and the runs after it."""
+        every = [(each, moment, moment.rehearsal) for each in self.measured for moment in each.rounds]
+        return [(each, moment, made) for each, moment, made in every if made is not None]
+
+    @property
+    def rehearsed(self) -> list[Outcome]:
+        """What rehearsals said beside the medians of the runs after them."""
+        return [each.said(made.prediction, moment.seconds) for each, moment, made in self.rehearsals]
 
 
 def transfer_words(transfer: Transfer) -> str:
@@ -184,7 +232,7 @@ def measure(
 
     `repeat` is the number of runs whose median is compared with the prediction; short ones are run more often. Files are written
     to a folder of their own in `directory` (None: the working directory, whose disk `local` describes) and removed in every case.
-    `seed` draws other transfers. It takes about three minutes, `thorough` an hour or two. `machine`, `devices`, `planner` and
+    `seed` draws other transfers. It takes about four minutes, `thorough` some hours. `machine`, `devices`, `planner` and
     `effort` are for measuring something else than this computer; then nothing goes into the ledger. `progress` is told what is
     being measured.
 
@@ -208,6 +256,7 @@ def measure(
             bench = _Bench(engine, folder, repeat, planner, effort or (THOROUGH if thorough else USUAL), book)
             bench.tell = progress or bench.tell
             bench.errors(random_transfers(here, [memory.name for memory in memories], seed, SMALLEST, largest))
+            bench.later_rounds()
             bench.regrets(random.Random(seed))  # noqa: S311  # no secret
         bench.found.seconds = time.monotonic() - began
     return tabled(bench.found, here, seed, (SMALLEST, largest), repeat)
@@ -243,8 +292,8 @@ class _Bench:
         spread = spread_prediction(made, self.machine)
         found = predicted(made, self.machine, self.entries)
         history = found if found is not None and found.basis == "history" else None
-        limit = self.effort.patience * made.seconds + self.effort.slack
-        times: list[float] = []
+        limit = self._limit(made)
+        times: tuple[float, ...] = ()
         rehearsal: Rehearsal | None = None
         trial: CopyTrial | None = None
         with self._runs(transfer) as runs:
@@ -256,18 +305,44 @@ class _Bench:
                 self._keep(replace(report, prediction=found))
                 (rehearsal,) = runs.rehearsed([made])
                 trial = runs.tried(made)
-                most = min(left, self.effort.error_seconds * MOST_OF_IT)
-                while self._wants_more(times) and (not times or time.monotonic() - began < most):
-                    seconds = runs.seconds(made, limit)
-                    if seconds is None:
-                        break
-                    times.append(seconds)
+                times = self._times(runs, made, began + min(left, self.effort.error_seconds * MOST_OF_IT))
         if not times:
             self.found.given_up.append(transfer_words(transfer))
-            times.append(limit)  # or more
-        return Measured(transfer, made, spread, history, tuple(times), rehearsal, trial)
+            times = (limit,)  # or more
+        return Measured(transfer, made, spread, history, (Round(times, trial, rehearsal),))
 
-    def _wants_more(self, times: list[float]) -> bool:
+    def _limit(self, made: Plan) -> float:
+        """Seconds after which a run is given up."""
+        return self.effort.patience * made.seconds + self.effort.slack
+
+    def _times(self, runs: TimedRuns, made: Plan, end: float) -> tuple[float, ...]:
+        """Seconds of some runs, the first of which begins in any case, and none after `end`; none where it was given up."""
+        times: list[float] = []
+        while self._wants_more(times) and (not times or time.monotonic() < end):
+            seconds = runs.seconds(made, self._limit(made))
+            if seconds is None:
+                break
+            times.append(seconds)
+        return tuple(times)
+
+    def later_rounds(self) -> None:
+        """Run all of them again, some times, while there is time; those that were given up are not."""
+        end = time.monotonic() + self.effort.error_seconds
+        for number in range(1, self.effort.rounds):
+            for place, each in enumerate(self.found.measured):
+                label = transfer_words(each.transfer)
+                left = end - time.monotonic()
+                if label in self.found.given_up or (self.repeat + 2) * each.seconds > left:
+                    continue
+                self.tell(f"errors: round {number + 1} of {self.effort.rounds}, transfer {place + 1}, {label}")
+                with self._runs(each.transfer) as runs:
+                    runs.run(each.plan, self._limit(each.plan))  # what is done only once
+                    trial = runs.tried(each.plan)
+                    times = self._times(runs, each.plan, time.monotonic() + min(left, self.effort.error_seconds * MOST_OF_IT))
+                if times:
+                    self.found.measured[place] = replace(each, rounds=(*each.rounds, Round(times, trial)))
+
+    def _wants_more(self, times: Sequence[float]) -> bool:
         """Whether more runs say more: short ones differ much, and cost nothing."""
         return len(times) < self.repeat or (len(times) < MOST_RUNS and math.fsum(times) < SHORT)
 

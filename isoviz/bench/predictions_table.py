@@ -22,7 +22,7 @@ from isoviz.runtime.prediction_errors import (
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.bench.predictions import Found, Measured
+    from isoviz.bench.predictions import Found, Measured, Round
     from isoviz.bench.regret import Regret
     from isoviz.machines import Machine
     from isoviz.runtime.rehearsal import Rehearsal
@@ -155,54 +155,65 @@ def _share_text(share: float | None) -> str:
 def _rehearsals(found: Found) -> dict[str, Any]:
     """What rehearsals said, and what they cost: the share of its chunks that a rehearsal moves each time, and its seconds as a
     multiple of those that the transfer takes."""
-    done = [(each, each.rehearsal) for each in found.measured if each.rehearsal is not None]
+    done = found.rehearsals
     if not done:
         return {}
-    every = summarized(found.rehearsed)
-    within = [rehearsal.prediction.holds(seconds) for each, rehearsal in done for seconds in each.times]
-    moved = sorted(rehearsal.chunks / max(1, each.plan.chunk_count) for each, rehearsal in done)
+    within = [made.prediction.holds(seconds) for _, moment, made in done for seconds in moment.times]
+    moved = sorted(made.chunks / max(1, each.plan.chunk_count) for each, _, made in done)
+    part = [(each, moment, made) for each, moment, made in done if made.chunks < each.plan.chunk_count]
     return {
         "transfers": len(done),
-        "median_error": every.median,
-        "p95_error": every.tail,
+        **_errors_of(found.rehearsed),
         "runs": len(within),
         "held": sum(within),
         "median_share_of_chunks": quantile(moved, 0.5),
-        "median_cost": quantile(sorted(rehearsal.spent / each.seconds for each, rehearsal in done), 0.5),
+        "median_cost": _cost(done),
         "as_a_whole": sum(share == 1 for share in moved),
-        "in_part": _in_part([(each, rehearsal) for each, rehearsal in done if rehearsal.chunks < each.plan.chunk_count]),
+        "in_part": {
+            "transfers": len(part),
+            **_errors_of([each.said(made.prediction, moment.seconds) for each, moment, made in part]),
+            "median_cost": _cost(part),
+        }
+        if part
+        else {},
     }
+
+
+def _cost(done: Sequence[tuple[Measured, Round, Rehearsal]]) -> float:
+    """What rehearsals took, as a multiple of the transfers: the median."""
+    return quantile(sorted(made.spent / moment.seconds for _, moment, made in done), 0.5)
 
 
 def _trials(found: Found) -> dict[str, Any]:
     """What trials of copies said, and what they cost: in seconds, and as a multiple of those that the transfer takes."""
-    done = [(each, each.trial) for each in found.measured if each.trial is not None]
+    done = [(moment, moment.trial) for each in found.measured for moment in each.rounds if moment.trial is not None]
     if not done:
         return {}
     every = summarized(found.tried)
-    singles = summarized([each.tried_outcome(seconds) for each in found.measured for seconds in each.times])
-    spent = sorted(trial.spent for _, trial in done)
+    runs = [each.tried(moment, seconds) for each in found.measured for moment in each.rounds for seconds in moment.times]
+    singles, spent = summarized(runs), sorted(trial.spent for _, trial in done)
     return {
-        "transfers": len(found.tried),
-        "tried": len(done),
-        "median_error": every.median,
-        "p95_error": every.tail,
+        "transfers": len(found.measured),
+        "tried": sum(any(moment.trial is not None for moment in each.rounds) for each in found.measured),
+        "trials": len(done),
+        **_errors_of(found.tried),
         "meets_goals": every.meets_goals,
         "runs": singles.with_interval,
         "held": singles.held,
         "median_seconds": quantile(spent, 0.5),
         "most_seconds": spent[-1],
-        "median_cost": quantile(sorted(trial.spent / each.seconds for each, trial in done), 0.5),
+        "median_cost": quantile(sorted(trial.spent / moment.seconds for moment, trial in done), 0.5),
     }
 
 
-def _repeated(found: Found) -> dict[str, Any]:
-    """How far runs are from runs of the same transfer a moment before."""
-    outcomes = found.repeated
-    if not outcomes:
-        return {}
+def _errors_of(outcomes: Sequence[Outcome]) -> dict[str, float]:
     every = summarized(outcomes)
-    return {"transfers": len(outcomes), "median_error": every.median, "p95_error": every.tail}
+    return {"median_error": every.median, "p95_error": every.tail}
+
+
+def _compared(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Errors of so many comparisons; nothing where there were none."""
+    return {"count": len(outcomes), **_errors_of(outcomes)} if outcomes else {}
 
 
 def _meets_goals_rehearsed(found: Found) -> bool:
@@ -211,19 +222,6 @@ def _meets_goals_rehearsed(found: Found) -> bool:
     if not outcomes or not regrets:
         return False
     return summarized(outcomes).meets_goals and share_within(regrets, rehearsed=True) >= TRANSFERS_WITHIN
-
-
-def _in_part(done: Sequence[tuple[Measured, Rehearsal]]) -> dict[str, Any]:
-    """The same of those that were not moved as a whole."""
-    if not done:
-        return {}
-    every = summarized([outcome for each, _ in done if (outcome := each.rehearsed_outcome(each.seconds)) is not None])
-    return {
-        "transfers": len(done),
-        "median_error": every.median,
-        "p95_error": every.tail,
-        "median_cost": quantile(sorted(rehearsal.spent / each.seconds for each, rehearsal in done), 0.5),
-    }
 
 
 def _coverage(singles: ErrorSummary | None) -> dict[str, Any]:
@@ -252,7 +250,9 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
         "tried": _trials(found),
         "rehearsed": _rehearsals(found),
-        "repeated": _repeated(found),
+        "moments": _compared(found.moments),
+        "repeated": _compared(found.repeated),
+        "later": _compared(found.later),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
         "meets_goals_rehearsed": _meets_goals_rehearsed(found),
         "left_out": found.too_long,
@@ -294,15 +294,20 @@ def _notes(found: Found, seed: int) -> list[str]:
         )
         if part := done["in_part"]:
             notes.append(
-                f"of the {part['transfers']} of which a part was moved: median error {percent_text(part['median_error'])},"
-                f" 95 % below {percent_text(part['p95_error'])}, for {factor_text(part['median_cost'])} times the transfer"
+                f"of the {part['transfers']} of which a part was moved: {_errors_text(part)}, for"
+                f" {factor_text(part['median_cost'])} times the transfer"
             )
-    if again := _repeated(found):
+    if again := _compared(found.repeated):
         notes.append(
-            f"runs beside runs: of {again['transfers']} transfers the later half of the runs, beside the earlier half as if that"
-            f" were a prediction: median error {percent_text(again['median_error'])},"
-            f" 95 % below {percent_text(again['p95_error'])}; so much the computer itself differs within seconds"
+            f"runs beside runs: of {again['count']} transfers the later half of the runs, beside the earlier half as if that"
+            f" were a prediction: {_errors_text(again)}; so much the computer itself differs within seconds"
         )
+    if again := _compared(found.later):
+        notes.append(
+            f"rounds beside rounds: of {again['count']} transfers the runs of later rounds, beside those of the first one:"
+            f" {_errors_text(again)}; so much it differs within minutes"
+        )
+        notes.append(f"predictions beside every single round: {_errors_text(_compared(found.moments))}")
     for each in sorted(found.outcomes, key=lambda outcome: outcome.factor, reverse=True)[:NOTED]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
         notes.append(f"furthest off: {each.label}: {times}")
@@ -312,6 +317,10 @@ def _notes(found: Found, seed: int) -> list[str]:
     notes += [f"given up, having taken much longer than predicted: {label}" for label in found.given_up]
     notes.append(f"seed {seed}; every plan was verified in a run that is not counted; {format_seconds(found.seconds)} in all")
     return notes
+
+
+def _errors_text(found: dict[str, Any]) -> str:
+    return f"median error {percent_text(found['median_error'])}, 95 % below {percent_text(found['p95_error'])}"
 
 
 def _regrets(regrets: Sequence[Regret]) -> Table | None:
@@ -365,12 +374,19 @@ def _transfer(each: Measured) -> dict[str, Any]:
         "interval": None if outcome.interval is None else list(outcome.interval),
         "interval_from": None if each.prediction is None else each.prediction.basis,
         "measured_seconds": outcome.measured,
-        "runs": list(each.times),
         "error": outcome.error,
-        "tried_seconds": None if each.trial is None else each.trial.prediction.seconds,
-        "rehearsed_seconds": None if each.rehearsal is None else each.rehearsal.prediction.seconds,
-        "rehearsed_chunks": None if each.rehearsal is None else each.rehearsal.chunks,
+        "rounds": [_round(moment) for moment in each.rounds],
         "chunks": each.plan.chunk_count,
+    }
+
+
+def _round(moment: Round) -> dict[str, Any]:
+    return {
+        "measured_seconds": moment.seconds,
+        "runs": list(moment.times),
+        "tried_seconds": None if moment.trial is None else moment.trial.prediction.seconds,
+        "rehearsed_seconds": None if moment.rehearsal is None else moment.rehearsal.prediction.seconds,
+        "rehearsed_chunks": None if moment.rehearsal is None else moment.rehearsal.chunks,
     }
 
 

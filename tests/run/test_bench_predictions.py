@@ -9,6 +9,7 @@ import math
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -72,7 +73,7 @@ def test_what_is_described_rightly_is_predicted_rightly() -> None:
         assert row["candidates"] >= 1
     assert max(row["candidates"] for row in found["regret"]) >= 2
     assert found["summary"]["seconds"] > 0 and found["summary"]["given_up"] == 0
-    assert found["summary"]["repeated"]["transfers"] == 4
+    assert found["summary"]["repeated"]["count"] == 4 and found["summary"]["later"] == {}
     assert sum(row["count"] for row in found["rows"] if row["path"] != "all") == 4
 
 
@@ -146,15 +147,50 @@ def test_runs_beside_runs_a_moment_before() -> None:
     transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
     made = plan(transfer, machine, "full")
     outcomes = [
-        bench.Measured(transfer, made, None, None, times).repeated_outcome()
+        bench.Measured(transfer, made, None, None, (bench.Round(times),)).repeated_outcome()
         for times in ((3.0, 1.0, 2.0, 4.0, 3.0), (2.0, 1.0), (1.0,))
     ]
     assert [(each.predicted, each.measured) if each else None for each in outcomes] == [(2.0, 3.0), (2.0, 1.0), None]
 
 
+def test_moments_weigh_alike_however_many_runs_they_have() -> None:
+    machine = forked(FAST, SLOW)
+    transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
+    rounds = tuple(bench.Round(times) for times in ((9.0,) * 15, (1.0, 2.0, 3.0), (4.0,)))
+    each = bench.Measured(transfer, plan(transfer, machine, "full"), None, None, rounds)
+    assert each.seconds == 4.0 and len(each.times) == 19
+    later = each.later_outcome()
+    assert later is not None and (later.predicted, later.measured) == (9.0, 3.0)
+    found = bench.Found([each, bench.Measured(transfer, each.plan, None, None, rounds[:1])])
+    assert len(found.outcomes) == 2 and len(found.moments) == 4 and len(found.later) == 1
+    assert [outcome.measured for outcome in found.moments] == [9.0, 2.0, 4.0, 9.0]
+
+
+def test_rounds_over_all_transfers(tmp_path: Path) -> None:
+    """All have their first runs before any has more; those that were given up have none."""
+    said = forked(FAST, SLOW)
+    told: list[str] = []
+    effort = QUICK._replace(transfers=3, regrets=0, rounds=3)
+    ends = {"machine": said, "devices": EmulatedMachine(), "planner": "full", "directory": tmp_path}
+    data = measure(size="128KiB", repeat=2, effort=effort, progress=told.append, **ends).to_json()  # type: ignore[arg-type]
+    rounds = [line.split(",")[0] for line in told]
+    assert (
+        rounds == [f"errors: transfer {k} of 3" for k in (1, 2, 3)] + ["errors: round 2 of 3"] * 3 + ["errors: round 3 of 3"] * 3
+    )
+    for row in data["transfers"]:
+        assert len(row["rounds"]) == 3 and row["rounds"][1]["rehearsed_seconds"] is None
+        medians = [statistics.median(each["runs"]) for each in row["rounds"]]
+        assert row["measured_seconds"] == statistics.median(medians)
+        assert [each["measured_seconds"] for each in row["rounds"]] == medians
+    assert data["summary"]["moments"]["count"] == 9 and data["summary"]["later"]["count"] == 3
+    assert data["summary"]["rehearsed"]["transfers"] == 3
+    assert any(note.startswith("rounds beside rounds: of 3 transfers") for note in data["notes"])
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_what_takes_far_too_long_is_given_up(tmp_path: Path) -> None:
     said, truth = forked(1e9, 1e9), forked(1e5, 1e5)
-    effort = Effort(1, 0, 20.0, 0.0, patience=5.0, slack=0.05)
+    effort = Effort(1, 0, 20.0, 0.0, patience=5.0, slack=0.05, rounds=2)
     told: list[str] = []
     ends = {"machine": said, "devices": Really(truth), "planner": "direct"}
     found = measure(size="128KiB", directory=tmp_path, effort=effort, progress=told.append, **ends)  # type: ignore[arg-type]
@@ -218,7 +254,7 @@ def test_memories_without_a_path() -> None:
 
 @pytest.fixture
 def tiny(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bench, "USUAL", Effort(3, 1, 20.0, 20.0))
+    monkeypatch.setattr(bench, "USUAL", Effort(3, 1, 20.0, 20.0, rounds=2))
 
 
 def test_on_this_computer(
@@ -239,7 +275,9 @@ def test_on_this_computer(
     tried = data["summary"]["tried"]
     assert shown.count("<svg") == 3 and "With copies tried" in shown and "By rehearsal" in shown
     assert tried["transfers"] == 3
-    assert 1 <= tried["tried"] == sum(row["tried_seconds"] is not None for row in data["transfers"])
+    moments = [each for row in data["transfers"] for each in row["rounds"]]
+    assert len(moments) == 6 and 1 <= tried["tried"] == tried["trials"] // 2
+    assert tried["trials"] == sum(each["tried_seconds"] is not None for each in moments)
     assert data["rows"][-1]["tried_median_error"] == tried["median_error"]
     kept = Ledger(tmp_path / "runs.jsonl").read().entries
     assert [each.origin for each in kept] == ["bench predictions"] * 3 and all(each.verified for each in kept)
