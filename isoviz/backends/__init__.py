@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isoviz.errors import IsovizError
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
+    from isoviz.backends.copy_trial import CopyTrial
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Devices, Report
@@ -20,6 +24,8 @@ class Engine(_Engine):
 
     What `run` carries out with these devices goes into the user's prediction ledger, or into `ledger`
     (`isoviz.runtime.ledger`). With other devices nothing does, unless a ledger is given: they say nothing about this computer.
+    With `trial` the copies of a plan within host memory are tried just before it runs, for some milliseconds, and what is
+    predicted goes by that (`isoviz.try_copies`).
     """
 
     def __init__(self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any) -> None:
@@ -40,17 +46,31 @@ class Engine(_Engine):
         cancel: CancelToken | None = None,
         pipelined: bool = True,
         chunks: int | None = None,
+        trial: bool = False,
     ) -> Report:
         from isoviz.runtime.calibration import recorded
         from isoviz.runtime.ledger import recording
 
+        tried = self._tried(plan) if trial and pipelined and chunks is None else None
         report = super().run(
             plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks
         )
+        if tried is not None:
+            report = replace(report, tried=tried.tried, prediction=tried.prediction)
         book = self._ledger or (recording() if self._is_here else None)
         if not pipelined or chunks is not None:  # stored and forwarded, or a part: it is not what was predicted
             return report
         return recorded(report, self.machine, book)
+
+    def _tried(self, plan: Plan) -> CopyTrial | None:
+        """A trial of the copies of a plan. A plan that is not for this machine, or has no room, is told so when it runs."""
+        from isoviz.backends.copy_trial import try_copies
+
+        if not self._is_here or any(self.machine.memory(name).emulated for name in plan.memories):
+            return None
+        with suppress(IsovizError):
+            return try_copies(plan, self.machine)
+        return None
 
 
 __all__ = ["EmulatedMachine", "Engine", "convert", "run_file"]

@@ -77,6 +77,7 @@ class CopyTrial:
             seconds_at(self.tried, self.machine, fast),
             seconds_at(self.tried, self.machine, slow),
             "trial",
+            tried=True,
         )
 
 

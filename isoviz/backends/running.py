@@ -25,10 +25,12 @@ def run_file(
     *,
     planner: str | None = None,
     verify: bool = True,
+    trial: bool = True,
     progress: ProgressCallback | None = None,
     cancel: CancelToken | None = None,
 ) -> Report:
-    """Plan the transfer that a transfer file describes for its machine, and run it on this computer.
+    """Plan the transfer that a transfer file describes for its machine, and run it on this computer; with `trial` its copies
+    within host memory are tried just before, so that the prediction knows them.
 
     Without a `path` in the file the source is generated and the destination given up after it was verified. A destination `path`
     that exists is replaced once the new file is complete.
@@ -39,7 +41,7 @@ def run_file(
     file = path if isinstance(path, TransferFile) else load_transfer(path)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, planner)
-    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel)
+    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel, trial=trial)
 
 
 def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None = None) -> Plan:

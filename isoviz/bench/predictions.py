@@ -1,12 +1,13 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
 
-For every transfer the prediction is set beside the median of its runs, and the interval beside every single one. These come in
-rounds over all transfers, a minute apart: what else a computer does comes and goes, and a prediction by throughput functions is
-one for usual times. What a trial of its copies (`isoviz.backends.copy_trial`) and a rehearsal (`isoviz.runtime.rehearsal`) say is
-about the moment; it is set beside the runs that follow it at once, with what it cost. For a sample of them the chosen plan
-competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its own. The first run of every
-transfer goes into the user's prediction ledger, by which later intervals are calibrated; here intervals are calibrated by what
-was in the ledger before, and by the transfers that went before.
+What `isoviz run` says before a run, with the copies within memory tried (`isoviz.backends.copy_trial`), is set beside the median
+of the runs that follow at once, and its interval beside every single one; and so is what a rehearsal says
+(`isoviz.runtime.rehearsal`), with what both cost. There are several rounds over all transfers, a minute apart: what else a
+computer does comes and goes. What the plan says by the throughput functions alone is about usual times; it is set beside the
+median over the rounds. For a sample of the transfers the chosen plan competes with others (`isoviz.bench.regret`). Every plan
+that is run is verified once, in a run of its own. The first run of every transfer goes into the user's prediction ledger, by
+which later intervals are calibrated; here intervals are calibrated by what was in the ledger before, and by the transfers that
+went before.
 """
 
 from __future__ import annotations
@@ -31,7 +32,6 @@ from isoviz.bench.timed_runs import TimedRuns
 from isoviz.errors import Cancelled, InputError, VerificationError
 from isoviz.machines import preset
 from isoviz.planner import plan
-from isoviz.planner.prediction import spread_prediction
 from isoviz.runtime.calibration import predicted
 from isoviz.runtime.ledger import ledger, unrecorded
 from isoviz.runtime.ledger_entry import LedgerEntry, entry_of
@@ -78,10 +78,11 @@ RUNS_OF_A_REGRET = 120
 
 @dataclass(frozen=True)
 class Round:
-    """Seconds of some runs within a moment, and what was said just before: by a trial of the copies (None: there are none) and by
-    a rehearsal (None: not made again)."""
+    """Seconds of some runs within a moment, and what was `said` just before (None: there is no interval), by a `trial` of the
+    copies (None: there are none); and what a rehearsal said (None: none was made again)."""
 
     times: tuple[float, ...]
+    said: Prediction | None = None
     trial: CopyTrial | None = None
     rehearsal: Rehearsal | None = None
 
@@ -93,13 +94,10 @@ class Round:
 
 @dataclass(frozen=True)
 class Measured:
-    """One transfer: its plan, the prediction with the interval that spreads give and with that of earlier runs (None: too few),
-    and its runs."""
+    """One transfer: its plan and its runs."""
 
     transfer: Transfer
     plan: Plan
-    spread: Prediction | None
-    history: Prediction | None
     rounds: tuple[Round, ...]
 
     @property
@@ -112,27 +110,11 @@ class Measured:
         """Seconds of all runs."""
         return [seconds for each in self.rounds for seconds in each.times]
 
-    @property
-    def prediction(self) -> Prediction | None:
-        """The one that a user sees."""
-        return self.history or self.spread
-
-    def outcome(self, seconds: float, prediction: Prediction | None) -> Outcome:
-        """A prediction beside one figure."""
-        interval = None if prediction is None else (prediction.low, prediction.high)
+    def outcome(self, seconds: float, said: Prediction | None = None) -> Outcome:
+        """What was said beside one figure; None: the plan's own time."""
         path = " → ".join(hop.kind for hop in self.plan.hops)
-        return Outcome(path, transfer_words(self.transfer), self.plan.bytes, self.plan.seconds, seconds, interval)
-
-    def said(self, prediction: Prediction, seconds: float) -> Outcome:
-        """What was said at some moment beside one figure of it."""
-        made = self.outcome(seconds, prediction)
-        return replace(made, predicted=prediction.seconds)
-
-    def tried(self, moment: Round, seconds: float) -> Outcome:
-        """What a trial of its copies said beside one figure; the prediction where nothing was to be tried."""
-        if moment.trial is None:
-            return self.outcome(seconds, self.spread)
-        return self.said(moment.trial.prediction, seconds)
+        predicted, interval = (self.plan.seconds, None) if said is None else (said.seconds, (said.low, said.high))
+        return Outcome(path, transfer_words(self.transfer), self.plan.bytes, predicted, seconds, interval)
 
     def repeated_outcome(self) -> Outcome | None:
         """The later half of its runs in a moment beside the earlier one: what a prediction would be worth that knew these."""
@@ -141,14 +123,14 @@ class Measured:
         if not half:
             return None
         before, after = statistics.median(times[:half]), statistics.median(times[half:])
-        return replace(self.outcome(after, None), predicted=before)
+        return replace(self.outcome(after), predicted=before)
 
     def later_outcome(self) -> Outcome | None:
         """Its runs in later rounds beside those in the first one: by how much moments differ."""
         if len(self.rounds) < 2:
             return None
         after = statistics.median(each.seconds for each in self.rounds[1:])
-        return replace(self.outcome(after, None), predicted=self.rounds[0].seconds)
+        return replace(self.outcome(after), predicted=self.rounds[0].seconds)
 
 
 @dataclass
@@ -165,25 +147,29 @@ class Found:
 
     @property
     def outcomes(self) -> list[Outcome]:
-        """Predictions beside the medians."""
-        return [each.outcome(each.seconds, each.prediction) for each in self.measured]
+        """What was said before every round beside its median."""
+        return [each.outcome(moment.seconds, moment.said) for each in self.measured for moment in each.rounds]
+
+    @property
+    def singles(self) -> list[Outcome]:
+        """The same beside every single run."""
+        every = [(each, moment) for each in self.measured for moment in each.rounds]
+        return [each.outcome(seconds, moment.said) for each, moment in every for seconds in moment.times]
+
+    @property
+    def usual(self) -> list[Outcome]:
+        """What throughput functions alone say beside the median over all rounds."""
+        return [each.outcome(each.seconds) for each in self.measured]
 
     @property
     def moments(self) -> list[Outcome]:
-        """Predictions beside the medians of every single round."""
-        return [each.outcome(moment.seconds, each.prediction) for each in self.measured for moment in each.rounds]
+        """The same beside the median of every single round."""
+        return [each.outcome(moment.seconds) for each in self.measured for moment in each.rounds]
 
     @property
-    def trials(self) -> list[CopyTrial]:
-        """All trials of copies."""
-        return [moment.trial for each in self.measured for moment in each.rounds if moment.trial is not None]
-
-    @property
-    def tried(self) -> list[Outcome]:
-        """What trials of copies said beside the medians of the rounds before which they were made; none where none was made."""
-        if not self.trials:
-            return []
-        return [each.tried(moment, moment.seconds) for each in self.measured for moment in each.rounds]
+    def trials(self) -> list[tuple[Round, CopyTrial]]:
+        """All trials of copies, with the runs after them."""
+        return [(moment, moment.trial) for each in self.measured for moment in each.rounds if moment.trial is not None]
 
     @property
     def repeated(self) -> list[Outcome]:
@@ -206,7 +192,7 @@ class Found:
     @property
     def rehearsed(self) -> list[Outcome]:
         """What rehearsals said beside the medians of the runs after them."""
-        return [each.said(made.prediction, moment.seconds) for each, moment, made in self.rehearsals]
+        return [each.outcome(moment.seconds, made.prediction) for each, moment, made in self.rehearsals]
 
 
 def transfer_words(transfer: Transfer) -> str:
@@ -289,27 +275,28 @@ class _Bench:
 
     def _measured(self, transfer: Transfer, made: Plan, left: float) -> Measured | None:
         """What becomes of a transfer; None where there is no time for it, of which `left` seconds are left."""
-        spread = spread_prediction(made, self.machine)
-        found = predicted(made, self.machine, self.entries)
-        history = found if found is not None and found.basis == "history" else None
-        limit = self._limit(made)
         times: tuple[float, ...] = ()
-        rehearsal: Rehearsal | None = None
-        trial: CopyTrial | None = None
+        trial, said, rehearsal = None, None, None
         with self._runs(transfer) as runs:
             began = time.monotonic()
-            report = runs.run(made, limit, verify=True, most=left + GRACE)
+            trial, said = self._said(runs, made)
+            report = runs.run(made, self._limit(made), verify=True, most=left + GRACE)
             if report is None and time.monotonic() - began > left:
                 return None
             if report is not None:
-                self._keep(replace(report, prediction=found))
+                self._keep(replace(report, prediction=said, tried=None if trial is None else trial.tried))
                 (rehearsal,) = runs.rehearsed([made])
-                trial = runs.tried(made)
+                trial, said = self._said(runs, made)
                 times = self._times(runs, made, began + min(left, self.effort.error_seconds * MOST_OF_IT))
         if not times:
             self.found.given_up.append(transfer_words(transfer))
-            times = (limit,)  # or more
-        return Measured(transfer, made, spread, history, (Round(times, trial, rehearsal),))
+            times = (self._limit(made),)  # or more
+        return Measured(transfer, made, (Round(times, said, trial, rehearsal),))
+
+    def _said(self, runs: TimedRuns, made: Plan) -> tuple[CopyTrial | None, Prediction | None]:
+        """What `isoviz run` says before it runs a plan."""
+        trial = runs.tried(made)
+        return trial, predicted(made, self.machine, self.entries, None if trial is None else trial.prediction)
 
     def _limit(self, made: Plan) -> float:
         """Seconds after which a run is given up."""
@@ -337,10 +324,10 @@ class _Bench:
                 self.tell(f"errors: round {number + 1} of {self.effort.rounds}, transfer {place + 1}, {label}")
                 with self._runs(each.transfer) as runs:
                     runs.run(each.plan, self._limit(each.plan))  # what is done only once
-                    trial = runs.tried(each.plan)
+                    trial, said = self._said(runs, each.plan)
                     times = self._times(runs, each.plan, time.monotonic() + min(left, self.effort.error_seconds * MOST_OF_IT))
                 if times:
-                    self.found.measured[place] = replace(each, rounds=(*each.rounds, Round(times, trial)))
+                    self.found.measured[place] = replace(each, rounds=(*each.rounds, Round(times, said, trial)))
 
     def _wants_more(self, times: Sequence[float]) -> bool:
         """Whether more runs say more: short ones differ much, and cost nothing."""

@@ -27,14 +27,20 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime.rehearsal import Rehearsal
 
-TRIED = (
-    "The same runs beside predictions for which the copies within memory were tried before: some MiB of them, for milliseconds,"
-    " the disks standing still."
+MODEL = (
+    "What the plan says by the throughput functions of its channels, nothing being tried, beside the median over all rounds of"
+    " the same transfers."
 )
 REHEARSED = (
     "The same runs beside what a rehearsal said before: the first chunks were moved, of short transfers all of them, and the rest"
     " was taken to go on like that."
 )
+BASES = {
+    "spread": "the spread of the measured channels",
+    "trial": "what repeats of a trial differed in",
+    "history": "earlier runs",
+}
+"""What intervals go by."""
 NOTED = 3
 """So many of the predictions that were furthest off are named."""
 LONGEST_LABEL = 72
@@ -45,10 +51,10 @@ TRANSFERS_WITHIN = 0.9
 
 @dataclass(frozen=True)
 class PredictionTable(Table):
-    """Errors by path; the transfers themselves, what rehearsals said, and regret besides."""
+    """Errors by path; the transfers themselves, what throughput functions alone and rehearsals said, and regret besides."""
 
     outcomes: Sequence[Outcome] = ()
-    tried: Sequence[Outcome] = ()
+    usual: Sequence[Outcome] = ()
     rehearsed: Sequence[Outcome] = ()
     regret: Table | None = None
     transfers: Sequence[Row] = ()
@@ -74,8 +80,8 @@ class PredictionTable(Table):
         from isoviz.figures.prediction_page import prediction_page, prediction_section
 
         more = []
-        if self.tried:
-            more.append(prediction_section("With copies tried", TRIED, self.tried))
+        if self.usual:
+            more.append(prediction_section("By throughput functions alone", MODEL, self.usual))
         if self.rehearsed:
             more.append(prediction_section("By rehearsal", REHEARSED, self.rehearsed))
         if self.regret is not None:
@@ -92,49 +98,46 @@ def tabled(found: Found, machine: Machine, seed: int, sizes: tuple[int, int], re
     """The tables of what was found."""
     outcomes = found.outcomes
     summaries = _summaries(outcomes)
-    singles = {each.path: each for each in _single_runs(found.measured)}
-    tried = {each.path: each for each in _summaries(found.tried)}
+    singles = {each.path: each for each in _summaries(found.singles)}
+    usual = {each.path: each for each in _summaries(found.usual)}
     rehearsed = {each.path: each for each in _summaries(found.rehearsed)}
     rows = [
         {
             **each.to_json(),
+            "transfers": usual[each.path].count,
             **_coverage(singles.get(each.path)),
-            **_errors("tried", tried.get(each.path)),
+            **_errors("model", usual.get(each.path)),
             **_errors("rehearsed", rehearsed.get(each.path)),
         }
         for each in summaries
     ]
     return PredictionTable(
         "predictions",
-        f"predicted against measured: {len(outcomes)} random transfers of {format_bytes(sizes[0])} to {format_bytes(sizes[1])}"
-        f" on {machine.name}, medians of {repeat} runs or more",
+        f"predicted against measured: {len(found.measured)} random transfers of {format_bytes(sizes[0])} to"
+        f" {format_bytes(sizes[1])} on {machine.name}, medians of {repeat} runs or more",
         {
             "path": ("path", str),
-            "count": ("transfers", str),
+            "transfers": ("transfers", str),
+            "count": ("predictions", str),
             "median_error": ("median error", percent_text),
             "p95_error": ("95 % below", percent_text),
             "median_ratio": ("measured ÷ predicted", factor_text),
             "worst_factor": ("worst factor", factor_text),
             "coverage": ("runs in their interval", _share_text),
-            "tried_median_error": ("copies tried: median error", _share_text),
-            "tried_p95_error": ("95 % below", _share_text),
+            "model_median_error": ("by throughput alone: median error", _share_text),
+            "model_p95_error": ("95 % below", _share_text),
             "rehearsed_median_error": ("rehearsed: median error", _share_text),
             "rehearsed_p95_error": ("95 % below", _share_text),
         },
         rows,
         _notes(found, seed),
         outcomes=outcomes,
-        tried=found.tried,
+        usual=found.usual,
         rehearsed=found.rehearsed,
         regret=_regrets(found.regrets),
         transfers=[_transfer(each) for each in found.measured],
         summary=_summary(found, summaries),
     )
-
-
-def _single_runs(measured: Sequence[Measured]) -> list[ErrorSummary]:
-    singles = [each.outcome(seconds, each.prediction) for each in measured for seconds in each.times]
-    return _summaries(singles)
 
 
 def _summaries(outcomes: Sequence[Outcome]) -> list[ErrorSummary]:
@@ -143,7 +146,7 @@ def _summaries(outcomes: Sequence[Outcome]) -> list[ErrorSummary]:
 
 
 def _errors(way: str, summary: ErrorSummary | None) -> dict[str, Any]:
-    """Errors of what trials or rehearsals said."""
+    """Errors of what throughput functions or rehearsals said."""
     median, tail = (None, None) if summary is None else (summary.median, summary.tail)
     return {f"{way}_median_error": median, f"{way}_p95_error": tail}
 
@@ -171,7 +174,7 @@ def _rehearsals(found: Found) -> dict[str, Any]:
         "as_a_whole": sum(share == 1 for share in moved),
         "in_part": {
             "transfers": len(part),
-            **_errors_of([each.said(made.prediction, moment.seconds) for each, moment, made in part]),
+            **_errors_of([each.outcome(moment.seconds, made.prediction) for each, moment, made in part]),
             "median_cost": _cost(part),
         }
         if part
@@ -185,21 +188,14 @@ def _cost(done: Sequence[tuple[Measured, Round, Rehearsal]]) -> float:
 
 
 def _trials(found: Found) -> dict[str, Any]:
-    """What trials of copies said, and what they cost: in seconds, and as a multiple of those that the transfer takes."""
-    done = [(moment, moment.trial) for each in found.measured for moment in each.rounds if moment.trial is not None]
+    """What trials of copies cost: in seconds, and as a multiple of those that the transfer takes."""
+    done = found.trials
     if not done:
         return {}
-    every = summarized(found.tried)
-    runs = [each.tried(moment, seconds) for each in found.measured for moment in each.rounds for seconds in moment.times]
-    singles, spent = summarized(runs), sorted(trial.spent for _, trial in done)
+    spent = sorted(trial.spent for _, trial in done)
     return {
-        "transfers": len(found.measured),
-        "tried": sum(any(moment.trial is not None for moment in each.rounds) for each in found.measured),
-        "trials": len(done),
-        **_errors_of(found.tried),
-        "meets_goals": every.meets_goals,
-        "runs": singles.with_interval,
-        "held": singles.held,
+        "transfers": sum(any(moment.trial is not None for moment in each.rounds) for each in found.measured),
+        "count": len(done),
         "median_seconds": quantile(spent, 0.5),
         "most_seconds": spent[-1],
         "median_cost": quantile(sorted(trial.spent / moment.seconds for moment, trial in done), 0.5),
@@ -243,14 +239,15 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
         },
         "median_error": every.median if every else None,
         "p95_error": every.tail if every else None,
-        "coverage": {basis: {"runs": runs, "held": held} for basis, (held, runs) in _bases(found.measured).items()},
+        "coverage": {basis: {"runs": runs, "held": held} for basis, (held, runs) in _bases(found).items()},
         "regrets": len(regrets),
         "share_within_goal": share_within(regrets) if regrets else None,
         "share_within_goal_and_noise": share_within(regrets, with_noise=True) if regrets else None,
         "share_within_goal_rehearsed": share_within(regrets, rehearsed=True) if regrets else None,
-        "tried": _trials(found),
-        "rehearsed": _rehearsals(found),
+        "model": _compared(found.usual),
         "moments": _compared(found.moments),
+        "trials": _trials(found),
+        "rehearsed": _rehearsals(found),
         "repeated": _compared(found.repeated),
         "later": _compared(found.later),
         "meets_goals": bool(every and every.meets_goals and regrets and share_within(regrets) >= TRANSFERS_WITHIN),
@@ -261,30 +258,33 @@ def _summary(found: Found, summaries: Sequence[ErrorSummary]) -> dict[str, Any]:
     }
 
 
-def _bases(measured: Sequence[Measured]) -> dict[str, tuple[int, int]]:
+def _bases(found: Found) -> dict[str, tuple[int, int]]:
     """By what intervals go by: how many runs were in them, and of how many."""
-    result = {}
-    for basis in ("spread", "history"):
-        known = [(each, made) for each in measured if (made := getattr(each, basis)) is not None]
-        result[basis] = (
-            sum(made.holds(seconds) for each, made in known for seconds in each.times),
-            sum(len(each.times) for each, _ in known),
-        )
-    return result
+    result = dict.fromkeys(BASES, (0, 0))
+    for each in found.measured:
+        for moment in each.rounds:
+            if moment.said is not None:
+                held, runs = result[moment.said.basis]
+                within = sum(moment.said.holds(seconds) for seconds in moment.times)
+                result[moment.said.basis] = held + within, runs + len(moment.times)
+    return {basis: counts for basis, counts in result.items() if counts[1]}
 
 
 def _notes(found: Found, seed: int) -> list[str]:
     goals = f"median {percent_text(MEDIAN_GOAL)}, 95 % below {percent_text(TAIL_GOAL)}"
     notes = [f"error: |predicted − measured| ÷ measured; aimed at: {goals}"]
-    words = {"spread": "the spread of the measured channels", "history": "earlier runs"}
-    for basis, (held, runs) in _bases(found.measured).items():
-        if runs:
-            notes.append(f"intervals by {words[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
-    if tried := _trials(found):
+    for basis, (held, runs) in _bases(found).items():
+        notes.append(f"intervals by {BASES[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
+    if trials := _trials(found):
         notes.append(
-            f"copies tried: of {tried['tried']} of {tried['transfers']} transfers the copies within memory were tried before, the"
-            f" disks standing still; it took {format_seconds(tried['median_seconds'])} (median),"
-            f" {format_seconds(tried['most_seconds'])} at most"
+            f"of {trials['transfers']} of {len(found.measured)} transfers the copies within memory were tried before, the disks"
+            f" standing still; it took {format_seconds(trials['median_seconds'])} (median),"
+            f" {format_seconds(trials['most_seconds'])} at most"
+        )
+    if model := _compared(found.usual):
+        notes.append(
+            f"by throughput functions alone, beside the medians over all rounds: {_errors_text(model)}; beside every single"
+            f" round: {_errors_text(_compared(found.moments))}"
         )
     if done := _rehearsals(found):
         notes.append(
@@ -307,8 +307,8 @@ def _notes(found: Found, seed: int) -> list[str]:
             f"rounds beside rounds: of {again['count']} transfers the runs of later rounds, beside those of the first one:"
             f" {_errors_text(again)}; so much it differs within minutes"
         )
-        notes.append(f"predictions beside every single round: {_errors_text(_compared(found.moments))}")
-    for each in sorted(found.outcomes, key=lambda outcome: outcome.factor, reverse=True)[:NOTED]:
+    worst = {each.label: each for each in sorted(found.outcomes, key=lambda outcome: outcome.factor)}  # of each the worst round
+    for each in sorted(worst.values(), key=lambda outcome: outcome.factor, reverse=True)[:NOTED]:
         times = f"predicted {format_seconds(each.predicted)}, measured {format_seconds(each.measured)}"
         notes.append(f"furthest off: {each.label}: {times}")
     if found.too_long:
@@ -364,27 +364,29 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
 
 
 def _transfer(each: Measured) -> dict[str, Any]:
-    outcome = each.outcome(each.seconds, each.prediction)
+    outcome = each.outcome(each.seconds)
     return {
         "transfer": outcome.label,
         "bytes": outcome.nbytes,
         "path": outcome.path,
         "plan": plan_words(each.plan),
-        "predicted_seconds": outcome.predicted,
-        "interval": None if outcome.interval is None else list(outcome.interval),
-        "interval_from": None if each.prediction is None else each.prediction.basis,
+        "model_seconds": outcome.predicted,
         "measured_seconds": outcome.measured,
-        "error": outcome.error,
-        "rounds": [_round(moment) for moment in each.rounds],
+        "rounds": [_round(each, moment) for moment in each.rounds],
         "chunks": each.plan.chunk_count,
     }
 
 
-def _round(moment: Round) -> dict[str, Any]:
+def _round(each: Measured, moment: Round) -> dict[str, Any]:
+    said = moment.said
     return {
+        "predicted_seconds": each.plan.seconds if said is None else said.seconds,
+        "interval": None if said is None else [said.low, said.high],
+        "interval_from": None if said is None else said.basis,
+        "tried": moment.trial is not None,
         "measured_seconds": moment.seconds,
         "runs": list(moment.times),
-        "tried_seconds": None if moment.trial is None else moment.trial.prediction.seconds,
+        "error": each.outcome(moment.seconds, said).error,
         "rehearsed_seconds": None if moment.rehearsal is None else moment.rehearsal.prediction.seconds,
         "rehearsed_chunks": None if moment.rehearsal is None else moment.rehearsal.chunks,
     }

@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
         if trial is None:
             print("plan: nothing was tried: no copies within memory, or what they touch lies too far apart", file=sys.stderr)
         else:
-            expected = trial.prediction
+            expected = predicted(plan, machine, trial=trial.prediction)
     if args.rehearse is not None:
         from isoviz.backends.rehearsing import rehearsals
         from isoviz.runtime.rehearsal import quickest

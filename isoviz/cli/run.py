@@ -19,6 +19,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_transfer_arguments(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
+    parser.add_argument(
+        "--no-trial", action="store_true", help="predict by the machine alone: do not try the copies within memory before"
+    )
     parser.add_argument("-o", "--output", metavar="PAGE.html", help="write a page: the plan, the run, simulated above measured")
     parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
@@ -34,7 +37,8 @@ def run(args: argparse.Namespace) -> int:
     file = load_transfer(args.file)
     check_outputs(args.file, (args.chrome, args.output))
     with watched() as watch:
-        report = run_file(file, planner=args.planner, verify=not args.no_verify, progress=watch.progress, cancel=watch.cancel)
+        asked = {"planner": args.planner, "verify": not args.no_verify, "trial": not args.no_trial}
+        report = run_file(file, progress=watch.progress, cancel=watch.cancel, **asked)
     if args.chrome is not None and report.trace is not None:
         write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode())
     if args.output is not None:

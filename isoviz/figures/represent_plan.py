@@ -85,11 +85,13 @@ def report_parts(report: Report, machine: Machine | None = None, *, theme: Theme
     key: list[tuple[str, object]] = [
         ("moved", format_bytes(report.bytes)),
         ("time", format_seconds(report.seconds)),
-        ("predicted", format_seconds(plan.seconds)),
+        ("predicted", format_seconds(report.expected.seconds)),
         ("rate", format_rate(report.throughput)),
     ]
     if report.prediction is not None:
         key.insert(3, ("expected", range_text(report.prediction.low, report.prediction.high)))
+    if report.tried is not None:
+        key.append(("by its channels alone", format_seconds(plan.seconds)))
     if report.flush_seconds > 0.01 * report.seconds:
         key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
     rows = measurements(report)
@@ -128,10 +130,11 @@ def _simulated_and_measured(report: Report, machine: Machine | None, theme: Them
 def measurements(report: Report) -> list[Measured]:
     """The whole transfer, then each hop; a hop that never ran has no measured rate."""
     plan = report.plan
-    predicted = plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
+    said = report.expected
+    predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
     found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
     by_index = {hop.index: hop for hop in report.hops}
-    for hop, expected in zip(plan.hops, plan.rates, strict=True):
+    for hop, expected in zip(plan.hops, said.rates, strict=True):
         ran = by_index.get(hop.index)
         rate = ran.throughput if ran is not None and ran.bytes > 0 else None
         found.append(Measured(f"hop {hop.index} {hop.kind}", f"{hop.source} → {hop.destination}", expected, rate))

@@ -33,7 +33,7 @@ class Prediction:
     (`isoviz.backends.copy_trial`) or a `"rehearsal"` of `runs` of its chunks (`isoviz.runtime.rehearsal`), from which the seconds
     come too; or the `"history"` of `runs` earlier runs, nine of ten of which it would have held (then it may leave `seconds`
     outside: runs are not as they were predicted). With `same_path` these went over the same kinds of channels, else over any of
-    the machine.
+    the machine. `tried` says that the seconds come from a trial, whatever the interval goes by.
     """
 
     seconds: float
@@ -42,6 +42,7 @@ class Prediction:
     basis: Basis = "spread"
     runs: int = 0
     same_path: bool = True
+    tried: bool = False
 
     def holds(self, seconds: float) -> bool:
         """Whether a measured time lies in the interval."""
@@ -52,6 +53,7 @@ class Prediction:
         basis: dict[str, Any] = {"from": self.basis}
         if self.basis == "history":
             basis |= {"runs": self.runs, "same_path": self.same_path}
+            basis |= {"tried": True} if self.tried else {}
         elif self.basis == "rehearsal":
             basis |= {"chunks": self.runs}
         return {"expected_seconds": self.seconds, "interval": [self.low, self.high], "interval_basis": basis}
@@ -60,7 +62,8 @@ class Prediction:
     def why(self) -> str:
         """What the interval goes by, in words."""
         if self.basis == "history":
-            return f"as {self.runs} earlier runs {'over these channels' if self.same_path else 'on this machine'} went"
+            went = f"as {self.runs} earlier runs {'over these channels' if self.same_path else 'on this machine'} went"
+            return f"with its copies tried, {went}" if self.tried else went
         if self.basis == "trial":
             return "with its copies tried"
         if self.basis == "rehearsal":

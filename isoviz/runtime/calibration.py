@@ -34,10 +34,13 @@ ANOTHER_KIND = math.log(100)
 """A copy tells as little of a conversion as a transfer a hundred times larger or smaller."""
 
 
-def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | None = None) -> Prediction | None:
+def predicted(
+    plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | None = None, trial: Prediction | None = None
+) -> Prediction | None:
     """The prediction of a plan with its interval: by earlier runs where there are enough, else by the spread of its channels.
 
-    `entries` are earlier runs (None: those of the user's ledger). None where neither says anything.
+    `entries` are earlier runs (None: those of the user's ledger). With what a `trial` of its copies said, the seconds are that,
+    and earlier runs are those that had a trial; too few of them leave the trial's own interval. None where nothing is known.
 
     Raises:
         MachineError: the machine has not the channels of the plan.
@@ -47,14 +50,15 @@ def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | Non
     if entries is None:
         book = ledger()
         entries = () if book is None else book.recent()
-    here = [each for each in entries if each.digest == plan.machine_digest and not each.emulated]
+    tried = trial is not None
+    here = [each for each in entries if each.digest == plan.machine_digest and not each.emulated and each.tried == tried]
     kinds = tuple(hop.kind for hop in plan.hops)
     alike = [each for each in here if each.kinds == kinds]
     same_path = len(alike) >= ENOUGH
     if not same_path:
         alike = here
     if len(alike) < ENOUGH or any(machine.memory(name).emulated for name in plan.memories):
-        return spread_prediction(plan, machine)
+        return trial or spread_prediction(plan, machine)
     source, destination = plan.transfer.source, plan.transfer.destination
     size, converts = math.log(plan.bytes), str(source.layout) != str(destination.layout)
 
@@ -63,7 +67,8 @@ def predicted(plan: Plan, machine: Machine, entries: Sequence[LedgerEntry] | Non
 
     nearest = sorted(alike[: -LATEST - 1 : -1], key=distance)[:NEAREST]  # of equals the latest
     low, high = held_by([each.measured / each.predicted for each in nearest])
-    return Prediction(plan.seconds, plan.seconds * low, plan.seconds * high, "history", len(nearest), same_path)
+    seconds = plan.seconds if trial is None else trial.seconds
+    return Prediction(seconds, seconds * low, seconds * high, "history", len(nearest), same_path, tried)
 
 
 def held_by(ratios: Sequence[float]) -> tuple[float, float]:
@@ -82,7 +87,8 @@ def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:
     """
     try:
         earlier = () if book is None else book.recent()
-        found = replace(report, prediction=predicted(report.plan, machine, earlier))
+        trial = report.prediction if report.tried is not None else None
+        found = replace(report, prediction=predicted(report.plan, machine, earlier, trial))
         if book is not None:
             book.append(entry_of(found, machine))
     except Exception:  # noqa: BLE001  # a record is no reason to lose a run

@@ -48,7 +48,8 @@ class LedgerEntry:
 
     `machine` and `digest` name the machine it was planned on; `interval` is the one that went with the prediction, by `basis`
     (`isoviz.planner.prediction`), None where there was none; `flush` is the part of `measured` that waiting for a disk took;
-    `emulated` that a memory of the path was held in another one; `origin` what ran it, a user's `"run"` or a benchmark.
+    `emulated` that a memory of the path was held in another one; `origin` what ran it, a user's `"run"` or a benchmark; `tried`
+    that what was predicted goes by a trial of the copies.
     """
 
     date: str
@@ -76,6 +77,7 @@ class LedgerEntry:
     hops: tuple[LedgerHop, ...]
     notes: tuple[str, ...] = ()
     origin: str = "run"
+    tried: bool = False
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -121,6 +123,7 @@ class LedgerEntry:
                 "seconds": self.predicted,
                 "interval": None if self.interval is None else list(self.interval),
                 "basis": self.basis,
+                "tried": self.tried,
             },
             "measured": {"seconds": self.measured, "flush_seconds": self.flush},
             "verified": self.verified,
@@ -181,6 +184,7 @@ class LedgerEntry:
             hops=tuple(_hop(hop) for hop in data["hops"][:MOST_HOPS]),
             notes=tuple(_short(str(note)) for note in data["notes"][:MOST_NOTES]),
             origin=_text(data, "origin"),
+            tried=checks.flag(_OWNER, "tried", predicted.get("tried", False)),
         )
 
 
@@ -197,10 +201,11 @@ def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
 def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEntry:
     """The entry of a run on a machine."""
     plan, prediction = report.plan, report.prediction
+    expected = report.expected
     transfer = plan.transfer
     hops = [
         LedgerHop(hop.channel, hop.kind, hop.source, hop.destination, hop.request_bytes, rate, found.throughput)
-        for hop, rate, found in zip(plan.hops, plan.rates, report.hops, strict=True)
+        for hop, rate, found in zip(plan.hops, expected.rates, report.hops, strict=True)
     ]
     return LedgerEntry(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -218,7 +223,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         destination_layout=_short(str(transfer.destination.layout)),
         chunk_bytes=plan.chunk_bytes,
         chunks=plan.chunk_count,
-        predicted=plan.seconds,
+        predicted=expected.seconds,
         interval=None if prediction is None else (prediction.low, prediction.high),
         basis="none" if prediction is None else prediction.basis,
         measured=report.seconds,
@@ -228,6 +233,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         hops=tuple(hops[:MOST_HOPS]),
         notes=tuple(map(_short, report.notes[:MOST_NOTES])),
         origin=origin,
+        tried=report.tried is not None,
     )
 
 

@@ -37,7 +37,8 @@ class Report:
     has it (fsync). Planning, allocation, page faults of buffers, generated data, the copy that a partly written file begins as,
     and verification are not in it. `flush_seconds` is the part that waiting for the disk took. `verified` is True after a
     bit-for-bit comparison, None where it was not asked for. `trace` says what happened when. `prediction` is the plan's with
-    its interval, where one is known.
+    its interval, where one is known; `tried` the plan with the rates that its copies had in a trial just before, where one was
+    made.
     """
 
     plan: Plan
@@ -48,6 +49,12 @@ class Report:
     notes: tuple[str, ...] = ()
     trace: Trace | None = field(default=None, compare=False, repr=False)
     prediction: Prediction | None = None
+    tried: Plan | None = field(default=None, repr=False)
+
+    @property
+    def expected(self) -> Plan:
+        """The plan with what was expected of it: seconds and rates, by a trial of its copies where there was one."""
+        return self.tried or self.plan
 
     @property
     def bytes(self) -> int:
@@ -60,9 +67,12 @@ class Report:
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added."""
+        """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added; with
+        `expected_throughput`, too, where copies were tried."""
         found = self.plan.to_json()
-        for entry, hop in zip(found["hops"], self.hops, strict=True):
+        for entry, hop, expected in zip(found["hops"], self.hops, self.expected.hops, strict=True):
+            if self.tried is not None:
+                entry["expected_throughput"] = expected.throughput
             entry["measured_throughput"] = hop.throughput
             entry["measured_seconds"] = hop.seconds
             entry["requests"] = hop.requests
@@ -74,16 +84,17 @@ class Report:
         return found
 
     def __str__(self) -> str:
-        plan = self.plan
+        plan, expected = self.plan, self.expected
         verified = {True: "every byte verified", False: "NOT VERIFIED", None: "not verified (not asked for)"}[self.verified]
         rows = [("", "predicted", "measured", "measured / predicted")]
-        rows.append(("time", format_seconds(plan.seconds), format_seconds(self.seconds), _ratio(self.seconds, plan.seconds)))
-        predicted = plan.bytes / plan.seconds if plan.seconds > 0 else 0.0
+        said = expected.seconds
+        rows.append(("time", format_seconds(said), format_seconds(self.seconds), _ratio(self.seconds, said)))
+        predicted = plan.bytes / said if said > 0 else 0.0
         rows.append(("rate", format_rate(predicted), format_rate(self.throughput), _ratio(self.throughput, predicted)))
-        for hop, expected, found in zip(plan.hops, plan.rates, self.hops, strict=True):
+        for hop, rate, found in zip(plan.hops, expected.rates, self.hops, strict=True):
             name = f"hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
             reached = found.throughput
-            rows.append((name, format_rate(expected), format_rate(reached), _ratio(reached, expected)))
+            rows.append((name, format_rate(rate), format_rate(reached), _ratio(reached, rate)))
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
         lines = [f"{format_bytes(self.bytes)} from {plan.transfer.source} to {plan.transfer.destination}: {verified}"]
         for row in rows:
@@ -93,6 +104,8 @@ class Report:
             lines.append(f"  of which waiting for the disk to have everything (fsync): {format_seconds(self.flush_seconds)}")
         if self.prediction is not None:
             lines.append(f"  {self.prediction}")
+        if self.tried is not None:
+            lines.append(f"  by the throughput of its channels alone: {format_seconds(plan.seconds)}")
         lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
         return "\n".join(lines)
 

@@ -54,7 +54,7 @@ def execute(plan: Plan, machine: Machine, progress: Callable[[float, str], None]
             done = step.bytes_done / step.bytes if step.bytes else 0.0
             progress(_MOVING * done, f"{format_bytes(step.bytes_done)} of {format_bytes(step.bytes)} moved")
 
-    return Engine(machine).run(plan, progress=tell, cancel=cancel)
+    return Engine(machine).run(plan, progress=tell, cancel=cancel, trial=True)
 
 
 class Runner:

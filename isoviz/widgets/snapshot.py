@@ -260,10 +260,11 @@ def _verdict(report: Report) -> str:
 
 def _report(run: Run, report: Report) -> dict[str, Any]:
     assert run.plan is not None
-    rows = [("overall", "Overall", report.bytes / run.plan.seconds if run.plan.seconds else 0.0, report.throughput)]
+    said = report.expected
+    rows = [("overall", "Overall", report.bytes / said.seconds if said.seconds else 0.0, report.throughput)]
     rows += [
         (hop.channel, f"{hop.index} {hop.kind}", rate, measured.throughput)
-        for hop, rate, measured in zip(run.plan.hops, run.plan.rates, report.hops, strict=True)
+        for hop, rate, measured in zip(run.plan.hops, said.rates, report.hops, strict=True)
     ]
     most = max((max(predicted, measured) for _, _, predicted, measured in rows), default=0.0) or 1.0
     return {
@@ -272,7 +273,7 @@ def _report(run: Run, report: Report) -> dict[str, Any]:
         "verified": report.verified,
         "verdict": _verdict(report),
         "seconds": format_seconds(report.seconds),
-        "predictedSeconds": format_seconds(run.plan.seconds),
+        "predictedSeconds": format_seconds(said.seconds),
         "rows": [
             {
                 "name": name,
@@ -285,8 +286,15 @@ def _report(run: Run, report: Report) -> dict[str, Any]:
             }
             for name, title, predicted, measured in rows
         ],
-        "notes": [sentence(note) for note in report.notes],
+        "notes": [sentence(note) for note in (*_trial_notes(run.plan, report), *report.notes)],
     }
+
+
+def _trial_notes(plan: Plan, report: Report) -> list[str]:
+    """Why another time is predicted than the plan says."""
+    if report.tried is None:
+        return []
+    return [f"predicted with its copies tried just before; by the channels alone: {format_seconds(plan.seconds)}"]
 
 
 def _past_run(run: Run) -> dict[str, Any]:
@@ -298,6 +306,11 @@ def _past_run(run: Run) -> dict[str, Any]:
         "outcome": outcome if report is None else _verdict(report),
         "verified": None if report is None else report.verified,
         "bytes": "" if run.plan is None else format_bytes(run.plan.bytes),
-        "predicted": "" if run.plan is None else format_seconds(run.plan.seconds),
+        "predicted": _predicted(run),
         "measured": "" if report is None else format_seconds(report.seconds),
     }
+
+
+def _predicted(run: Run) -> str:
+    said = run.plan if run.report is None else run.report.expected
+    return "" if said is None else format_seconds(said.seconds)

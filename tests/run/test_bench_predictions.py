@@ -12,6 +12,7 @@ import signal
 import statistics
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,7 @@ from isoviz.errors import InputError, TransferError, VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.planner import Transfer, plan
+from isoviz.planner.prediction import Prediction
 from isoviz.runtime import Progress
 from isoviz.runtime.ledger import Ledger
 from isoviz.runtime.protocols import RealChannel
@@ -74,7 +76,7 @@ def test_what_is_described_rightly_is_predicted_rightly() -> None:
     assert max(row["candidates"] for row in found["regret"]) >= 2
     assert found["summary"]["seconds"] > 0 and found["summary"]["given_up"] == 0
     assert found["summary"]["repeated"]["count"] == 4 and found["summary"]["later"] == {}
-    assert sum(row["count"] for row in found["rows"] if row["path"] != "all") == 4
+    assert sum(row["count"] for row in found["rows"] if row["path"] != "all") == 4 == found["rows"][-1]["transfers"]
 
 
 def test_a_wrong_description_shows_as_error_and_as_regret() -> None:
@@ -86,8 +88,8 @@ def test_a_wrong_description_shows_as_error_and_as_regret() -> None:
         wrong: [row for row in found["transfers"] if (" a <" in row["transfer"]) and ("→ b" in row["transfer"]) is wrong]
         for wrong in (True, False)
     }
-    assert all(row["error"] > 0.6 for row in by_channel[True]) and len(by_channel[True]) >= 1
-    assert all(row["error"] < 0.4 for row in by_channel[False]) and len(by_channel[False]) >= 1
+    assert all(row["rounds"][0]["error"] > 0.6 for row in by_channel[True]) and len(by_channel[True]) >= 1
+    assert all(row["rounds"][0]["error"] < 0.4 for row in by_channel[False]) and len(by_channel[False]) >= 1
     assert not found["summary"]["meets_goals"] and found["summary"]["p95_error"] > 0.6
     regrets = {row["transfer"]: row for row in found["regret"]}
     assert len(regrets) == 6
@@ -147,7 +149,7 @@ def test_runs_beside_runs_a_moment_before() -> None:
     transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
     made = plan(transfer, machine, "full")
     outcomes = [
-        bench.Measured(transfer, made, None, None, (bench.Round(times),)).repeated_outcome()
+        bench.Measured(transfer, made, (bench.Round(times),)).repeated_outcome()
         for times in ((3.0, 1.0, 2.0, 4.0, 3.0), (2.0, 1.0), (1.0,))
     ]
     assert [(each.predicted, each.measured) if each else None for each in outcomes] == [(2.0, 3.0), (2.0, 1.0), None]
@@ -157,13 +159,17 @@ def test_moments_weigh_alike_however_many_runs_they_have() -> None:
     machine = forked(FAST, SLOW)
     transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
     rounds = tuple(bench.Round(times) for times in ((9.0,) * 15, (1.0, 2.0, 3.0), (4.0,)))
-    each = bench.Measured(transfer, plan(transfer, machine, "full"), None, None, rounds)
+    each = bench.Measured(transfer, plan(transfer, machine, "full"), rounds)
     assert each.seconds == 4.0 and len(each.times) == 19
     later = each.later_outcome()
     assert later is not None and (later.predicted, later.measured) == (9.0, 3.0)
-    found = bench.Found([each, bench.Measured(transfer, each.plan, None, None, rounds[:1])])
-    assert len(found.outcomes) == 2 and len(found.moments) == 4 and len(found.later) == 1
+    said = Prediction(5.0, 4.0, 6.0, "trial", tried=True)
+    found = bench.Found([each, bench.Measured(transfer, each.plan, (replace(rounds[0], said=said),))])
+    assert [outcome.measured for outcome in found.usual] == [4.0, 9.0] and len(found.later) == 1
+    assert {outcome.predicted for outcome in found.usual + found.moments} == {each.plan.seconds}
     assert [outcome.measured for outcome in found.moments] == [9.0, 2.0, 4.0, 9.0]
+    assert [outcome.predicted for outcome in found.outcomes] == [each.plan.seconds] * 3 + [5.0]
+    assert len(found.singles) == 34 and [outcome.held for outcome in found.singles[-15:]] == [False] * 15
 
 
 def test_rounds_over_all_transfers(tmp_path: Path) -> None:
@@ -182,7 +188,11 @@ def test_rounds_over_all_transfers(tmp_path: Path) -> None:
         medians = [statistics.median(each["runs"]) for each in row["rounds"]]
         assert row["measured_seconds"] == statistics.median(medians)
         assert [each["measured_seconds"] for each in row["rounds"]] == medians
-    assert data["summary"]["moments"]["count"] == 9 and data["summary"]["later"]["count"] == 3
+    assert (
+        data["summary"]["moments"]["count"] == 9
+        and data["summary"]["model"]["count"] == 3
+        and data["summary"]["later"]["count"] == 3
+    )
     assert data["summary"]["rehearsed"]["transfers"] == 3
     assert any(note.startswith("rounds beside rounds: of 3 transfers") for note in data["notes"])
     assert list(tmp_path.iterdir()) == []
@@ -269,18 +279,22 @@ def test_on_this_computer(
     assert main(["bench", "predictions", *arguments]) == 0
     data = json.loads(capsys.readouterr().out)
     assert data["benchmark"] == "predictions" and len(data["transfers"]) == 3 and len(data["regret"]) == 1
-    assert data["rows"][-1]["path"] == "all" and data["rows"][-1]["count"] == 3
+    assert data["rows"][-1]["path"] == "all" and data["rows"][-1]["count"] == 6
     assert list(work.iterdir()) == []
     shown = page.read_text(encoding="utf-8")
-    tried = data["summary"]["tried"]
-    assert shown.count("<svg") == 3 and "With copies tried" in shown and "By rehearsal" in shown
-    assert tried["transfers"] == 3
+    tried = data["summary"]["trials"]
+    assert shown.count("<svg") == 3 and "By throughput functions alone" in shown and "By rehearsal" in shown
+    assert (
+        data["rows"][-1]["transfers"] == 3 and data["rows"][-1]["model_median_error"] == data["summary"]["model"]["median_error"]
+    )
     moments = [each for row in data["transfers"] for each in row["rounds"]]
-    assert len(moments) == 6 and 1 <= tried["tried"] == tried["trials"] // 2
-    assert tried["trials"] == sum(each["tried_seconds"] is not None for each in moments)
-    assert data["rows"][-1]["tried_median_error"] == tried["median_error"]
+    assert len(moments) == 6 and 1 <= tried["transfers"] == tried["count"] // 2
+    assert tried["count"] == sum(each["tried"] for each in moments)
+    assert all(each["interval_from"] == ("trial" if each["tried"] else "spread") for each in moments)
+    assert any(each["predicted_seconds"] != row["model_seconds"] for row in data["transfers"] for each in row["rounds"])
     kept = Ledger(tmp_path / "runs.jsonl").read().entries
     assert [each.origin for each in kept] == ["bench predictions"] * 3 and all(each.verified for each in kept)
+    assert sum(each.tried for each in kept) == tried["transfers"]
 
 
 def test_for_people(tmp_path: Path, tiny: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import statistics
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +14,18 @@ import pytest
 
 import isoviz
 from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
-from isoviz.backends import copy_trial
+from isoviz.backends import EmulatedMachine, copy_trial
 from isoviz.backends.copy_trial import CopyTrial, try_copies
 from isoviz.cli import main
-from isoviz.errors import TransferError
+from isoviz.errors import RunError, TransferError
+from isoviz.figures import page
+from isoviz.figures.represent_plan import report_html
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource
 from isoviz.planner import Instance, Plan
-from isoviz.runtime.ledger import unrecorded
+from isoviz.runtime.ledger import Ledger, unrecorded
+from isoviz.runtime.ledger_entry import LedgerEntry
+from isoviz.units import format_seconds
 
 PAIR = FieldSpace(re="float32", im="float32")
 MIB = 1 << 20
@@ -198,9 +203,9 @@ def test_long_chunks_are_tried_in_pieces(monkeypatch: pytest.MonkeyPatch) -> Non
     assert copy_trial._in_pieces(made, here).chunk_bytes <= copy_trial.PIECE
 
 
-def described(there: str, layout: str) -> str:
+def described(there: str, layout: str, machine_is: str = 'preset = "local"') -> str:
     return f"""
-machine = {{ preset = "local" }}
+machine = {{ {machine_is} }}
 space = {{ x = 262144 }}
 fields = {{ re = "float32", im = "float32" }}
 source = {{ memory = "{SYS}", layout = "<F, x>" }}
@@ -225,3 +230,74 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     file.write_text(described(DSK, "<F, x>"))
     assert main(["plan", str(file), "--try-copies"]) == 0
     assert "nothing was tried" in capsys.readouterr().err
+
+
+# ---- runs
+
+
+def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path) -> None:
+    """The machine says copies were a thousand times slower than they are: what is predicted of a run does not believe it."""
+    here, book = machine(1e7), Ledger(tmp_path / "runs.jsonl")
+    made = plan(transfer(SYS, SYS), here)
+    with Engine(here, ledger=book) as engine:
+        report = engine.run(made, trial=True)
+        plain = engine.run(made)
+    assert report.tried is not None and report.plan == plain.plan == made and report.verified
+    assert report.expected is report.tried and report.expected.seconds < made.seconds / 20
+    assert report.prediction is not None and report.prediction.tried
+    assert report.prediction.seconds == report.expected.seconds
+    assert plain.tried is None and plain.expected is made
+    shown, data = str(report), report.to_json()
+    assert f"by the throughput of its channels alone: {format_seconds(made.seconds)}" in shown
+    assert "with its copies tried" in shown and "tried" not in str(plain)
+    assert data["seconds"] == made.seconds and data["expected_seconds"] == report.expected.seconds
+    assert data["hops"][0]["expected_throughput"] > 20 * data["hops"][0]["throughput"]
+    assert "expected_throughput" not in plain.to_json()["hops"][0]
+    for representation in (report_html(report), page(made, here, report)):
+        assert "by its channels alone" in representation and format_seconds(report.expected.seconds) in representation
+    first, second = book.read().entries
+    assert first.tried and not second.tried and first.basis == "trial"
+    assert first.predicted == report.expected.seconds and second.predicted == made.seconds
+    assert first.hops[0].predicted == report.expected.rates[0]
+    assert LedgerEntry.from_line(first.to_line()) == first
+
+
+@pytest.mark.parametrize("how", [{"pipelined": False}, {"chunks": 1}])
+def test_what_was_not_predicted_is_not_tried(how: dict[str, Any]) -> None:
+    here = machine()
+    with Engine(here) as engine:
+        assert engine.run(plan(transfer(SYS, SYS), here), trial=True, **how).tried is None
+
+
+def test_other_devices_and_memories_held_elsewhere_are_not_tried() -> None:
+    here = machine()
+    made = plan(transfer(SYS, SYS), here)
+    with Engine(here, EmulatedMachine()) as engine:
+        assert engine.run(made, trial=True).tried is None
+    held = replace(here, memories=tuple(replace(memory, emulated=memory.name == SYS) for memory in here.memories))
+    with Engine(held) as engine:
+        assert engine.run(plan(transfer(SYS, SYS), held), trial=True).tried is None
+
+
+def test_a_trial_that_fails_is_no_reason_not_to_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise RunError("no room")
+
+    here = machine()
+    monkeypatch.setattr(copy_trial, "try_copies", fails)
+    with Engine(here) as engine:
+        report = engine.run(plan(transfer(SYS, SYS), here), trial=True)
+    assert report.verified and report.tried is None
+
+
+def test_isoviz_run_tries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    machine(1e7).save(tmp_path / "machine.json")
+    file = tmp_path / "transfer.toml"
+    file.write_text(described(SYS, "<x, F>", f'file = "{tmp_path / "machine.json"}"'))
+    assert main(["run", str(file)]) == 0
+    assert "with its copies tried" in capsys.readouterr().out
+    assert main(["run", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["interval_basis"] == {"from": "trial"}
+    assert main(["run", str(file), "--no-trial", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert "interval_basis" not in data and "expected_throughput" not in data["hops"][0]

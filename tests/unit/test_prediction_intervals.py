@@ -125,6 +125,21 @@ def test_too_few_runs_over_these_channels() -> None:
     assert "earlier runs on this machine went" in str(found)
 
 
+def test_runs_with_a_trial_say_nothing_of_those_without() -> None:
+    """What a trial said has intervals of its own, until there are enough runs that had one."""
+    made, machine = plan_and_machine()
+    trial = Prediction(0.5, 0.4, 0.6, "trial", tried=True)
+    with_trial = entries(made, [1.5] * ENOUGH, tried=True)
+    without = entries(made, [3.0] * 40)
+    said = predicted(made, machine, [*with_trial, *without])
+    assert said is not None and (said.high, said.tried) == (pytest.approx(3.0 * made.seconds), False)
+    assert predicted(made, machine, [*with_trial[1:], *without], trial) is trial
+    found = predicted(made, machine, [*with_trial, *without], trial)
+    assert found == Prediction(0.5, pytest.approx(0.75), pytest.approx(0.75), "history", ENOUGH, tried=True)
+    assert f"with its copies tried, as {ENOUGH} earlier runs over these channels went" in str(found)
+    assert found is not None and found.to_json()["interval_basis"]["tried"] is True
+
+
 @pytest.mark.parametrize("change", [{"digest": "1" * 64}, {"emulated": True}])
 def test_runs_that_say_nothing_about_this_plan(change: dict[str, object]) -> None:
     made, machine = plan_and_machine()
