@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from isoviz.errors import Cancelled, InputError, RunError
+from isoviz.units import format_seconds
 from isoviz.widgets.session import Session
 from isoviz.widgets.settings import Settings, settings_for
 from isoviz.widgets.snapshot import pictures, snapshot
@@ -266,6 +267,22 @@ def test_a_real_run_is_verified_and_kept_in_the_history(session: Session) -> Non
     assert [run.number for run in session.wait().history] == [2, 1]
     session.send({"kind": "forget"})
     assert session.wait().history == ()
+
+
+def test_a_run_says_what_its_copies_were_tried_to_take(session: Session) -> None:
+    """What is predicted of a run may be another time than its plan says: the report tells why."""
+    for end, layout in (("source", "<F, x, y>"), ("destination", "<x, y, F>")):
+        put(session, f"{end}-memory", "node0.sys")
+        put(session, f"{end}-layout", layout)
+    session.wait()
+    session.run()
+    state = session.wait()
+    report = session.report
+    assert report is not None and report.tried is not None and report.plan == session.plan
+    told = snapshot(state, 1)
+    said = format_seconds(report.expected.seconds)
+    assert told["report"]["predictedSeconds"] == said == told["history"][0]["predicted"]
+    assert f"by the channels alone: {format_seconds(report.plan.seconds)}" in told["report"]["notes"][0]
 
 
 def test_the_snapshot_is_json_and_tells_of_the_newest_command(session: Session) -> None:
