@@ -16,6 +16,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import PAGE, page_aligned, touch
 from isoviz.errors import InputError, RunError, TransferError
@@ -33,13 +35,15 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory, Slot, Store
 
-PIECE = 32 << 20
-"""Bytes of chunks that are tried: more do not stay in caches either."""
+ENOUGH = 32 << 20
+"""Bytes that are tried, and of buffers between which they are: more do not stay in caches either."""
+PIECE = 8 << 20
+"""Bytes of a chunk that is tried, where its blocks are no longer."""
 MOST_ROOM = 256 << 20
 """Bytes of arrays that are got for it, at most."""
-LONG_ENOUGH = 0.005
+LONG_ENOUGH = 0.03
 """Seconds of copying after which a median is one."""
-LEAST_REPEATS, MOST_REPEATS = 3, 9
+LEAST_REPEATS, MOST_REPEATS = 3, 25
 TOO_LONG = 0.2
 """Seconds of copying after which nothing is repeated."""
 MOST_PARTS = 1 << 14
@@ -97,8 +101,8 @@ def try_copies(plan: Plan, machine: Machine, source: Any | None = None, *, room:
     if not hops:
         return None
     began = time.perf_counter()
-    short = replace(_in_pieces(plan, machine), slots=1)
-    count = min(short.chunk_count, max(1, PIECE // max(1, 4 * short.chunk_bytes)))
+    short = _in_pieces(plan, machine)
+    count = min(short.chunk_count, max(1, ENOUGH // max(1, short.chunk_bytes)))
     ends = _ends(short, machine, count, source, room)
     if ends is None:
         return None
@@ -107,7 +111,9 @@ def try_copies(plan: Plan, machine: Machine, source: Any | None = None, *, room:
     repeats, spent = 0, 0.0
     with Engine(machine, _Standing(machine, short, hops)) as engine:
         engine.run(short, *ends, verify=False, chunks=count)  # what is done only once, such as page faults
+        other = _read_from_a_disk(short, machine, count)
         while repeats < LEAST_REPEATS or (repeats < MOST_REPEATS and spent < LONG_ENOUGH):
+            other.max(initial=0)  # what is read from a disk is in no cache, nor is it after this
             report = engine.run(short, *ends, verify=False, chunks=count)
             for hop in hops:
                 # Alone, what lies between the requests counts as well; in a pipeline other hops are at work meanwhile.
@@ -122,6 +128,15 @@ def try_copies(plan: Plan, machine: Machine, source: Any | None = None, *, room:
     return CopyTrial(plan, _with_rates(plan, machine, medians), ranges, time.perf_counter() - began, machine)
 
 
+def _read_from_a_disk(plan: Plan, machine: Machine, count: int) -> Any:
+    """An array to walk through before so many chunks are tried again; an empty one where these do not come from a disk, or are
+    so many that the first are in no cache any more when the last are done."""
+    needed = machine.memory(plan.transfer.source.memory).kind is MemoryKind.DSK and count * plan.chunk_bytes < ENOUGH
+    found = page_aligned(ENOUGH if needed else 0)
+    touch(found)
+    return found.view(np.uint64)
+
+
 def _is_copy(channel: Channel, machine: Machine) -> bool:
     """Whether a channel is a copy within the memory of this process."""
     memory = machine.memory(channel.source)
@@ -129,10 +144,13 @@ def _is_copy(channel: Channel, machine: Machine) -> bool:
 
 
 def _in_pieces(plan: Plan, machine: Machine) -> Plan:
-    """The plan with chunks that are no longer than a piece, if its blocks are not."""
+    """The plan with chunks that are no longer than a piece, if its blocks are not, and as many bytes of buffers as before: what
+    lies in them leaves the caches as late, or as soon."""
     if plan.chunk_bytes > PIECE and plan.per_chunk > 1:
         with suppress(InputError):
-            return rechunked(plan, max(1, int(plan.per_chunk * PIECE / plan.chunk_bytes)), machine)
+            short = rechunked(plan, max(1, int(plan.per_chunk * PIECE / plan.chunk_bytes)), machine)
+            held = min(plan.slots * plan.chunk_bytes, ENOUGH)
+            return replace(short, slots=max(plan.slots, held // max(1, short.chunk_bytes)))
     return plan
 
 

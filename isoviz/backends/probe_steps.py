@@ -302,6 +302,10 @@ class Steps:
                 conversions.append(self._beside(machine, copy, channel, _SLOW))
         found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
+        slowest = {pair.second: pair for pair in (*beside, *conversions)}
+        for channel in others:
+            disk, way = (channel.source, "reading") if channel.destination == SYS else (channel.destination, "writing")
+            found.append(shared.beside_copies(f"{disk}.{way}", slowest[channel.name], copy.provenance))
         for disk in self.directories:
             self._step(f"{disk}: reading while writing")
             pair = self._reading_and_writing(

@@ -68,7 +68,7 @@ USUAL = Effort(50, 12, 100.0, 70.0, rounds=3)
 THOROUGH = Effort(200, 60, math.inf, math.inf, rounds=5)
 MOST_OF_IT = 0.05
 """A transfer that has taken this share of all the time is run once more and no further."""
-SHORT, MOST_RUNS = 0.02, 15
+SHORT, MOST_RUNS = 0.15, 25
 """Seconds that all runs of a transfer take at least, unless there are so many of them."""
 GRACE = 5.0
 """Seconds by which the last transfer may be late."""

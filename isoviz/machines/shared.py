@@ -19,6 +19,10 @@ of a copy takes all of one, too, and a disk whose bytes a processor of the host 
 is, a conversion shows that is measured beside the same channels: the gain x + y that it has is nearer to that of copies, or to
 what would be left if only its bytes counted. Where it is held, the capacity is 1 and the weights are the parts.
 
+The memory alone leaves the slower of two in peace: it takes what it needs, and the faster one what is left. Measured, both lose.
+So **a channel beside a copy** is a resource, too: held by the channel with weight 1, and by a copy with (1 − y′) / x′, so that
+both at once use it up, where x′ and y′ are what a conversion and the channel keep: most copies on the way to a disk convert.
+
 Pairs that keep almost all of their speed share nothing that is worth writing down.
 """
 
@@ -35,6 +39,8 @@ if TYPE_CHECKING:
 
 FREE = 1.85
 """Two channels that together do at least so much of what they do apart share nothing: each loses less than measuring can tell."""
+LOSS = 0.05
+"""The part of a channel's speed that a copy takes from it, below which it is none."""
 _LEAST = 0.02
 """A channel that takes less of a resource than this is not said to use it."""
 
@@ -51,6 +57,15 @@ def device_resource(name: str, pair: Pair, provenance: str) -> Found | None:
         return None
     capacity = max(pair.gain, 1.0)  # less than taking turns: that is no sharing, but what chance does to a measurement
     return Resource(name, _rounded(capacity), provenance, held=True), {pair.first: 1.0, pair.second: 1.0}
+
+
+def beside_copies(name: str, pair: Pair, provenance: str) -> Found | None:
+    """What a copy (first of the pair) takes of the speed of another channel; None where that is next to nothing."""
+    x, y = pair.shares
+    part = (1 - min(y, 1.0)) / min(x, 1.0)
+    if part < LOSS:
+        return None
+    return Resource(name, 1.0, provenance, held=True), {pair.second: 1.0, pair.first: _rounded(min(part, 1.0))}
 
 
 def memory_resource(

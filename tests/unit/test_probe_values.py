@@ -16,7 +16,7 @@ from isoviz.errors import MachineError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, Sampled, measurements, preset
 from isoviz.machines.adaptive import Sample, never_falling, sample_adaptively, sampled
 from isoviz.machines.measurement import Check, Measurement, Pair
-from isoviz.machines.shared import device_resource, memory_resource, with_resources
+from isoviz.machines.shared import beside_copies, device_resource, memory_resource, with_resources
 from isoviz.machines.this_computer import Cache, ComputerFacts, NumaNode, caches, cpu_list, numa_nodes, this_computer, versions
 
 # ---- sampling
@@ -154,6 +154,18 @@ def test_whether_conversions_take_as_much_of_a_memory_as_copies(conversion: floa
         assert weights["m"] * 0.6 + weights["r"] * 0.7 == pytest.approx(1, rel=1e-3), "together they use it up"
     else:
         assert weights["m"] == 2.0
+
+
+def test_what_a_copy_takes_from_a_disk() -> None:
+    """Both at once use it up: what the channel keeps, and what the copy holds in the time that it keeps."""
+    found = beside_copies("d.writing", Pair("m", "w", (8e9, 2e9), (6e9, 1.4e9)), "measured")
+    assert found is not None
+    resource, weights = found
+    assert (resource.name, resource.capacity, resource.held) == ("d.writing", 1.0, True)
+    assert weights["w"] == 1.0 and weights["w"] * 0.7 + weights["m"] * 0.75 == pytest.approx(1.0)
+    assert beside_copies("d.writing", Pair("m", "w", (8e9, 2e9), (7e9, 1.94e9)), "") is None
+    swallowed = beside_copies("d.writing", Pair("m", "w", (8e9, 2e9), (4e9, 1e8)), "")
+    assert swallowed is not None and swallowed[1]["m"] == 1.0
 
 
 def test_a_memory_that_nobody_notices_is_no_resource() -> None:
