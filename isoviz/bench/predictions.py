@@ -23,7 +23,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.backends import Engine
+from isoviz.backends import Engine, kernels
 from isoviz.backends.devices import ThisComputer
 from isoviz.bench.predictions_table import PredictionTable, tabled
 from isoviz.bench.random_transfers import LARGEST, SMALLEST, random_transfers
@@ -237,6 +237,8 @@ def measure(
         memories = [memory for memory in here.memories if mine.memory(memory) is not None]
         largest = min(largest, *(memory.capacity // 8 for memory in memories if memory.capacity is not None), LARGEST)
         began = time.monotonic()
+        if devices is None:
+            kernels.prepare()  # else the first transfers would go without, and all others with them
         engine = Engine(here, mine)
         with engine, unrecorded():
             bench = _Bench(engine, folder, repeat, planner, effort or (THOROUGH if thorough else USUAL), book)

@@ -71,9 +71,7 @@ class Engine:
         self.devices = devices
         self.request_bytes = request_bytes
         self.options = options or Options()
-        limits = {channel.name: channel.max_in_flight for channel in machine.channels}
-        capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
-        self._scheduler = Scheduler(limits, capacity, policies, policy)
+        self._scheduler = Scheduler.of(machine, policies, policy)
         self._lock = threading.Lock()
         self._quiet = threading.Condition(self._lock)
         self._numbers = itertools.count()
@@ -203,7 +201,7 @@ class Engine:
         moved, arrived = threading.Event(), threading.Event()
         over = setting(moved, arrived)
         told = arrived.set if progress is not None else None
-        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks)
+        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks, waits=True)
         left = False
         try:
             with allowed():
@@ -223,9 +221,7 @@ class Engine:
             if chunks is None:
                 execution.destination.publish()
             execution.event.end()
-            ends = execution.source.notes, execution.destination.notes
-            used = dict.fromkeys(note for channel in execution.channels for note in getattr(channel, "notes", ()))
-            notes = (*ends[0], *ends[1], *used, *unmeasured(plan, self.machine))
+            notes = (*execution.notes, *unmeasured(plan, self.machine))
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
@@ -277,6 +273,7 @@ class Engine:
         over: Callable[[Execution], None],
         arrived: Callable[[], None] | None = None,
         chunks: int | None = None,
+        waits: bool = False,
     ) -> Execution:
         memories = self._real.memories(plan)
         channels = [self._real.channel(hop.channel) for hop in plan.hops]
@@ -293,7 +290,10 @@ class Engine:
             if self._recorded is not None:
                 self._recorded.append(execution)
             self._granted(instructions)
-        self._carry_out(instructions)
+        own: deque[Request] = deque()
+        self._carry_out(instructions, own if waits and execution.is_alone else None, every=True)
+        while own:  # the caller waits for it anyway, and has in its cache what another thread would have to get
+            self._moved(*own.popleft(), own)
         return execution
 
     # ---- inside: carrying out
@@ -305,8 +305,8 @@ class Engine:
                 self._executions[instruction.transfer].is_granted = True
         return instructions
 
-    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
-        """Do what the scheduler says; requests that cost less than handing them over are put into `own`, if given."""
+    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None, every: bool = False) -> None:
+        """Do what the scheduler says; requests that cost less than handing them over, or `every` one, go into `own`, if given."""
         todo = deque(instructions)
         while todo:
             instruction = todo.popleft()
@@ -319,7 +319,7 @@ class Engine:
                     elif not is_open:
                         todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
                 if is_open:
-                    if own is not None and execution.is_small[instruction.hop]:
+                    if own is not None and (every or execution.is_small[instruction.hop]):
                         own.append((execution, instruction))
                     else:
                         execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))

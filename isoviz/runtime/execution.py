@@ -76,6 +76,8 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
+        self.is_alone = work.chunks == 1 and work.requests == (1,) and channels[0].at_once
+        """Whether it is one request that needs no device: whoever waits for it may as well carry it out."""
         in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
             (in_turn and hop > 0) or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
@@ -286,6 +288,12 @@ class Execution:
     def moving_seconds(self) -> float:
         """From the first request to the end of the last one."""
         return max(0.0, self.spans.last - self.spans.first)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What ends and channels have to say of how it went."""
+        used = dict.fromkeys(note for channel in self.channels for note in getattr(channel, "notes", ()))
+        return (*self.source.notes, *self.destination.notes, *used)
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
         """Seconds that the hops were at work, bytes and requests; waiting for what a hop left in caches belongs to the last.

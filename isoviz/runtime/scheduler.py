@@ -24,6 +24,7 @@ from isoviz.runtime.waiting import Waiting
 from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
 
 if TYPE_CHECKING:
+    from isoviz.machines import Machine
     from isoviz.runtime.pool import Policy
     from isoviz.runtime.work import Instruction, Stimulus, Work
 
@@ -57,6 +58,15 @@ class Scheduler:
         self._transfers: dict[int, TransferState] = {}
         self._waiting = Waiting(capacity or {})
         self._order = 0
+
+    @classmethod
+    def of(
+        cls, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
+    ) -> Scheduler:
+        """The scheduler of a machine; `in_flight` requests go to each channel at a time (None: as many as the machine says)."""
+        limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
+        capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
+        return cls(limits, capacity, policies, policy)
 
     # ---- stimuli
 

@@ -116,9 +116,7 @@ class Simulator:
         self.machine = machine
         self.now = 0.0
         self.request_bytes = request_bytes
-        limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
-        capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
-        self.scheduler = Scheduler(limits, capacity, policies, policy)
+        self.scheduler = Scheduler.of(machine, policies, policy, in_flight)
         self._fault = fault
         self._servers: dict[str, _Server] = {}
         self._resources = {resource.name: resource.capacity for resource in machine.resources}

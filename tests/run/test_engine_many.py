@@ -26,7 +26,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import Cancelled, EngineClosed, LimitError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
-from isoviz.runtime import Event, first_come_first_served
+from isoviz.runtime import Event, Progress, first_come_first_served
 from isoviz.runtime.dispatcher import Dispatcher
 from isoviz.runtime.interrupts import allowed, held
 
@@ -287,6 +287,65 @@ def test_one_request_after_the_other_stays_in_one_thread(nbytes: int, threads: i
         assert made.chunk_count == 1 and len(made.hops) == 3
         engine.submit(made).wait(30)
     assert len({thread for _, thread in devices.threads}) == threads
+
+
+def test_whoever_waits_for_a_single_request_carries_it_out() -> None:
+    """The bytes are in the cache of the processor that has them, and nobody has to be woken up."""
+    machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    mine, own = threading.current_thread().name, "isoviz m0->m1 0"
+    with Engine(machine, devices) as engine:
+        alone = along(machine, 1 << 17)
+        split = plan(alone.transfer, machine, "direct", Options(slot_limit=1 << 16))
+        assert (alone.chunk_count, split.chunk_count) == (1, 2)
+        told: list[Progress] = []
+        assert engine.run(alone, progress=told.append).verified
+        engine.submit(alone).wait(30)
+        engine.run(split)
+        engine.run(alone, pipelined=False)
+    assert [thread for _, thread in devices.threads] == [mine, own, own, own, mine]
+    assert told[-1].bytes_done == 1 << 17 and [each.stage for each in told][-1] == "verify"
+
+
+def test_a_single_request_waits_for_its_turn() -> None:
+    """The channel is somebody else's: then its own thread carries the request out once it is free."""
+    machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    arrived, gate = threading.Event(), threading.Event()
+
+    def before(name: str) -> None:
+        if not arrived.is_set():
+            arrived.set()
+            assert gate.wait(30)
+
+    devices.before = before
+    with Engine(machine, devices) as engine:
+        first = engine.submit(along(machine, 1 << 16))
+        assert arrived.wait(30)
+        opener = threading.Timer(0.05, gate.set)
+        opener.start()
+        assert engine.run(along(machine, 1 << 17)).verified
+        first.wait(30)
+        opener.join()
+    assert {thread for _, thread in devices.threads} == {"isoviz m0->m1 0"}
+
+
+def test_a_single_request_that_fails_or_is_not_wanted_any_more() -> None:
+    machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    made = along(machine, 1 << 17)
+    cancelled = threading.Event()
+    cancelled.set()
+
+    def before(name: str) -> None:
+        raise RunError(f"{name} is broken")
+
+    with Engine(machine, devices) as engine:
+        with pytest.raises(Cancelled):
+            engine.run(made, cancel=cancelled)
+        devices.before = before
+        with pytest.raises(RunError, match="is broken") as raised:
+            engine.run(made)
+        assert (raised.value.hop, raised.value.chunk) == (0, 0)
+        devices.before = lambda _: None
+        assert engine.run(made).verified
 
 
 def test_a_thread_that_works_for_another_channel_keeps_nobody_waiting() -> None:

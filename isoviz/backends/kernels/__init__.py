@@ -42,6 +42,8 @@ _asked = False
 _width = 0
 _compiling: subprocess.Popen[bytes] | None = None
 _local = threading.local()
+_rooms: list[Bytes] = []
+"""Buffers of threads that have ended."""
 
 
 def prepare(*, wait: bool = False) -> bool:
@@ -241,15 +243,30 @@ def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Non
     _compiled.copy_many(source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
 
 
+class _Room:
+    """A buffer that a thread has; when the thread ends the next one gets it, with its pages: to get them anew takes longer than a
+    small copy."""
+
+    def __init__(self) -> None:
+        from isoviz.backends.kernels.recipe import LINE, ROOM
+
+        try:
+            self._data = _rooms.pop()
+        except IndexError:
+            self._data = np.zeros(ROOM + 2 * _PAGE, np.uint8)
+        self.address = -(-self._data.ctypes.data // _PAGE) * _PAGE + LINE
+
+    def __del__(self) -> None:
+        _rooms.append(self._data)
+
+
 def _buffer() -> int:
     """The address of this thread's buffer, a line of which may be written to in front of it."""
-    from isoviz.backends.kernels.recipe import LINE, ROOM
-
     room = getattr(_local, "room", None)
     if room is None:
-        room = _local.room = np.zeros(ROOM + 2 * _PAGE, np.uint8)
-    address: int = room.ctypes.data
-    return -(-address // _PAGE) * _PAGE + LINE
+        room = _local.room = _Room()
+    address: int = room.address
+    return address
 
 
 def _warmed(compiled: ModuleType) -> None:
