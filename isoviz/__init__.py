@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from isoviz import machines as machines
     from isoviz.backends import Engine as Engine
     from isoviz.backends import convert as convert
-    from isoviz.backends.copy_trial import try_copies as try_copies
     from isoviz.backends.probing import probe as probe
     from isoviz.backends.rehearsing import rehearse as rehearse
+    from isoviz.backends.trial import try_out as try_out
     from isoviz.layouts import Box as Box
     from isoviz.layouts import FieldSpace as FieldSpace
     from isoviz.layouts import IndexSpace as IndexSpace
@@ -63,7 +63,7 @@ _HOMES: dict[str, str | None] = {
     "rehearse": "isoviz.backends.rehearsing",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
-    "try_copies": "isoviz.backends.copy_trial",
+    "try_out": "isoviz.backends.trial",
 }
 
 # What has a picture in a notebook: (module, class). Named, not loaded.
@@ -103,7 +103,7 @@ __all__ = [
     "rehearse",
     "simulate",
     "sweep",
-    "try_copies",
+    "try_out",
 ]
 
 

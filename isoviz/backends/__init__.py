@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from isoviz.errors import IsovizError
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
-    from isoviz.backends.copy_trial import CopyTrial
+    from isoviz.backends.devices import ThisComputer
+    from isoviz.backends.trial import Trial
     from isoviz.machines import Machine
     from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Devices, Report
@@ -24,8 +25,7 @@ class Engine(_Engine):
 
     What `run` carries out with these devices goes into the user's prediction ledger, or into `ledger`
     (`isoviz.runtime.ledger`). With other devices nothing does, unless a ledger is given: they say nothing about this computer.
-    With `trial` the copies of a plan within host memory are tried just before it runs, for some milliseconds, and what is
-    predicted goes by that (`isoviz.try_copies`).
+    With `trial` a few MiB of a plan are tried just before it runs, and what is predicted goes by that (`isoviz.try_out`).
     """
 
     def __init__(self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any) -> None:
@@ -51,7 +51,7 @@ class Engine(_Engine):
         from isoviz.runtime.calibration import recorded
         from isoviz.runtime.ledger import recording
 
-        tried = self._tried(plan) if trial and pipelined and chunks is None else None
+        tried = self._tried(plan, source) if trial and pipelined and chunks is None else None
         report = super().run(
             plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks
         )
@@ -62,14 +62,14 @@ class Engine(_Engine):
             return report
         return recorded(report, self.machine, book)
 
-    def _tried(self, plan: Plan) -> CopyTrial | None:
-        """A trial of the copies of a plan. A plan that is not for this machine, or has no room, is told so when it runs."""
-        from isoviz.backends.copy_trial import try_copies
+    def _tried(self, plan: Plan, source: Any) -> Trial | None:
+        """A trial of a plan. One that is not for this machine, or has no room, is told so when it runs."""
+        from isoviz.backends.trial import try_out
 
         if not self._is_here or any(self.machine.memory(name).emulated for name in plan.memories):
             return None
         with suppress(IsovizError):
-            return try_copies(plan, self.machine)
+            return try_out(plan, self.machine, source, devices=cast("ThisComputer", self.devices))
         return None
 
 

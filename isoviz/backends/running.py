@@ -29,8 +29,8 @@ def run_file(
     progress: ProgressCallback | None = None,
     cancel: CancelToken | None = None,
 ) -> Report:
-    """Plan the transfer that a transfer file describes for its machine, and run it on this computer; with `trial` its copies
-    within host memory are tried just before, so that the prediction knows them.
+    """Plan the transfer that a transfer file describes for its machine, and run it on this computer; with `trial` a few MiB
+    are tried just before, so that the prediction knows them.
 
     Without a `path` in the file the source is generated and the destination given up after it was verified. A destination `path`
     that exists is replaced once the new file is complete.

@@ -1,13 +1,12 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
 
-What `isoviz run` says before a run, with the copies within memory tried (`isoviz.backends.copy_trial`), is set beside the median
-of the runs that follow at once, and its interval beside every single one; and so is what a rehearsal says
-(`isoviz.runtime.rehearsal`), with what both cost. There are several rounds over all transfers, a minute apart: what else a
-computer does comes and goes. What the plan says by the throughput functions alone is about usual times; it is set beside the
-median over the rounds. For a sample of the transfers the chosen plan competes with others (`isoviz.bench.regret`). Every plan
-that is run is verified once, in a run of its own. The first run of every transfer goes into the user's prediction ledger, by
-which later intervals are calibrated; here intervals are calibrated by what was in the ledger before, and by the transfers that
-went before.
+What `isoviz run` says before a run, having tried a few MiB (`isoviz.backends.trial`), is set beside the median of the runs that
+follow at once, and its interval beside every single one; and so is what a rehearsal says (`isoviz.runtime.rehearsal`), with what
+both cost. There are several rounds over all transfers, a minute apart: what else a computer does comes and goes. What the plan
+says by the throughput functions alone is about usual times; it is set beside the median over the rounds. For a sample of the
+transfers the chosen plan competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its
+own. The first run of every transfer goes into the user's prediction ledger, by which later intervals are calibrated; here
+intervals are calibrated by what was in the ledger before, and by the transfers that went before.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from isoviz.runtime.prediction_errors import Outcome
 from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
-    from isoviz.backends.copy_trial import CopyTrial
+    from isoviz.backends.trial import Trial
     from isoviz.machines import Machine
     from isoviz.planner import Plan, Transfer
     from isoviz.planner.prediction import Prediction
@@ -78,12 +77,12 @@ RUNS_OF_A_REGRET = 120
 
 @dataclass(frozen=True)
 class Round:
-    """Seconds of some runs within a moment, and what was `said` just before (None: there is no interval), by a `trial` of the
-    copies (None: there are none); and what a rehearsal said (None: none was made again)."""
+    """Seconds of some runs within a moment, and what was `said` just before (None: there is no interval), by a `trial` (None:
+    nothing could be tried); and what a rehearsal said (None: none was made again)."""
 
     times: tuple[float, ...]
     said: Prediction | None = None
-    trial: CopyTrial | None = None
+    trial: Trial | None = None
     rehearsal: Rehearsal | None = None
 
     @property
@@ -167,8 +166,8 @@ class Found:
         return [each.outcome(moment.seconds) for each in self.measured for moment in each.rounds]
 
     @property
-    def trials(self) -> list[tuple[Round, CopyTrial]]:
-        """All trials of copies, with the runs after them."""
+    def trials(self) -> list[tuple[Round, Trial]]:
+        """All trials, with the runs after them."""
         return [(moment, moment.trial) for each in self.measured for moment in each.rounds if moment.trial is not None]
 
     @property
@@ -295,7 +294,7 @@ class _Bench:
             times = (self._limit(made),)  # or more
         return Measured(transfer, made, (Round(times, said, trial, rehearsal),))
 
-    def _said(self, runs: TimedRuns, made: Plan) -> tuple[CopyTrial | None, Prediction | None]:
+    def _said(self, runs: TimedRuns, made: Plan) -> tuple[Trial | None, Prediction | None]:
         """What `isoviz run` says before it runs a plan."""
         trial = runs.tried(made)
         return trial, predicted(made, self.machine, self.entries, None if trial is None else trial.prediction)

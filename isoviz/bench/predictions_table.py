@@ -188,7 +188,7 @@ def _cost(done: Sequence[tuple[Measured, Round, Rehearsal]]) -> float:
 
 
 def _trials(found: Found) -> dict[str, Any]:
-    """What trials of copies cost: in seconds, and as a multiple of those that the transfer takes."""
+    """What trials cost: in seconds, and as a multiple of those that the transfer takes."""
     done = found.trials
     if not done:
         return {}
@@ -277,9 +277,8 @@ def _notes(found: Found, seed: int) -> list[str]:
         notes.append(f"intervals by {BASES[basis]} held {held} of {runs} single runs ({percent_text(held / runs)})")
     if trials := _trials(found):
         notes.append(
-            f"of {trials['transfers']} of {len(found.measured)} transfers the copies within memory were tried before, the disks"
-            f" standing still; it took {format_seconds(trials['median_seconds'])} (median),"
-            f" {format_seconds(trials['most_seconds'])} at most"
+            f"of {trials['transfers']} of {len(found.measured)} transfers a few MiB were tried before; it took"
+            f" {format_seconds(trials['median_seconds'])} (median), {format_seconds(trials['most_seconds'])} at most"
         )
     if model := _compared(found.usual):
         notes.append(

@@ -8,12 +8,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz.backends.copy_trial import try_copies
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk import NewFile
 from isoviz.backends.files import DiskMemory
 from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host import HostMemory, page_aligned, touch
+from isoviz.backends.trial import try_out
 from isoviz.errors import Cancelled
 from isoviz.runtime.rehearsal import rehearsed
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from isoviz.backends.copy_trial import CopyTrial
+    from isoviz.backends.trial import Trial
     from isoviz.planner import Instance, Plan, Transfer
     from isoviz.runtime import Devices, Engine, Progress, Report
     from isoviz.runtime.rehearsal import Rehearsal
@@ -125,13 +125,13 @@ class TimedRuns:
         """What some plans take by rehearsal; those that are clearly slower than one before are left out."""
         return rehearsed(self._engine, plans, self._source, self._destination)
 
-    def tried(self, plan: Plan) -> CopyTrial | None:
-        """What a plan takes by a trial of its copies within memory; None where it has none, or these devices are not this
-        computer's."""
+    def tried(self, plan: Plan) -> Trial | None:
+        """What a plan takes by a trial; None where nothing can be tried, or these devices are not this computer's."""
         if type(self._devices) is not ThisComputer:
             return None
-        source = self._source if self._file is None else None
-        return try_copies(plan, self._engine.machine, source, room=self._destination)
+        if self._file is not None:
+            _forget_pages(self._file)
+        return try_out(plan, self._engine.machine, self._source, room=self._destination, devices=self._devices)
 
     def seconds(self, plan: Plan, limit: float) -> float | None:
         """Seconds of one run that nobody verifies; None where it was given up."""

@@ -23,9 +23,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_explain_arguments(parser)
     trials = parser.add_mutually_exclusive_group()
     trials.add_argument(
-        "--try-copies",
+        "--try",
+        dest="tries",
         action="store_true",
-        help="try the copies within memory on this computer, a few MiB of them, and predict with the rates that they have",
+        help="try a chunk of a few MiB on this computer, or the copies within memory where there is nothing to read yet, and"
+        " predict with the rates that its hops have",
     )
     trials.add_argument(
         "--rehearse",
@@ -86,12 +88,12 @@ def run(args: argparse.Namespace) -> int:
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
     expected = predicted(plan, machine)
-    if args.try_copies:
-        from isoviz.backends.copy_trial import try_copies
+    if args.tries:
+        from isoviz.backends.trial import try_out
 
-        trial = try_copies(plan, machine)
+        trial = try_out(plan, machine)
         if trial is None:
-            print("plan: nothing was tried: no copies within memory, or what they touch lies too far apart", file=sys.stderr)
+            print("plan: nothing was tried: there is nothing to read yet, nor to copy in memory", file=sys.stderr)
         else:
             expected = predicted(plan, machine, trial=trial.prediction)
     if args.rehearse is not None:

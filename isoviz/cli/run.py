@@ -19,9 +19,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_transfer_arguments(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
-    parser.add_argument(
-        "--no-trial", action="store_true", help="predict by the machine alone: do not try the copies within memory before"
-    )
+    parser.add_argument("--no-trial", action="store_true", help="predict by the machine alone: do not try a few MiB before")
     parser.add_argument("-o", "--output", metavar="PAGE.html", help="write a page: the plan, the run, simulated above measured")
     parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")

@@ -29,8 +29,8 @@ Basis = Literal["spread", "history", "trial", "rehearsal"]
 class Prediction:
     """The predicted seconds of a plan, and the interval in which its runs are expected.
 
-    `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"trial"` of its copies
-    (`isoviz.backends.copy_trial`) or a `"rehearsal"` of `runs` of its chunks (`isoviz.runtime.rehearsal`), from which the seconds
+    `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"trial"` of a chunk
+    (`isoviz.backends.trial`) or a `"rehearsal"` of `runs` of its chunks (`isoviz.runtime.rehearsal`), from which the seconds
     come too; or the `"history"` of `runs` earlier runs, nine of ten of which it would have held (then it may leave `seconds`
     outside: runs are not as they were predicted). With `same_path` these went over the same kinds of channels, else over any of
     the machine. `tried` says that the seconds come from a trial, whatever the interval goes by.
@@ -63,9 +63,9 @@ class Prediction:
         """What the interval goes by, in words."""
         if self.basis == "history":
             went = f"as {self.runs} earlier runs {'over these channels' if self.same_path else 'on this machine'} went"
-            return f"with its copies tried, {went}" if self.tried else went
+            return f"tried just before, {went}" if self.tried else went
         if self.basis == "trial":
-            return "with its copies tried"
+            return "tried just before"
         if self.basis == "rehearsal":
             return f"as {self.runs} of its chunks went"
         return "by the spread of the measured channels"

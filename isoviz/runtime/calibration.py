@@ -39,7 +39,7 @@ def predicted(
 ) -> Prediction | None:
     """The prediction of a plan with its interval: by earlier runs where there are enough, else by the spread of its channels.
 
-    `entries` are earlier runs (None: those of the user's ledger). With what a `trial` of its copies said, the seconds are that,
+    `entries` are earlier runs (None: those of the user's ledger). With what a `trial` said, the seconds are that,
     and earlier runs are those that had a trial; too few of them leave the trial's own interval. None where nothing is known.
 
     Raises:

@@ -49,7 +49,7 @@ class LedgerEntry:
     `machine` and `digest` name the machine it was planned on; `interval` is the one that went with the prediction, by `basis`
     (`isoviz.planner.prediction`), None where there was none; `flush` is the part of `measured` that waiting for a disk took;
     `emulated` that a memory of the path was held in another one; `origin` what ran it, a user's `"run"` or a benchmark; `tried`
-    that what was predicted goes by a trial of the copies.
+    that what was predicted goes by a trial.
     """
 
     date: str

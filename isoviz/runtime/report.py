@@ -37,7 +37,7 @@ class Report:
     has it (fsync). Planning, allocation, page faults of buffers, generated data, the copy that a partly written file begins as,
     and verification are not in it. `flush_seconds` is the part that waiting for the disk took. `verified` is True after a
     bit-for-bit comparison, None where it was not asked for. `trace` says what happened when. `prediction` is the plan's with
-    its interval, where one is known; `tried` the plan with the rates that its copies had in a trial just before, where one was
+    its interval, where one is known; `tried` the plan with the rates that its hops had in a trial just before, where one was
     made.
     """
 
@@ -53,7 +53,7 @@ class Report:
 
     @property
     def expected(self) -> Plan:
-        """The plan with what was expected of it: seconds and rates, by a trial of its copies where there was one."""
+        """The plan with what was expected of it: seconds and rates, by a trial where there was one."""
         return self.tried or self.plan
 
     @property
@@ -68,7 +68,7 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added; with
-        `expected_throughput`, too, where copies were tried."""
+        `expected_throughput`, too, where it was tried."""
         found = self.plan.to_json()
         for entry, hop, expected in zip(found["hops"], self.hops, self.expected.hops, strict=True):
             if self.tried is not None:

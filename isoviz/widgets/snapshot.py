@@ -294,7 +294,7 @@ def _trial_notes(plan: Plan, report: Report) -> list[str]:
     """Why another time is predicted than the plan says."""
     if report.tried is None:
         return []
-    return [f"predicted with its copies tried just before; by the channels alone: {format_seconds(plan.seconds)}"]
+    return [f"predicted as tried just before; by the channels alone: {format_seconds(plan.seconds)}"]
 
 
 def _past_run(run: Run) -> dict[str, Any]:

@@ -136,7 +136,7 @@ def test_runs_with_a_trial_say_nothing_of_those_without() -> None:
     assert predicted(made, machine, [*with_trial[1:], *without], trial) is trial
     found = predicted(made, machine, [*with_trial, *without], trial)
     assert found == Prediction(0.5, pytest.approx(0.75), pytest.approx(0.75), "history", ENOUGH, tried=True)
-    assert f"with its copies tried, as {ENOUGH} earlier runs over these channels went" in str(found)
+    assert f"tried just before, as {ENOUGH} earlier runs over these channels went" in str(found)
     assert found is not None and found.to_json()["interval_basis"]["tried"] is True
 
 

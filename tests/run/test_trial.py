@@ -14,8 +14,8 @@ import pytest
 
 import isoviz
 from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
-from isoviz.backends import EmulatedMachine, copy_trial
-from isoviz.backends.copy_trial import CopyTrial, try_copies
+from isoviz.backends import EmulatedMachine, trial
+from isoviz.backends.trial import Trial, try_out
 from isoviz.cli import main
 from isoviz.errors import RunError, TransferError
 from isoviz.figures import page
@@ -33,16 +33,16 @@ SYS, DSK = "node0.sys", "node0.dsk"
 DISK_RATE = 1e9
 
 
-def machine(copy: float = 1e10, *, shared: bool = False) -> Machine:
-    """Host memory and a disk; copies are said to be as fast as this."""
+def machine(copy: float = 1e10, *, disk: float = DISK_RATE, shared: bool = False) -> Machine:
+    """Host memory and a disk; copies, and the disk, are said to be as fast as this."""
     uses = (("memory", 1.0),) if shared else ()
     return Machine(
         "here",
         (Memory(SYS, MemoryKind.SYS), Memory(DSK, MemoryKind.DSK)),
         (
             Channel("", ChannelKind.MEMCPY, SYS, SYS, LatencyBandwidth(1e-13, copy), resources=uses),
-            Channel("", ChannelKind.DISK_READ, DSK, SYS, LatencyBandwidth(1e-6, DISK_RATE), 1e-4, resources=uses),
-            Channel("", ChannelKind.DISK_WRITE, SYS, DSK, LatencyBandwidth(1e-6, DISK_RATE), 1e-4, resources=uses),
+            Channel("", ChannelKind.DISK_READ, DSK, SYS, LatencyBandwidth(1e-6, disk), 1e-4, resources=uses),
+            Channel("", ChannelKind.DISK_WRITE, SYS, DSK, LatencyBandwidth(1e-6, disk), 1e-4, resources=uses),
         ),
         (Resource("memory", 1.0, held=True),) if shared else (),
     )
@@ -52,12 +52,12 @@ def transfer(here: str, there: str, nbytes: int = 8 * MIB, layouts: tuple[str, s
     return Transfer.whole(IndexSpace(x=nbytes // PAIR.nbytes), PAIR, here, layouts[0], there, layouts[1])
 
 
-def compared(made: Plan, here: Machine, within: float) -> tuple[CopyTrial, float]:
+def compared(made: Plan, here: Machine, within: float) -> tuple[Trial, float]:
     """A trial, and seconds that were measured beside it, which it says within a factor; tried again where others use the computer
     meanwhile."""
     ratios: list[float] = []
     while len(ratios) < 5:
-        found = try_copies(made, here)
+        found = try_out(made, here)
         assert found is not None
         with Engine(here) as engine, unrecorded():
             measured = statistics.median(engine.run(made, verify=False).seconds for _ in range(9))
@@ -78,7 +78,7 @@ def test_what_a_machine_says_wrongly_does_not_matter(said: float, nbytes: int) -
     said_now = found.prediction
     assert said_now.low < said_now.seconds < said_now.high
     assert said_now.to_json()["interval_basis"] == {"from": "trial"}
-    assert str(said_now).endswith("with its copies tried)")
+    assert str(said_now).endswith("tried just before)")
     assert found.spent > 0
 
 
@@ -91,7 +91,7 @@ def test_disks_stand_still(shared: bool, tmp_path: Path, monkeypatch: pytest.Mon
     source = Instance(DSK, space, PAIR, "<F, x>", path=tmp_path / "missing.raw")
     made = plan(Transfer(source, Instance(DSK, space, PAIR, "<x, F>", path=tmp_path / "new.raw")), here)
     assert [hop.kind for hop in made.hops] == ["DiskRead", "Memcpy", "DiskWrite"]
-    found = isoviz.try_copies(made, here)
+    found = isoviz.try_out(made, here)
     assert found is not None and list(tmp_path.iterdir()) == []
     rates = [hop.throughput for hop in found.tried.hops]
     assert rates[::2] == [hop.throughput for hop in made.hops][::2]
@@ -104,12 +104,82 @@ def test_disks_stand_still(shared: bool, tmp_path: Path, monkeypatch: pytest.Mon
         assert found.prediction.seconds > 2 * reading
 
 
+def on_disk(folder: Path, nbytes: int = 4 * MIB) -> Transfer:
+    """From a file that is there to one that is there, too."""
+    data = np.random.default_rng(1).integers(0, 256, nbytes, dtype=np.uint8)
+    (folder / "source.raw").write_bytes(data.tobytes())
+    (folder / "destination.raw").write_bytes(b"as before")
+    space = IndexSpace(x=nbytes // PAIR.nbytes)
+    ends = (("source.raw", "<F, x>"), ("destination.raw", "<x, F>"))
+    return Transfer(*(Instance(DSK, space, PAIR, layout, path=folder / name) for name, layout in ends))
+
+
+def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path) -> None:
+    """Disks are said to be a thousand times slower than any: the trial does not believe it, and leaves everything as it was."""
+    here = machine(disk=1e5)
+    made = plan(on_disk(tmp_path), here)
+    assert [hop.kind for hop in made.hops] == ["DiskRead", "Memcpy", "DiskWrite"]
+    found = try_out(made, here)
+    assert found is not None and set(found.ranges) == {0, 1, 2}
+    assert all(now.throughput > 5 * said.throughput for now, said in zip(found.tried.hops[::2], made.hops[::2], strict=True))
+    assert found.tried.hops[1].throughput != made.hops[1].throughput
+    assert found.prediction.seconds < made.seconds / 5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.raw", "source.raw"]
+    assert (tmp_path / "destination.raw").read_bytes() == b"as before"
+
+
+def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path) -> None:
+    here = machine(disk=1e6)
+    given = on_disk(tmp_path, 1 * MIB)
+    nowhere = Transfer.whole(given.space, PAIR, DSK, "<F, x>", DSK, "<x, F>")
+    with Engine(here) as engine:
+        known = engine.run(plan(given, here), trial=True)
+        passed = engine.run(plan(nowhere, here), tmp_path / "source.raw", trial=True)
+        generated = engine.run(plan(nowhere, here), trial=True)
+    for report in (known, passed):
+        assert report.tried is not None and report.verified and report.tried.hops[0].throughput > 5e6
+        assert report.tried.seconds < report.plan.seconds / 5
+    assert generated.tried is not None and generated.tried.hops[0].throughput == generated.plan.hops[0].throughput
+    assert (tmp_path / "destination.raw").stat().st_size == 1 * MIB
+
+
+@pytest.mark.parametrize("why", ["slow", "partial"])
+def test_what_takes_long_or_changes_a_file_is_not_tried(why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then the copies are, on their own."""
+    here, given = machine(disk=1e6), on_disk(tmp_path)
+    if why == "slow":
+        monkeypatch.setattr(trial, "SLOW", 0.0)
+    else:
+        given = replace(given, shape=(given.space["x"] // 2,))
+        assert given.is_partial
+    made = plan(given, here)
+    found = try_out(made, here)
+    assert found is not None and set(found.ranges) == {1}
+    assert (tmp_path / "destination.raw").read_bytes() == b"as before"
+
+
+def test_one_long_repeat_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = machine()
+    made = plan(transfer(SYS, SYS), here)
+    runs: list[int] = []
+    begun = trial.Engine.run
+
+    def run(self: Any, *args: Any, **options: Any) -> Any:
+        runs.append(1)
+        return replace(begun(self, *args, **options), seconds=1.0)
+
+    monkeypatch.setattr(trial.Engine, "run", run)
+    found = try_out(made, here)
+    assert found is not None and len(runs) == 1
+    assert found.prediction.seconds == pytest.approx(1.0, rel=0.01)
+
+
 def test_nothing_of_the_users_is_touched() -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, 4 * MIB), here)
     source = np.arange(4 * MIB // 4, dtype=np.uint32)
     before, room = source.copy(), np.zeros(4 * MIB, np.uint8)
-    found = try_copies(made, here, source, room=room)
+    found = try_out(made, here, source, room=room)
     assert found is not None
     assert np.array_equal(source, before)
     expected = source.view(np.uint32).reshape(-1, 2).T.copy().view(np.uint8).reshape(-1)
@@ -118,21 +188,21 @@ def test_nothing_of_the_users_is_touched() -> None:
 
 def test_where_nothing_is_copied_nothing_is_tried() -> None:
     here = machine()
-    assert try_copies(plan(transfer(DSK, SYS, layouts=("<F, x>", "<F, x>")), here), here) is None
+    assert try_out(plan(transfer(DSK, SYS, layouts=("<F, x>", "<F, x>")), here), here) is None
 
 
 def test_what_lies_too_far_apart_is_not_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """The first chunk of a large transposition reads from all of the source: to try it would take as much memory."""
     here = machine()
     made = plan(Transfer.whole(IndexSpace(x=2048, y=4096), FieldSpace(v="float32"), SYS, "<F, x, y>", SYS, "<F, y, x>"), here)
-    assert try_copies(made, here) is not None
-    monkeypatch.setattr(copy_trial, "MOST_ROOM", 16 * MIB)
+    assert try_out(made, here) is not None
+    monkeypatch.setattr(trial, "MOST_ROOM", 16 * MIB)
     got: list[int] = []
-    monkeypatch.setattr(copy_trial, "page_aligned", lambda nbytes: got.append(nbytes) or np.empty(nbytes, np.uint8))
-    assert try_copies(made, here) is None
+    monkeypatch.setattr(trial, "page_aligned", lambda nbytes: got.append(nbytes) or np.empty(nbytes, np.uint8))
+    assert try_out(made, here) is None
     assert len(got) <= 1, "no more than what still had room"
     arrays = np.ones(32 * MIB, np.uint8), np.ones(32 * MIB, np.uint8)
-    assert try_copies(made, here, arrays[0], room=arrays[1]) is not None, "of given arrays any part may be tried"
+    assert try_out(made, here, arrays[0], room=arrays[1]) is not None, "of given arrays any part may be tried"
 
 
 def test_padding_that_moves_along_counts_once() -> None:
@@ -163,7 +233,7 @@ def test_what_a_copy_touches_is_told_apart(end: int) -> None:
         for steps in itertools.product(*(range(loop[0]) for loop in copy.loops)):
             at = first + sum(step * loop[1 + end] for step, loop in zip(steps, copy.loops, strict=True))
             touched[at : at + copy.run] = True
-    parts = copy_trial._union([part for copy in copies for part in copy_trial._parts(copy, end)])
+    parts = trial._union([part for copy in copies for part in trial._parts(copy, end)])
     covered = np.zeros(size, bool)
     for start, stop in parts:
         assert not covered[start:stop].any(), "every byte once"
@@ -177,30 +247,30 @@ def test_what_a_first_chunk_needs_of_a_large_array_is_little() -> None:
     here = machine()
     made = plan(transfer(DSK, SYS, 512 * MIB), here)
     assert any(hop.kind == ChannelKind.MEMCPY for hop in made.hops)
-    assert try_copies(made, here) is not None
+    assert try_out(made, here) is not None
 
 
 def test_an_array_that_has_no_room_is_not_tried() -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, 1 << 46), here)
-    assert try_copies(made, here) is None
+    assert try_out(made, here) is None
 
 
 def test_another_machine_is_refused() -> None:
     here = machine()
     made = plan(transfer(SYS, SYS), here)
     with pytest.raises(TransferError, match="plan again"):
-        try_copies(made, machine(2e10))
+        try_out(made, machine(2e10))
 
 
 def test_long_chunks_are_tried_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copy_trial, "PIECE", 8 * MIB)
+    monkeypatch.setattr(trial, "ENOUGH", 8 * MIB)
     here = machine()
     made = plan(transfer(SYS, SYS, 400 * MIB, ("<F, x>", "<x_in=1024, F, x_out>")), here)
-    assert made.chunk_bytes > copy_trial.PIECE
-    found = try_copies(made, here)
+    assert made.chunk_bytes > trial.ENOUGH
+    found = try_out(made, here)
     assert found is not None
-    assert copy_trial._in_pieces(made, here).chunk_bytes <= copy_trial.PIECE
+    assert trial._in_pieces(made, here, trial.ENOUGH).chunk_bytes <= trial.ENOUGH
 
 
 def described(there: str, layout: str, machine_is: str = 'preset = "local"') -> str:
@@ -216,20 +286,22 @@ destination = {{ memory = "{there}", layout = "{layout}" }}
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "transfer.toml"
     file.write_text(described(SYS, "<x, F>"))
-    assert main(["plan", str(file), "--try-copies"]) == 0
-    assert "with its copies tried" in capsys.readouterr().out
-    assert main(["plan", str(file), "--try-copies", "--json"]) == 0
+    assert main(["plan", str(file), "--try"]) == 0
+    assert "tried just before" in capsys.readouterr().out
+    assert main(["plan", str(file), "--try", "--json"]) == 0
     data: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert data["interval_basis"] == {"from": "trial"}
     assert data["interval"][0] < data["expected_seconds"] < data["interval"][1]
-    assert main(["plan", str(file), "--try-copies", "--explain"]) == 0
-    assert "with its copies tried" in capsys.readouterr().out.splitlines()[-1]
+    assert main(["plan", str(file), "--try", "--explain"]) == 0
+    assert "tried just before" in capsys.readouterr().out.splitlines()[-1]
     with pytest.raises(SystemExit):
-        main(["plan", str(file), "--try-copies", "--rehearse"])
+        main(["plan", str(file), "--try", "--rehearse"])
     assert "not allowed with" in capsys.readouterr().err
-    file.write_text(described(DSK, "<F, x>"))
-    assert main(["plan", str(file), "--try-copies"]) == 0
-    assert "nothing was tried" in capsys.readouterr().err
+    file.write_text(
+        described(SYS, "<F, x>").replace(f'memory = "{SYS}", layout = "<F, x>" }}', f'memory = "{DSK}", layout = "<F, x>" }}', 1)
+    )
+    assert main(["plan", str(file), "--try"]) == 0
+    assert "nothing was tried" in capsys.readouterr().err  # the file that would be read is not there
 
 
 # ---- runs
@@ -249,7 +321,7 @@ def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path) -> None:
     assert plain.tried is None and plain.expected is made
     shown, data = str(report), report.to_json()
     assert f"by the throughput of its channels alone: {format_seconds(made.seconds)}" in shown
-    assert "with its copies tried" in shown and "tried" not in str(plain)
+    assert "tried just before" in shown and "tried" not in str(plain)
     assert data["seconds"] == made.seconds and data["expected_seconds"] == report.expected.seconds
     assert data["hops"][0]["expected_throughput"] > 20 * data["hops"][0]["throughput"]
     assert "expected_throughput" not in plain.to_json()["hops"][0]
@@ -284,7 +356,7 @@ def test_a_trial_that_fails_is_no_reason_not_to_run(monkeypatch: pytest.MonkeyPa
         raise RunError("no room")
 
     here = machine()
-    monkeypatch.setattr(copy_trial, "try_copies", fails)
+    monkeypatch.setattr(trial, "try_out", fails)
     with Engine(here) as engine:
         report = engine.run(plan(transfer(SYS, SYS), here), trial=True)
     assert report.verified and report.tried is None
@@ -295,7 +367,7 @@ def test_isoviz_run_tries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     file = tmp_path / "transfer.toml"
     file.write_text(described(SYS, "<x, F>", f'file = "{tmp_path / "machine.json"}"'))
     assert main(["run", str(file)]) == 0
-    assert "with its copies tried" in capsys.readouterr().out
+    assert "tried just before" in capsys.readouterr().out
     assert main(["run", str(file), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["interval_basis"] == {"from": "trial"}
     assert main(["run", str(file), "--no-trial", "--json"]) == 0

@@ -1,0 +1,79 @@
+"""Devices that stand still: a plan of whose hops only some are at work, to see what these take."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isoviz.backends.devices import ThisComputer
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.layouts import StridedCopy
+    from isoviz.machines import Channel, Machine, Memory
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory, Slot, Store
+
+
+class Standing(ThisComputer):
+    """This computer, of which nothing is at work but some hops of a plan."""
+
+    def __init__(self, machine: Machine, plan: Plan, hops: Sequence[int]) -> None:
+        super().__init__()
+        self._working = {plan.hops[hop].channel for hop in hops}
+        self._touched = {memory for hop in hops for memory in (plan.hops[hop].source, plan.hops[hop].destination)}
+        self._alignment = max(machine.channel(hop.channel).alignment for hop in plan.hops)
+
+    def memory(self, memory: Memory) -> RealMemory | None:
+        return super().memory(memory) if memory.name in self._touched else _Memory(self._alignment)
+
+    def channel(self, channel: Channel) -> RealChannel | None:
+        return super().channel(channel) if channel.name in self._working else _Channel()
+
+
+class _Store:
+    """Bytes that nobody reads or writes."""
+
+    durable = False
+    notes = ()
+    base = 0
+
+    def __init__(self, nbytes: int, alignment: int) -> None:
+        self.nbytes, self.alignment = nbytes, alignment
+        self.identity = object()
+
+    def place(self, shift: int) -> None:
+        """There is nothing to shift."""
+
+    def clear(self) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def publish(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+class _Memory:
+    """A memory that no copy touches."""
+
+    def __init__(self, alignment: int) -> None:
+        self._alignment = alignment
+
+    def slot(self, nbytes: int) -> Slot:
+        return _Store(nbytes, 1)
+
+    def source(self, instance: Instance, given: Any | None) -> Endpoint:  # noqa: ARG002  # the protocol's
+        return _Store(instance.linearization.nbytes, self._alignment)
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint:  # noqa: ARG002  # the protocol's
+        return _Store(instance.linearization.nbytes, self._alignment)
+
+
+class _Channel:
+    """A channel that is done before it begins."""
+
+    at_once = True
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:  # noqa: ARG002
+        return len(copies)

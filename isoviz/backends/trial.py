@@ -1,0 +1,283 @@
+"""Trials: what the hops of a plan take at this moment, found out on a few MiB of its own.
+
+What a conversion takes depends on more than the run that throughput functions are about: how many fields, which strides; and
+disks and memories are slower at one moment than at another, by a third for seconds or minutes. One chunk of some MiB says so in
+milliseconds, and the time model goes on with the rates that were found. Where nothing is to be read yet, or other devices are on
+the path, it is the copies within memory that are tried, while all other hops stand still. A rehearsal
+(`isoviz.runtime.rehearsal`) moves so much that it sees the hops of a pipeline at work at the same time.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.host import PAGE, page_aligned, touch
+from isoviz.backends.standing import Standing
+from isoviz.errors import InputError, RunError, TransferError
+from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.planner.chunk_curve import rechunked
+from isoviz.planner.prediction import Prediction, seconds_at, spread_at
+from isoviz.planner.timing import Clock
+from isoviz.runtime import Engine
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isoviz.layouts import StridedCopy
+    from isoviz.machines import Channel, Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime.protocols import Devices
+
+ENOUGH = 32 << 20
+"""Bytes of copies that are tried, in chunks that are no longer where blocks are not: more do not stay in caches either."""
+CHUNK = 16 << 20
+"""Bytes of the chunk that goes over disks as well, ..."""
+QUICK, SLOW = 0.1, 0.3
+"""... and the predicted seconds that it is to take, and takes at most."""
+LONG = 1 << 20
+"""Bytes from which on longer runs are hardly faster."""
+MOST_ROOM = 256 << 20
+"""Bytes of arrays that are got for it, at most."""
+LONG_ENOUGH, SHARE = 0.03, 0.2
+"""Seconds after which a median is one; of long transfers it is this share of the predicted seconds."""
+LEAST_REPEATS, MOST_REPEATS = 3, 25
+TOO_LONG = 0.2
+"""Seconds after which nothing is repeated."""
+MOST_PARTS = 1 << 14
+"""Parts of an array that are told apart; what has more is taken as a whole."""
+MARGIN = 0.05
+"""The share by which an interval is wider than what repeats differed."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of it: `tried` is the `plan` with the rates that its hops had, or its copies, `ranges` the lowest and the highest
+    of them by hop, as shares of the median, `spent` the seconds that it took. `tried` is there for its times: simulations and
+    explanations go by the machine."""
+
+    plan: Plan
+    tried: Plan
+    ranges: Mapping[int, tuple[float, float]]
+    spent: float
+    machine: Machine
+
+    @property
+    def prediction(self) -> Prediction:
+        """The predicted seconds of the plan; the interval is what the repeats differed in, and channels that
+        stood still while they were measured."""
+        slow, fast = [], []
+        for hop in self.plan.hops:
+            low, high = self.ranges.get(hop.index, (0.0, 0.0))
+            if not high:
+                half = (spread_at(self.machine.channel(hop.channel).throughput, hop.request_bytes) or 0.0) / 2
+                low, high = 1 / (1 + half), 1 + half
+            slow.append(low / (1 + MARGIN))
+            fast.append(high * (1 + MARGIN))
+        return Prediction(
+            self.tried.seconds,
+            seconds_at(self.tried, self.machine, fast),
+            seconds_at(self.tried, self.machine, slow),
+            "trial",
+            tried=True,
+        )
+
+
+def try_out(
+    plan: Plan,
+    machine: Machine,
+    source: Any | None = None,
+    *,
+    room: Any | None = None,
+    devices: ThisComputer | None = None,
+) -> Trial | None:
+    """Try what the hops of a plan take on this computer: `try_out(plan, machine).prediction`.
+
+    `source` is as in `Engine.run`; `room` is an array that may be written to, as large as the destination (None: memory that is
+    got for it). On a disk a new file is written, which is given up: one that is there stays. None where there is nothing to try:
+    no copy within memory, nor a file to read yet; or what is copied lies so far apart that trying it needs more than 256 MiB.
+
+    Raises:
+        TransferError: the plan is for another machine. RunError: a hop failed.
+    """
+    if plan.machine_digest != machine.digest:
+        raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
+    began = time.perf_counter()
+    found = _of_all_hops(plan, machine, source, room, devices or ThisComputer()) or _of_copies(plan, machine, source, room)
+    if found is None:
+        return None
+    medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
+    ranges = {hop: (min(rates) / medians[hop], max(rates) / medians[hop]) for hop, rates in found.rates.items()}
+    tried = _with_rates(plan, machine, medians, statistics.median(found.between))
+    return Trial(plan, tried, ranges, time.perf_counter() - began, machine)
+
+
+def _of_all_hops(plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer) -> _Found | None:
+    """One chunk goes all the way; None where it cannot, would take long, or says little of the others: the first runs that are
+    scattered over a new file take longer than those that fill the gaps between them."""
+    if not _can_be_run(plan, machine, source):
+        return None
+    short = _in_pieces(plan, machine, min(CHUNK, int(plan.bytes * QUICK / max(plan.seconds, 1e-9))))
+    scattered = [hop.request_bytes < min(LONG, short.chunk_payload) for hop in plan.hops if hop.kind == ChannelKind.DISK_WRITE]
+    if short.seconds / short.chunk_count > SLOW or any(scattered):
+        return None
+    ends = _ends(short, machine, 1, source, room)
+    return None if ends is None else _tried(short, machine, devices, range(len(plan.hops)), ends, 1)
+
+
+def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any) -> _Found | None:
+    """The first chunks are copied where they are copied within memory; None where they are not."""
+    copies = [hop.index for hop in plan.hops if _is_copy(machine.channel(hop.channel), machine)]
+    if not copies:
+        return None
+    short = _in_pieces(plan, machine, ENOUGH)
+    count = min(short.chunk_count, max(1, ENOUGH // max(1, short.chunk_bytes)))
+    ends = _ends(short, machine, count, source, room)
+    return None if ends is None else _tried(short, machine, Standing(machine, short, copies), copies, ends, count)
+
+
+class _Found(NamedTuple):
+    """Of every repeat: bytes per second that hops had, of copies with what they take to set up, of disks without; and seconds in
+    which none was at work."""
+
+    rates: dict[int, list[float]]
+    between: list[float]
+
+
+def _tried(short: Plan, machine: Machine, devices: Devices, hops: Sequence[int], ends: tuple[Any, Any], count: int) -> _Found:
+    """What some hops take for the first chunks."""
+    moved = sum(short.chunks[number].payload_bytes for number in range(count))
+    channels = {hop: machine.channel(short.hops[hop].channel) for hop in hops}
+    found, spent = _Found({hop: [] for hop in hops}, []), 0.0
+    enough = min(max(LONG_ENOUGH, SHARE * short.seconds), TOO_LONG)
+    other = page_aligned(ENOUGH if type(devices) is Standing and _would_stay(short, machine, count) else 0)
+    touch(other)
+    with Engine(machine, devices) as engine:
+        once = engine.run(short, *ends, verify=False, chunks=count)  # what is done only once, such as page faults
+        while len(found.between) < LEAST_REPEATS or (len(found.between) < MOST_REPEATS and spent < enough):
+            other.view(np.uint64).max(initial=0)  # beside disks nothing stays in a cache, nor does it after this
+            is_long = not found.between and once.seconds > TOO_LONG
+            report = once if is_long else engine.run(short, *ends, verify=False, chunks=count)
+            busy = [report.hops[hop].seconds for hop in hops]
+            alone = len(short.hops) == 1  # what lies between its requests is a part of it
+            found.between.append(
+                max(0.0, report.seconds - math.fsum(busy)) if len(hops) == len(short.hops) and not alone else 0.0
+            )
+            for (hop, channel), each in zip(channels.items(), busy, strict=True):
+                seconds = max(report.seconds if alone else each, 1e-9)
+                spent += seconds
+                if not channel.is_self_loop:
+                    seconds = max(seconds - channel.setup, seconds / 4)
+                found.rates[hop].append(moved * short.moved[hop] / seconds)
+            if spent > TOO_LONG:
+                break
+    return found
+
+
+def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
+    """Whether there is a disk on the path, nothing but disks and copies of this computer, and the file that is read is there."""
+    kinds = [hop.kind for hop in plan.hops if not _is_copy(machine.channel(hop.channel), machine)]
+    if not kinds or plan.transfer.is_partial or not set(kinds) <= {ChannelKind.DISK_READ, ChannelKind.DISK_WRITE}:
+        return False
+    if any(machine.memory(name).node or machine.memory(name).emulated for name in plan.memories):
+        return False
+    path = source if isinstance(source, str | Path) else plan.transfer.source.path if source is None else None
+    return kinds[0] != ChannelKind.DISK_READ or (path is not None and Path(path).exists())
+
+
+def _would_stay(plan: Plan, machine: Machine, count: int) -> bool:
+    """Whether what so many chunks copy would be in a cache when they are tried again, but is not where the disks of the path are
+    at work: what they read and write passes through the caches of the host."""
+    ends = [machine.memory(end.memory).kind for end in plan.transfer.ends]
+    return MemoryKind.DSK in ends and count * plan.chunk_bytes < ENOUGH
+
+
+def _is_copy(channel: Channel, machine: Machine) -> bool:
+    """Whether a channel is a copy within the memory of this process."""
+    memory = machine.memory(channel.source)
+    return channel.kind is ChannelKind.MEMCPY and channel.is_self_loop and memory.kind is MemoryKind.SYS and memory.node == 0
+
+
+def _in_pieces(plan: Plan, machine: Machine, piece: int) -> Plan:
+    """The plan with chunks that are no longer than a piece, if its blocks are not, and if a disk's runs do not become shorter."""
+    if plan.chunk_bytes > piece and plan.per_chunk > 1:
+        with suppress(InputError):
+            short = rechunked(plan, max(1, int(plan.per_chunk * piece / plan.chunk_bytes)), machine)
+            if all(now.request_bytes >= min(was.request_bytes, LONG) for now, was in zip(short.hops, plan.hops, strict=True)):
+                return short
+    return plan
+
+
+def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> tuple[Any, Any] | None:
+    """Arrays for both ends that are in memory, of which only those parts have pages that the first chunks read and write; None
+    where these are too large."""
+    found, held = [source, room], 0
+    for place, (end, hop) in enumerate(((plan.transfer.source, 0), (plan.transfer.destination, len(plan.hops) - 1))):
+        if found[place] is not None or machine.memory(end.memory).kind is not MemoryKind.SYS:
+            continue
+        nbytes = end.linearization.nbytes
+        parts = _union([part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in _parts(copy, place)])
+        held += sum(stop - start for start, stop in parts)
+        if held > MOST_ROOM:
+            return None
+        try:
+            found[place] = array = page_aligned(nbytes)
+        except RunError:  # not even addresses for all of it
+            return None
+        for start, stop in parts:
+            touch(array[start:stop])
+    return found[0], found[1]
+
+
+def _parts(copy: StridedCopy, end: int) -> list[tuple[int, int]]:
+    """From where to where a copy reads (`end` 0) or writes (1), less the gaps of more than a page."""
+    first = (copy.source_offset, copy.destination_offset)[end]
+    length, begins = copy.run, [first]
+    for loop in sorted(copy.loops, key=lambda loop: loop[1 + end]):
+        times, stride = loop[0], loop[1 + end]
+        if stride <= length + PAGE or len(begins) * times > MOST_PARTS:
+            length += (times - 1) * stride
+        else:
+            begins = [begin + k * stride for begin in begins for k in range(times)]
+    return [(begin, begin + length) for begin in begins]
+
+
+def _union(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The same bytes, every one once."""
+    found: list[tuple[int, int]] = []
+    for start, stop in sorted(parts):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], stop)
+        else:
+            found.append((start, stop))
+    return found
+
+
+def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], between: float) -> Plan:
+    """The plan with other rates of some hops, in which the set-up of copies is contained, and so many seconds in which none of
+    them is at work."""
+    channels = [machine.channel(hop.channel) for hop in plan.hops]
+    hops = tuple(hop._replace(throughput=rates.get(hop.index, hop.throughput)) for hop in plan.hops)
+    every = [hop.throughput for hop in hops]
+    clock = Clock(machine, channels, plan.bytes, plan.slots, converting=plan.converting)
+    contained = math.fsum(
+        channels[hop].setup + (channels[hop].conversion_setup if hop == plan.converting else 0.0)
+        for hop in rates
+        if channels[hop].is_self_loop
+    )
+    return replace(
+        plan,
+        hops=hops,
+        objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + between,
+        throughput=clock.throughput(plan.chunk_payload, every),
+        setup=max(0.0, plan.setup - contained) + between,
+        shares=clock.shares(every),
+    )
