@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import isoviz
-from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
+from isoviz import Engine, FieldSpace, IndexSpace, Options, Transfer, plan
 from isoviz.backends import EmulatedMachine, trial
 from isoviz.backends.trial import Trial, try_out
 from isoviz.cli import main
@@ -104,51 +104,54 @@ def test_disks_stand_still(shared: bool, tmp_path: Path, monkeypatch: pytest.Mon
         assert found.prediction.seconds > 2 * reading
 
 
-def on_disk(folder: Path, nbytes: int = 4 * MIB) -> Transfer:
+def on_disk(folder: Path, nbytes: int = 2 * MIB) -> Transfer:
     """From a file that is there to one that is there, too."""
     data = np.random.default_rng(1).integers(0, 256, nbytes, dtype=np.uint8)
     (folder / "source.raw").write_bytes(data.tobytes())
     (folder / "destination.raw").write_bytes(b"as before")
     space = IndexSpace(x=nbytes // PAIR.nbytes)
-    ends = (("source.raw", "<F, x>"), ("destination.raw", "<x, F>"))
+    ends = (("source.raw", "<x, F>"), ("destination.raw", "<F, x>"))
     return Transfer(*(Instance(DSK, space, PAIR, layout, path=folder / name) for name, layout in ends))
 
 
 def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path) -> None:
-    """Disks are said to be a thousand times slower than any: the trial does not believe it, and leaves everything as it was."""
-    here = machine(disk=1e5)
-    made = plan(on_disk(tmp_path), here)
+    """The disk is said to be slower than any: the trial does not believe it, and leaves everything as it was."""
+    here = machine(disk=2e7)
+    made = plan(on_disk(tmp_path), here, None, Options(slot_limit=4 * MIB))
     assert [hop.kind for hop in made.hops] == ["DiskRead", "Memcpy", "DiskWrite"]
     found = try_out(made, here)
     assert found is not None and set(found.ranges) == {0, 1, 2}
-    assert all(now.throughput > 5 * said.throughput for now, said in zip(found.tried.hops[::2], made.hops[::2], strict=True))
+    assert all(now.throughput > 1.5 * said.throughput for now, said in zip(found.tried.hops[::2], made.hops[::2], strict=True))
     assert found.tried.hops[1].throughput != made.hops[1].throughput
-    assert found.prediction.seconds < made.seconds / 5
+    assert found.prediction.seconds < made.seconds / 1.5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.raw", "source.raw"]
     assert (tmp_path / "destination.raw").read_bytes() == b"as before"
 
 
 def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path) -> None:
-    here = machine(disk=1e6)
-    given = on_disk(tmp_path, 1 * MIB)
-    nowhere = Transfer.whole(given.space, PAIR, DSK, "<F, x>", DSK, "<x, F>")
+    here = machine(disk=2e7)
+    given = on_disk(tmp_path)
+    nowhere = Transfer.whole(given.space, PAIR, DSK, "<x, F>", DSK, "<F, x>")
     with Engine(here) as engine:
         known = engine.run(plan(given, here), trial=True)
         passed = engine.run(plan(nowhere, here), tmp_path / "source.raw", trial=True)
         generated = engine.run(plan(nowhere, here), trial=True)
     for report in (known, passed):
-        assert report.tried is not None and report.verified and report.tried.hops[0].throughput > 5e6
-        assert report.tried.seconds < report.plan.seconds / 5
+        assert report.tried is not None and report.verified and report.tried.hops[0].throughput > 3e7
+        assert report.tried.seconds < report.plan.seconds / 1.5
     assert generated.tried is not None and generated.tried.hops[0].throughput == generated.plan.hops[0].throughput
-    assert (tmp_path / "destination.raw").stat().st_size == 1 * MIB
+    assert (tmp_path / "destination.raw").stat().st_size == 2 * MIB
 
 
-@pytest.mark.parametrize("why", ["slow", "partial"])
+@pytest.mark.parametrize("why", ["slow", "partial", "scattered"])
 def test_what_takes_long_or_changes_a_file_is_not_tried(why: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Then the copies are, on their own."""
-    here, given = machine(disk=1e6), on_disk(tmp_path)
+    here, given = machine(disk=2e7), on_disk(tmp_path)
     if why == "slow":
         monkeypatch.setattr(trial, "SLOW", 0.0)
+    elif why == "scattered":  # to both fields' halves of the file
+        layouts = [replace(end, layout=layout) for end, layout in zip(given.ends, ("<F, x>", "<x, F>"), strict=True)]
+        given = Transfer(*layouts)
     else:
         given = replace(given, shape=(given.space["x"] // 2,))
         assert given.is_partial
