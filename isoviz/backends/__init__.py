@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import IsovizError
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Engine(_Engine):
         from isoviz.runtime.calibration import recorded
         from isoviz.runtime.ledger import recording
 
-        tried = self._tried(plan, source) if trial and pipelined and chunks is None else None
+        tried = self._tried(plan, source, destination, cancel) if trial and pipelined and chunks is None else None
         report = super().run(
             plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks
         )
@@ -62,14 +62,17 @@ class Engine(_Engine):
             return report
         return recorded(report, self.machine, book)
 
-    def _tried(self, plan: Plan, source: Any) -> Trial | None:
-        """A trial of a plan. One that is not for this machine, or has no room, is told so when it runs."""
+    def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None) -> Trial | None:
+        """A trial of a plan. What goes wrong with it does so when it runs, too, and is told then."""
         from isoviz.backends.trial import try_out
 
-        if not self._is_here or any(self.machine.memory(name).emulated for name in plan.memories):
+        if not self._is_here:
             return None
-        with suppress(IsovizError):
-            return try_out(plan, self.machine, source, devices=cast("ThisComputer", self.devices))
+        room = destination if isinstance(destination, str | Path) else None  # arrays of the caller's stay as they are
+        with suppress(Exception):
+            if not any(self.machine.memory(name).emulated for name in plan.memories):
+                mine = cast("ThisComputer", self.devices)
+                return try_out(plan, self.machine, source, room=room, devices=mine, cancel=cancel)
         return None
 
 

@@ -10,6 +10,7 @@ the path, it is the copies within memory that are tried, while all other hops st
 from __future__ import annotations
 
 import math
+import os
 import statistics
 import time
 from contextlib import suppress
@@ -20,22 +21,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.devices import ThisComputer
-from isoviz.backends.host import PAGE, page_aligned, touch
+from isoviz.backends.disk import NewFile
+from isoviz.backends.files import DiskMemory, FileStore
+from isoviz.backends.generate import fill
+from isoviz.backends.host import HUGE, PAGE, page_aligned, touch
 from isoviz.backends.standing import Standing
-from isoviz.errors import InputError, RunError, TransferError
+from isoviz.errors import Cancelled, InputError, RunError, TransferError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.planner.chunk_curve import rechunked
 from isoviz.planner.prediction import Prediction, seconds_at, spread_at
 from isoviz.planner.timing import Clock
 from isoviz.runtime import Engine
+from isoviz.runtime.rehearsal import FLUSHES
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from isoviz.layouts import StridedCopy
-    from isoviz.machines import Channel, Machine
-    from isoviz.planner import Plan
-    from isoviz.runtime.protocols import Devices
+    from isoviz.machines import Channel, Machine, Memory
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import CancelToken, Devices, RealMemory
 
 ENOUGH = 32 << 20
 """Bytes of copies that are tried, in chunks that are no longer where blocks are not: more do not stay in caches either."""
@@ -45,13 +50,16 @@ QUICK, SLOW = 0.1, 0.3
 """... and the predicted seconds that it is to take, and takes at most."""
 LONG = 1 << 20
 """Bytes from which on longer runs are hardly faster."""
-MOST_ROOM = 256 << 20
-"""Bytes of arrays that are got for it, at most."""
+MOST_ROOM, MOST_FILE = 256 << 20, 1 << 30
+"""Bytes of arrays that are got for it, and of the file that is written, at most."""
+LONGEST = 3.0
+"""Seconds after which it is given up."""
 LONG_ENOUGH, SHARE = 0.03, 0.2
 """Seconds after which a median is one; of long transfers it is this share of the predicted seconds."""
 LEAST_REPEATS, MOST_REPEATS = 3, 25
-TOO_LONG = 0.2
-"""Seconds after which nothing is repeated."""
+TOO_LONG, PATIENCE = 0.2, 5
+"""Seconds after which nothing is repeated; so many times more where that was not to be expected: a disk that stops for a moment
+says nothing of the next."""
 MOST_PARTS = 1 << 14
 """Parts of an array that are told apart; what has more is taken as a whole."""
 MARGIN = 0.05
@@ -98,12 +106,14 @@ def try_out(
     *,
     room: Any | None = None,
     devices: ThisComputer | None = None,
+    cancel: CancelToken | None = None,
 ) -> Trial | None:
     """Try what the hops of a plan take on this computer: `try_out(plan, machine).prediction`.
 
     `source` is as in `Engine.run`; `room` is an array that may be written to, as large as the destination (None: memory that is
-    got for it). On a disk a new file is written, which is given up: one that is there stays. None where there is nothing to try:
-    no copy within memory, nor a file to read yet; or what is copied lies so far apart that trying it needs more than 256 MiB.
+    got for it), or the path that it will have: beside it a nameless file is written and given up. `cancel` is asked between
+    requests. None where there is nothing to try: no copy within memory, nor a file to read yet; where what is copied lies so far
+    apart that trying it needs more than 256 MiB; and where it is cancelled, or takes more than some seconds.
 
     Raises:
         TransferError: the plan is for another machine. RunError: a hop failed.
@@ -111,8 +121,11 @@ def try_out(
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     began = time.perf_counter()
-    found = _of_all_hops(plan, machine, source, room, devices or ThisComputer()) or _of_copies(plan, machine, source, room)
+    token = _Deadline(cancel)
+    found = _of_all_hops(plan, machine, source, room, devices or ThisComputer(), token)
     if found is None:
+        found = _of_copies(plan, machine, source, None if isinstance(room, str | Path) else room, token)
+    if found is None or not found.between:
         return None
     medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
     ranges = {hop: (min(rates) / medians[hop], max(rates) / medians[hop]) for hop, rates in found.rates.items()}
@@ -120,7 +133,9 @@ def try_out(
     return Trial(plan, tried, ranges, time.perf_counter() - began, machine)
 
 
-def _of_all_hops(plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer) -> _Found | None:
+def _of_all_hops(
+    plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken
+) -> _Found | None:
     """One chunk goes all the way; None where it cannot, would take long, or says little of the others: the first runs that are
     scattered over a new file take longer than those that fill the gaps between them."""
     if not _can_be_run(plan, machine, source):
@@ -129,19 +144,30 @@ def _of_all_hops(plan: Plan, machine: Machine, source: Any, room: Any, devices: 
     scattered = [hop.request_bytes < min(LONG, short.chunk_payload) for hop in plan.hops if hop.kind == ChannelKind.DISK_WRITE]
     if short.seconds / short.chunk_count > SLOW or any(scattered):
         return None
-    ends = _ends(short, machine, 1, source, room)
-    return None if ends is None else _tried(short, machine, devices, range(len(plan.hops)), ends, 1)
+    last, size = len(plan.hops) - 1, 0
+    if plan.hops[last].kind == ChannelKind.DISK_WRITE:
+        size = max(stop for copy in short.copies(last, 0) for _, stop in _parts(copy, 1))
+        if size > MOST_FILE:
+            return None
+    path = room if isinstance(room, str | Path) else plan.transfer.destination.path
+    ends = _ends(short, machine, 1, source, None if isinstance(room, str | Path) else room)
+    if ends is None:
+        return None
+    trying = _Trying(devices, short, size, None if path is None else Path(path).absolute().parent)
+    return _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel)
 
 
-def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any) -> _Found | None:
+def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: CancelToken) -> _Found | None:
     """The first chunks are copied where they are copied within memory; None where they are not."""
     copies = [hop.index for hop in plan.hops if _is_copy(machine.channel(hop.channel), machine)]
     if not copies:
         return None
     short = _in_pieces(plan, machine, ENOUGH)
     count = min(short.chunk_count, max(1, ENOUGH // max(1, short.chunk_bytes)))
+    if short.buffer_bytes > MOST_ROOM:
+        short = replace(short, slots=1)
     ends = _ends(short, machine, count, source, room)
-    return None if ends is None else _tried(short, machine, Standing(machine, short, copies), copies, ends, count)
+    return None if ends is None else _tried(short, machine, Standing(machine, short, copies), copies, ends, count, cancel)
 
 
 class _Found(NamedTuple):
@@ -152,34 +178,81 @@ class _Found(NamedTuple):
     between: list[float]
 
 
-def _tried(short: Plan, machine: Machine, devices: Devices, hops: Sequence[int], ends: tuple[Any, Any], count: int) -> _Found:
-    """What some hops take for the first chunks."""
+def _tried(
+    short: Plan,
+    machine: Machine,
+    devices: Devices,
+    hops: Sequence[int],
+    ends: tuple[Any, Any],
+    count: int,
+    cancel: CancelToken,
+) -> _Found:
+    """What some hops take for the first chunks; less of it where it is cancelled."""
     moved = sum(short.chunks[number].payload_bytes for number in range(count))
     channels = {hop: machine.channel(short.hops[hop].channel) for hop in hops}
     found, spent = _Found({hop: [] for hop in hops}, []), 0.0
     enough = min(max(LONG_ENOUGH, SHARE * short.seconds), TOO_LONG)
+    most = TOO_LONG if short.seconds * moved / max(1, short.bytes) > TOO_LONG / PATIENCE else TOO_LONG * PATIENCE
     other = page_aligned(ENOUGH if type(devices) is Standing and _would_stay(short, machine, count) else 0)
     touch(other)
-    with Engine(machine, devices) as engine:
-        once = engine.run(short, *ends, verify=False, chunks=count)  # what is done only once, such as page faults
+    alone = len(short.hops) == 1  # what lies between its requests is a part of it
+    with suppress(Cancelled), Engine(machine, devices) as engine:
+        once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # what is done only once, such as page faults
         while len(found.between) < LEAST_REPEATS or (len(found.between) < MOST_REPEATS and spent < enough):
             other.view(np.uint64).max(initial=0)  # beside disks nothing stays in a cache, nor does it after this
-            is_long = not found.between and once.seconds > TOO_LONG
-            report = once if is_long else engine.run(short, *ends, verify=False, chunks=count)
-            busy = [report.hops[hop].seconds for hop in hops]
-            alone = len(short.hops) == 1  # what lies between its requests is a part of it
-            found.between.append(
-                max(0.0, report.seconds - math.fsum(busy)) if len(hops) == len(short.hops) and not alone else 0.0
-            )
+            is_long = not found.between and once.seconds > most
+            report = once if is_long else engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)
+            busy = [report.seconds] if alone else [report.hops[hop].seconds for hop in hops]
+            spent += math.fsum(busy)
+            between = report.seconds - math.fsum(busy) if len(hops) == len(short.hops) else 0.0
             for (hop, channel), each in zip(channels.items(), busy, strict=True):
-                seconds = max(report.seconds if alone else each, 1e-9)
-                spent += seconds
+                seconds = each
                 if not channel.is_self_loop:
-                    seconds = max(seconds - channel.setup, seconds / 4)
-                found.rates[hop].append(moved * short.moved[hop] / seconds)
-            if spent > TOO_LONG:
+                    # Waiting until a disk has everything takes long once, or where it is most of the work for every byte.
+                    is_last = hop == len(short.hops) - 1 and report.flush_seconds <= FLUSHES * report.seconds
+                    fixed = max(channel.setup, report.flush_seconds if is_last else 0.0)
+                    between += fixed - channel.setup
+                    seconds = max(each - fixed, each / 4)
+                found.rates[hop].append(moved * short.moved[hop] / max(seconds, 1e-9))
+            found.between.append(max(0.0, between))
+            if spent > most:
                 break
     return found
+
+
+class _Deadline:
+    """A token that is set once the trial has taken too long, or another one is."""
+
+    def __init__(self, other: CancelToken | None) -> None:
+        self._other, self._end = other, time.perf_counter() + LONGEST
+
+    def is_set(self) -> bool:
+        return time.perf_counter() > self._end or (self._other is not None and self._other.is_set())
+
+
+class _Trying(ThisComputer):
+    """This computer, with a nameless file of `size` bytes in a folder (None: where files without a name go) for what is written
+    to the disk: as long as the chunk needs, not as the destination will be."""
+
+    def __init__(self, devices: ThisComputer, plan: Plan, size: int, folder: Path | None) -> None:
+        super().__init__(devices.directory)
+        self._name, self._size, self._folder = plan.transfer.destination.memory, size, folder
+
+    def memory(self, memory: Memory) -> RealMemory | None:
+        if self._size and memory.name == self._name:
+            return _TrialDisk(memory.name, self._folder or self.directory, self._size)
+        return super().memory(memory)
+
+
+class _TrialDisk(DiskMemory):
+    """A disk on which files are written that nobody keeps."""
+
+    def __init__(self, name: str, directory: str | Path | None, size: int) -> None:
+        super().__init__(name, directory)
+        self._size = size
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:  # noqa: ARG002  # the protocol's
+        return FileStore(NewFile(None, self._size, self.directory), 0, instance.linearization.nbytes)
 
 
 def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
@@ -190,7 +263,7 @@ def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
     if any(machine.memory(name).node or machine.memory(name).emulated for name in plan.memories):
         return False
     path = source if isinstance(source, str | Path) else plan.transfer.source.path if source is None else None
-    return kinds[0] != ChannelKind.DISK_READ or (path is not None and Path(path).exists())
+    return kinds[0] != ChannelKind.DISK_READ or (path is not None and os.path.exists(path))  # noqa: PTH110  # never raises
 
 
 def _would_stay(plan: Plan, machine: Machine, count: int) -> bool:
@@ -224,7 +297,9 @@ def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> t
         if found[place] is not None or machine.memory(end.memory).kind is not MemoryKind.SYS:
             continue
         nbytes = end.linearization.nbytes
-        parts = _union([part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in _parts(copy, place)])
+        parts = [part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in _parts(copy, place)]
+        page = HUGE if nbytes >= HUGE // 2 else PAGE  # what is touched is there with all of its page
+        parts = _union([(start // page * page, min(nbytes, -(-stop // page) * page)) for start, stop in parts])
         held += sum(stop - start for start, stop in parts)
         if held > MOST_ROOM:
             return None
@@ -233,7 +308,7 @@ def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> t
         except RunError:  # not even addresses for all of it
             return None
         for start, stop in parts:
-            touch(array[start:stop])
+            fill(array[start:stop], start)  # not zeros: there are disks that take these faster
     return found[0], found[1]
 
 

@@ -1,12 +1,13 @@
 """How well predictions hold, and what the planner's choices cost: random transfers, planned, run and measured.
 
 What `isoviz run` says before a run, having tried a few MiB (`isoviz.backends.trial`), is set beside the median of the runs that
-follow at once, and its interval beside every single one; and so is what a rehearsal says (`isoviz.runtime.rehearsal`), with what
-both cost. There are several rounds over all transfers, a minute apart: what else a computer does comes and goes. What the plan
-says by the throughput functions alone is about usual times; it is set beside the median over the rounds. For a sample of the
-transfers the chosen plan competes with others (`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its
-own. The first run of every transfer goes into the user's prediction ledger, by which later intervals are calibrated; here
-intervals are calibrated by what was in the ledger before, and by the transfers that went before.
+follow at once (the plan has run before, and nothing of it is done only once), and its interval beside every single one; and so is
+what a rehearsal says (`isoviz.runtime.rehearsal`), with what both cost. There are several rounds over all transfers, a minute
+apart: what else a computer does comes and goes. What the plan says by the throughput functions alone is about usual times; it is
+set beside the median over the rounds. For a sample of the transfers the chosen plan competes with others
+(`isoviz.bench.regret`). Every plan that is run is verified once, in a run of its own. The first run of every transfer goes into
+the user's prediction ledger, by which later intervals are calibrated; here intervals are calibrated by what was in the ledger
+before, and by the transfers that went before.
 """
 
 from __future__ import annotations
@@ -93,11 +94,12 @@ class Round:
 
 @dataclass(frozen=True)
 class Measured:
-    """One transfer: its plan and its runs."""
+    """One transfer: its plan and its runs; `known` are the entries of the ledger before it."""
 
     transfer: Transfer
     plan: Plan
     rounds: tuple[Round, ...]
+    known: int = 0
 
     @property
     def seconds(self) -> float:
@@ -277,27 +279,27 @@ class _Bench:
     def _measured(self, transfer: Transfer, made: Plan, left: float) -> Measured | None:
         """What becomes of a transfer; None where there is no time for it, of which `left` seconds are left."""
         times: tuple[float, ...] = ()
-        trial, said, rehearsal = None, None, None
+        trial, said, rehearsal, known = None, None, None, len(self.entries)
         with self._runs(transfer) as runs:
             began = time.monotonic()
-            trial, said = self._said(runs, made)
+            trial, said = self._said(runs, made, known)
             report = runs.run(made, self._limit(made), verify=True, most=left + GRACE)
             if report is None and time.monotonic() - began > left:
                 return None
             if report is not None:
                 self._keep(replace(report, prediction=said, tried=None if trial is None else trial.tried))
                 (rehearsal,) = runs.rehearsed([made])
-                trial, said = self._said(runs, made)
+                trial, said = self._said(runs, made, known)
                 times = self._times(runs, made, began + min(left, self.effort.error_seconds * MOST_OF_IT))
         if not times:
             self.found.given_up.append(transfer_words(transfer))
             times = (self._limit(made),)  # or more
-        return Measured(transfer, made, (Round(times, said, trial, rehearsal),))
+        return Measured(transfer, made, (Round(times, said, trial, rehearsal),), known)
 
-    def _said(self, runs: TimedRuns, made: Plan) -> tuple[Trial | None, Prediction | None]:
-        """What `isoviz run` says before it runs a plan."""
+    def _said(self, runs: TimedRuns, made: Plan, known: int) -> tuple[Trial | None, Prediction | None]:
+        """What `isoviz run` says before it runs a plan, with so many entries in the ledger."""
         trial = runs.tried(made)
-        return trial, predicted(made, self.machine, self.entries, None if trial is None else trial.prediction)
+        return trial, predicted(made, self.machine, self.entries[:known], None if trial is None else trial.prediction)
 
     def _limit(self, made: Plan) -> float:
         """Seconds after which a run is given up."""
@@ -325,7 +327,7 @@ class _Bench:
                 self.tell(f"errors: round {number + 1} of {self.effort.rounds}, transfer {place + 1}, {label}")
                 with self._runs(each.transfer) as runs:
                     runs.run(each.plan, self._limit(each.plan))  # what is done only once
-                    trial, said = self._said(runs, each.plan)
+                    trial, said = self._said(runs, each.plan, each.known)
                     times = self._times(runs, each.plan, time.monotonic() + min(left, self.effort.error_seconds * MOST_OF_IT))
                 if times:
                     self.found.measured[place] = replace(each, rounds=(*each.rounds, Round(times, said, trial)))

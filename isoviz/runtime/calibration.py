@@ -40,18 +40,19 @@ def predicted(
     """The prediction of a plan with its interval: by earlier runs where there are enough, else by the spread of its channels.
 
     `entries` are earlier runs (None: those of the user's ledger). With what a `trial` said, the seconds are that,
-    and earlier runs are those that had a trial; too few of them leave the trial's own interval. None where nothing is known.
+    and earlier runs are those that had one; too few of them leave the trial's own interval. None where nothing is known.
 
     Raises:
         MachineError: the machine has not the channels of the plan.
     """
-    if not 0 < plan.seconds < math.inf:
+    seconds = plan.seconds if trial is None else trial.seconds
+    if not 0 < seconds < math.inf:
         return None
     if entries is None:
         book = ledger()
         entries = () if book is None else book.recent()
     tried = trial is not None
-    here = [each for each in entries if each.digest == plan.machine_digest and not each.emulated and each.tried == tried]
+    here = [each for each in entries if each.digest == plan.machine_digest and not each.emulated and (each.tried or not tried)]
     kinds = tuple(hop.kind for hop in plan.hops)
     alike = [each for each in here if each.kinds == kinds]
     same_path = len(alike) >= ENOUGH
@@ -66,8 +67,7 @@ def predicted(
         return abs(math.log(each.nbytes) - size) + ANOTHER_KIND * (each.converts != converts)
 
     nearest = sorted(alike[: -LATEST - 1 : -1], key=distance)[:NEAREST]  # of equals the latest
-    low, high = held_by([each.measured / each.predicted for each in nearest])
-    seconds = plan.seconds if trial is None else trial.seconds
+    low, high = held_by([each.measured / (each.predicted if tried else each.by_model) for each in nearest])
     return Prediction(seconds, seconds * low, seconds * high, "history", len(nearest), same_path, tried)
 
 

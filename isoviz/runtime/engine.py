@@ -280,7 +280,7 @@ class Engine:
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes, chunks=chunks)
         number = next(self._numbers)
         event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
-        execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over)
+        execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over, waits)
         execution.submitted = time.perf_counter()
         with self._lock:
             if self._closed:
@@ -291,9 +291,9 @@ class Engine:
                 self._recorded.append(execution)
             self._granted(instructions)
         own: deque[Request] = deque()
-        self._carry_out(instructions, own if waits and execution.is_alone else None, every=True)
-        while own:  # the caller waits for it anyway, and has in its cache what another thread would have to get
-            self._moved(*own.popleft(), own)
+        self._carry_out(instructions, own if execution.is_mine else None)
+        for request in own:  # the caller waits for it anyway, and has in its cache what another thread would have to get
+            self._moved(*request)
         return execution
 
     # ---- inside: carrying out
@@ -305,8 +305,8 @@ class Engine:
                 self._executions[instruction.transfer].is_granted = True
         return instructions
 
-    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None, every: bool = False) -> None:
-        """Do what the scheduler says; requests that cost less than handing them over, or `every` one, go into `own`, if given."""
+    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
+        """Do what the scheduler says; requests that cost less than handing them over are put into `own`, if given."""
         todo = deque(instructions)
         while todo:
             instruction = todo.popleft()
@@ -319,7 +319,7 @@ class Engine:
                     elif not is_open:
                         todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
                 if is_open:
-                    if own is not None and (every or execution.is_small[instruction.hop]):
+                    if own is not None and execution.is_small[instruction.hop]:
                         own.append((execution, instruction))
                     else:
                         execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))
@@ -366,7 +366,7 @@ class Engine:
                 with dispatcher.lent_to(execution.dispatchers[issue.hop]):
                     self._moved(execution, issue, own)
 
-    def _moved(self, execution: Execution, issue: Issue, own: deque[Request]) -> None:
+    def _moved(self, execution: Execution, issue: Issue, own: deque[Request] | None = None) -> None:
         error: BaseException | None = None
         start = time.perf_counter()
         try:

@@ -31,6 +31,8 @@ SMALL_REQUEST = 1 << 14
 """Bytes up to which a request of a channel that works at once costs less than handing it to another thread."""
 IN_TURN = 256 << 10
 """Bytes up to which a transfer whose requests come one after the other is carried out by the thread of the first of them."""
+MINE = 16 << 20
+"""Bytes up to which a signal can wait for a request that its own thread carries out: some milliseconds."""
 UNIT = 4096
 """Runs are cut into requests at multiples of so many bytes: what disks take."""
 
@@ -38,8 +40,9 @@ UNIT = 4096
 class Execution:
     """One transfer of an engine, from its submission to its end. Its requests may be carried out in any threads.
 
-    `given` are the source and the destination that the caller named, `over` is called once nothing of it moves any more. The ends
-    and the rings are opened when the scheduler grants the buffers; `release` closes the rings, `stack` the ends.
+    `given` are the source and the destination that the caller named, `over` is called once nothing of it moves any more; the
+    caller `waits` for that. The ends and the rings are opened when the scheduler grants the buffers; `release` closes the rings,
+    `stack` the ends.
     """
 
     def __init__(
@@ -53,6 +56,7 @@ class Execution:
         channels: Sequence[RealChannel],
         token: CancelToken | None,
         over: Callable[[Execution], None],
+        waits: bool = False,
     ) -> None:
         self.number, self.plan, self.work, self.event = number, plan, work, event
         self.given = given
@@ -76,11 +80,11 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
-        self.is_alone = work.chunks == 1 and work.requests == (1,) and channels[0].at_once
+        self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and channels[0].at_once and plan.bytes <= MINE
         """Whether it is one request that needs no device: whoever waits for it may as well carry it out."""
         in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
-            (in_turn and hop > 0) or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
+            self.is_mine or (in_turn and hop > 0) or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
             for hop, (channel, requests) in enumerate(zip(channels, work.requests, strict=True))
         ]
         """Whether the requests of a hop cost less than handing them to another thread."""

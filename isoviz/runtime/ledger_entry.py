@@ -49,7 +49,7 @@ class LedgerEntry:
     `machine` and `digest` name the machine it was planned on; `interval` is the one that went with the prediction, by `basis`
     (`isoviz.planner.prediction`), None where there was none; `flush` is the part of `measured` that waiting for a disk took;
     `emulated` that a memory of the path was held in another one; `origin` what ran it, a user's `"run"` or a benchmark; `tried`
-    that what was predicted goes by a trial.
+    that what was predicted goes by a trial, and `model` what the plan said without it. The rates of the hops are the plan's.
     """
 
     date: str
@@ -78,6 +78,12 @@ class LedgerEntry:
     notes: tuple[str, ...] = ()
     origin: str = "run"
     tried: bool = False
+    model: float | None = None
+
+    @property
+    def by_model(self) -> float:
+        """Seconds that the plan said, nothing being tried."""
+        return self.predicted if self.model is None else self.model
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -124,6 +130,7 @@ class LedgerEntry:
                 "interval": None if self.interval is None else list(self.interval),
                 "basis": self.basis,
                 "tried": self.tried,
+                "model_seconds": self.by_model,
             },
             "measured": {"seconds": self.measured, "flush_seconds": self.flush},
             "verified": self.verified,
@@ -185,6 +192,7 @@ class LedgerEntry:
             notes=tuple(_short(str(note)) for note in data["notes"][:MOST_NOTES]),
             origin=_text(data, "origin"),
             tried=checks.flag(_OWNER, "tried", predicted.get("tried", False)),
+            model=_positive(predicted, "model_seconds") if predicted.get("tried") else None,
         )
 
 
@@ -201,11 +209,10 @@ def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
 def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEntry:
     """The entry of a run on a machine."""
     plan, prediction = report.plan, report.prediction
-    expected = report.expected
     transfer = plan.transfer
     hops = [
         LedgerHop(hop.channel, hop.kind, hop.source, hop.destination, hop.request_bytes, rate, found.throughput)
-        for hop, rate, found in zip(plan.hops, expected.rates, report.hops, strict=True)
+        for hop, rate, found in zip(plan.hops, plan.rates, report.hops, strict=True)
     ]
     return LedgerEntry(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -223,7 +230,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         destination_layout=_short(str(transfer.destination.layout)),
         chunk_bytes=plan.chunk_bytes,
         chunks=plan.chunk_count,
-        predicted=expected.seconds,
+        predicted=report.expected.seconds,
         interval=None if prediction is None else (prediction.low, prediction.high),
         basis="none" if prediction is None else prediction.basis,
         measured=report.seconds,
@@ -234,6 +241,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         notes=tuple(map(_short, report.notes[:MOST_NOTES])),
         origin=origin,
         tried=report.tried is not None,
+        model=None if report.tried is None else plan.seconds,
     )
 
 

@@ -102,10 +102,10 @@ class RealMemory(Protocol):
 class RealChannel(Protocol):
     """A channel that really moves bytes.
 
-    `at_once` says that the caller's own thread may carry out a few KiB while nobody else uses the channel: there is no device to
-    wait for. Optional: `prepare(nbytes)`, called before a transfer of so many bytes is measured, and `notes`, sentences for its
-    report; and `kept_together(copies)`, those of them that are read with what lies between them, which it is handed in one
-    request, and the others.
+    `at_once` says that there is no device to wait for: the caller's own thread may carry out a few KiB while nobody else uses the
+    channel, and a single request of up to 16 MiB that it waits for. Optional: `prepare(nbytes)`, called before a transfer of so
+    many bytes is measured, and `notes`, sentences for its report; and `kept_together(copies)`, those of them that are read with
+    what lies between them, which it is handed in one request, and the others.
     """
 
     @property

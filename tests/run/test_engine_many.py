@@ -318,14 +318,36 @@ def test_a_single_request_waits_for_its_turn() -> None:
 
     devices.before = before
     with Engine(machine, devices) as engine:
-        first = engine.submit(along(machine, 1 << 16))
+        made, first = along(machine, 1 << 17), engine.submit(along(machine, 1 << 16))
         assert arrived.wait(30)
-        opener = threading.Timer(0.05, gate.set)
-        opener.start()
-        assert engine.run(along(machine, 1 << 17)).verified
+        waiting = ThreadPoolExecutor(1, "waiting")
+        second = waiting.submit(engine.run, made)
+        while len(under_way := list(engine._executions.values())) < 2 or not under_way[1].is_open:
+            os.sched_yield()
+        gate.set()
+        assert second.result(30).verified
         first.wait(30)
-        opener.join()
+        waiting.shutdown()
     assert {thread for _, thread in devices.threads} == {"isoviz m0->m1 0"}
+
+
+def test_who_waits_for_his_own_request_carries_out_no_others() -> None:
+    """Transfers that come while the channel is taken go to its own threads, however small they are."""
+    machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    made, small = along(machine, 1 << 17), along(machine, 1 << 10)
+    others: list[Event] = []
+
+    def before(name: str) -> None:
+        if not others:
+            others.extend(engine.submit(small) for _ in range(20))
+
+    devices.before = before
+    with Engine(machine, devices) as engine:
+        engine.run(made)
+        for other in others:
+            other.wait(30)
+    assert devices.threads[0] == ("m0->m1", threading.current_thread().name)
+    assert {thread for _, thread in devices.threads[1:]} == {"isoviz m0->m1 0"} and len(devices.threads) == 21
 
 
 def test_a_single_request_that_fails_or_is_not_wanted_any_more() -> None:

@@ -257,7 +257,9 @@ class _Room:
         self.address = -(-self._data.ctypes.data // _PAGE) * _PAGE + LINE
 
     def __del__(self) -> None:
-        _rooms.append(self._data)
+        data = getattr(self, "_data", None)  # none where there was no room
+        if data is not None:
+            _rooms.append(data)
 
 
 def _buffer() -> int:
