@@ -34,8 +34,10 @@ GOAL = 0.05
 """Regret that does not count."""
 BEST, OTHERS = 5, 5
 """Candidates that are predicted to be fastest, and those drawn from all others."""
-LEAST_RUNS = 7
-"""Of fewer runs a median says little."""
+LEAST_RUNS, MOST_RUNS = 7, 41
+"""Of fewer runs a median says little; short ones are run more often, ..."""
+ENOUGH, ENOUGH_FRESH = 0.1, 0.6
+"""... for so many seconds each to find the best of all, and to compare two."""
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8, 16)
 """By so much larger are the chunks of variants of a plan."""
 MOST_HOPS, MOST_FOUND, MOST_ROUTES = 4, 500, 12
@@ -191,8 +193,9 @@ def regret_of(
     limit = PATIENCE * usual + SLACK
     every = candidates(chosen, machine, rng)
     able = [made for made in every if made is chosen or _is_able(made, runs, limit)]
-    times = _in_turn(able, runs, limit, repeat, rng)
-    medians = {k: statistics.median(found) for k, found in times.items() if len(found) >= repeat}
+    first = max(repeat, min(MOST_RUNS, round(ENOUGH / max(usual, 1e-9))))
+    times = _in_turn(able, runs, limit, first, rng)
+    medians = {k: statistics.median(found) for k, found in times.items() if len(found) >= first}
     rivals = [k for k in medians if k != 0]
     label = label or str(chosen.transfer)
     if 0 not in medians:
@@ -203,12 +206,13 @@ def regret_of(
     for made in (rival, picked):
         if made is not None and all(made is not each for each in finals):
             finals.append(made)
-    fresh = _in_turn(finals, runs, math.inf, repeat, rng, keep=True)
+    again = max(repeat, min(MOST_RUNS, round(ENOUGH_FRESH / max(usual, 1e-9))))
+    fresh = _in_turn(finals, runs, math.inf, again, rng, keep=True)
     seconds = {id(made): statistics.median(fresh[k]) for k, made in enumerate(finals)}
-    again = seconds[id(chosen)]
-    noise = max(again, medians[0]) / min(again, medians[0]) - 1
-    against = again if rival is None else seconds[id(rival)]
-    return Regret(label, chosen.bytes, len(able), chosen, rival, again, against, noise, picked, seconds[id(picked)])
+    took = seconds[id(chosen)]
+    noise = max(took, medians[0]) / min(took, medians[0]) - 1
+    against = took if rival is None else seconds[id(rival)]
+    return Regret(label, chosen.bytes, len(able), chosen, rival, took, against, noise, picked, seconds[id(picked)])
 
 
 def _picked(chosen: Plan, machine: Machine, runs: TimedRuns, limit: float) -> Plan:
