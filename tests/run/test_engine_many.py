@@ -306,9 +306,8 @@ def test_whoever_waits_for_a_single_request_carries_it_out() -> None:
     assert told[-1].bytes_done == 1 << 17 and [each.stage for each in told][-1] == "verify"
 
 
-def test_a_single_request_waits_for_its_turn() -> None:
-    """The channel is somebody else's: then its own thread carries the request out once it is free."""
-    machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+def first_held_up(devices: Recording) -> tuple[threading.Event, threading.Event]:
+    """What is set when the first request has come, and what it then waits for."""
     arrived, gate = threading.Event(), threading.Event()
 
     def before(name: str) -> None:
@@ -317,6 +316,13 @@ def test_a_single_request_waits_for_its_turn() -> None:
             assert gate.wait(30)
 
     devices.before = before
+    return arrived, gate
+
+
+def test_a_single_request_waits_for_its_turn() -> None:
+    """The channel is somebody else's: then its own thread carries the request out once it is free."""
+    machine, devices = replace(row(1), limits=Limits(slot_limit=1 << 20, chunk_seconds=1.0)), Recording()
+    arrived, gate = first_held_up(devices)
     with Engine(machine, devices) as engine:
         made, first = along(machine, 1 << 17), engine.submit(along(machine, 1 << 16))
         assert arrived.wait(30)
@@ -396,14 +402,7 @@ def test_a_thread_that_works_for_another_channel_keeps_nobody_waiting() -> None:
 
 def test_a_thread_with_another_job_hands_small_requests_over() -> None:
     machine, devices = row(2), Recording()
-    arrived, gate = threading.Event(), threading.Event()
-
-    def before(name: str) -> None:
-        if not arrived.is_set():
-            arrived.set()
-            assert gate.wait(30)
-
-    devices.before = before
+    arrived, gate = first_held_up(devices)
     urgent = Transfer.whole(IndexSpace(x=1 << 14), PAIR, "m0", "<F, x>", "m1", "<F, x>", priority=1)
     with Engine(machine, devices) as engine:
         one = engine.submit(along(machine, 1 << 12))
