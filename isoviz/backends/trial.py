@@ -308,7 +308,10 @@ def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> t
         except RunError:  # not even addresses for all of it
             return None
         for start, stop in parts:
-            fill(array[start:stop], start)  # not zeros: there are disks that take these faster
+            if place == 0:
+                fill(array[start:stop], start)  # not zeros: there are disks that take these faster
+            else:
+                touch(array[start:stop])
     return found[0], found[1]
 
 
