@@ -2,9 +2,9 @@
 
     python kernel_cases.py SEED COUNT
 
-prints how many copies were right, of how many bytes were shuffled and elements moved one by one, how many were squares turned in
-registers and how many small ones in one call; and of those element by element how many went by way of the buffer, and how many of
-these in runs that go on in the next tile; or ends with a fault.
+prints how many copies were right, of how many bytes were shuffled and elements moved one by one, how many were squares turned
+in registers, how many of these several squares one below the other, how many were small ones in one call; and of those element by
+element how many went by way of the buffer, and how many of these in runs that go on in the next tile; or ends with a fault.
 """
 
 from __future__ import annotations
@@ -228,6 +228,18 @@ def random_transpositions(rng: random.Random) -> tuple[list[StridedCopy], int, i
     return [StridedCopy(here, there, run, tuple(turns))], source, destination
 
 
+def random_tall(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Transpositions of elements of a byte or two with more rows, or more columns, than are turned together; aligned and not."""
+    run = rng.choice((1, 1, 2))
+    side = 64 // run
+    long, short = side * rng.choice((4, 8, 9, 16, 17)), side * rng.choice((1, 2, 4, 5))
+    rows, columns = ((each + rng.choice((0, 0, 1, side // 2, side - 1))) for each in rng.sample((long, short), 2))
+    by, to = (run * each + rng.choice((0, 0, -run * each % 64, 1, run)) for each in (columns, rows))
+    first, second = (rng.choice((0, 0, 64, 2, 1)) for _ in range(2))
+    turns = [(rows, by, run), (columns, run, to)]
+    return [StridedCopy(first, second, run, tuple(turns))], first + rows * by, second + columns * to
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -292,6 +304,7 @@ SHAPED = (
     random_hybrids,
     random_transpositions,
     random_transpositions,
+    random_tall,
 )
 
 
@@ -328,7 +341,7 @@ def main() -> None:
         return address
 
     right = 0
-    roads = {"shuffled": 0, "tiled": 0, "squares": 0, "many": 0, "staged": 0, "cut": 0}
+    roads = {"shuffled": 0, "tiled": 0, "squares": 0, "tall": 0, "many": 0, "staged": 0, "cut": 0}
     sizes, many_of = (many.SMALL, many.IN_CACHE), kernel.many_of
 
     def many_counted(*arguments: object, **named: object) -> object:
@@ -344,6 +357,7 @@ def main() -> None:
     def squares_counted(*arguments: object, **named: object) -> object:
         found = squares_of(*arguments, **named)
         roads["squares"] += found is not None
+        roads["tall"] += found is not None and found.tall
         return found
 
     direct.squares_of = squares_counted
@@ -386,7 +400,7 @@ def main() -> None:
         recipe._structs_together.cache_clear()
         direct.LEAST_COLUMN, direct.LEAST_TURN, direct.CROWD = rng.choice((64, 768)), 0, rng.choice((0, 36, 1 << 20))
         direct.FAR[:] = [rng.random() < 0.5, rng.random() < 0.5]
-        direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 2 << 10)), rng.choice((0, 12, 48))
+        direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 0, 512)), rng.choice((0, 12, 48))
         direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
         recipe.LONG, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))
         recipe.LEAST_SPREAD, recipe.SPREAD = rng.choice(((112, range(4, 17)), (5, range(1, 100)), (1 << 20, range(0))))

@@ -50,7 +50,7 @@ def prepare(*, wait: bool = False) -> bool:
     """Make the kernels ready; False while copies are made with NumPy.
 
     What was compiled before is loaded, which takes about a second. Else it is compiled by another process in the background; with
-    `wait` here and now (some 20 seconds, once for every computer and version).
+    `wait` here and now (half a minute to a minute, once for every computer and version).
     """
     global _compiled, _reason, _compiling, _asked, _width  # one set of kernels for the process
     _asked = True
@@ -295,7 +295,7 @@ def _warmed(compiled: ModuleType) -> None:
         room = np.zeros(4096, np.uint8)
         at = room.ctypes.data
         order = np.zeros((16, 64), np.uint8)
-        compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 1, 0, False, False, order, at + 1024)
+        compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 0, False, False, False, order, at + 1024)
         compiled.turn_lines(address, address, none, none, none, 0, two, two, 2, False)
         compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, np.ones(4, np.int64))
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)

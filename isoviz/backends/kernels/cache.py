@@ -30,9 +30,11 @@ _SOURCES = (
     "lines.py",
     "many.py",  # neither; the most loops of its tables are compiled in
     "planes.py",
+    "rows.py",
     "shuffle.py",
     "shuffled_lines.py",
     "squares.py",
+    "tall_squares.py",
     "vectors.py",
     "walk.py",
 )

@@ -156,9 +156,9 @@ class Squares(NamedTuple):
     column_step: int
     column_table: Integers
     wide: int
-    tall: int
     ahead: int
     near: bool
+    tall: bool
     aligned: bool
     order: Any
 
@@ -191,13 +191,13 @@ def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool,
 
 
 class _Way(NamedTuple):
-    """How wide strips are, in lines of a row; how many squares, one below the other, are turned before their columns are written;
-    how many rows ahead are fetched, and whether into the first-level cache."""
+    """How wide strips are, in lines of a row; how many rows ahead are fetched, and whether into the first-level cache; whether
+    several squares, one below the other, are turned before their columns are written."""
 
     wide: int
-    tall: int
     ahead: int
     near: bool
+    tall: bool = False
 
 
 def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | None:
@@ -209,7 +209,7 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | N
     guess wrong half of the time where rows are not crowded (`FAR`).
     """
     if aligned and height * run <= LINE:
-        return _Way(2, 1, 32, True)
+        return _Way(2, 32, True)
     lines = places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)
     first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in SETS)
     few = height * run < 8 * LINE
@@ -219,26 +219,26 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | N
         return None
     if not aligned:
         if run >= 4 and first > CROWD // 3:
-            return _Way(4, 1, 16, True) if run == 4 else _Way(2, 1, 64, False)
-        return _Way(1 if run == 1 else 2, 1, 64, True)
+            return _Way(4, 16, True) if run == 4 else _Way(2, 64, False)
+        return _Way(1 if run == 1 else 2, 64, True)
     if run >= 4 and first > CROWD and second <= SPREAD and places[1] - places[0] >= FAR_APART:
-        return _Way(8, 1, 32, False) if few else _Way(2, 1, 64, False)
+        return _Way(8, 32, False) if few else _Way(2, 64, False)
     if few:
-        return _Way(4, 1, 16, True)
+        return _Way(4, 16, True)
     if first > CROWD:
-        return _Way(8, 1, 0, False) if run < 4 else _Way(4, 1, 0, False) if run < 16 else _Way(8, 1, 32, False)
-    return _Way(1 if run == 1 else 2, 1, 64, True)
+        return _Way(8, 0, False) if run < 4 else _Way(4, 0, False) if run < 16 else _Way(8, 32, False)
+    return _Way(1 if run == 1 else 2, 64, True)
 
 
 def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool, tall: bool) -> _Way:
     """The same where fetching into the second level only is the faster way in general."""
-    if tall and run < 4 and not aligned:
-        return _Way(2, 8, 64, False) if run == 1 else _Way(4, 8, 32, False)
+    if tall and run < 4 and (crowded or not aligned):
+        return _Way(4, 64, False, tall=True)
     if not aligned:
-        return _Way(4, 1, 32, False) if run < 4 and crowded else _Way(8, 1, 16, False)
+        return _Way(4, 32, False) if run < 4 and crowded else _Way(8, 16, False)
     if few or not crowded:
-        return _Way(2, 1, 64 if few else 32, False)
-    return {2: _Way(4, 1, 64, False), 4: _Way(4, 1, 32, False), 8: _Way(8, 1, 16, False)}.get(run, _Way(2, 1, 32, False))
+        return _Way(2, 64 if few else 32, False)
+    return {2: _Way(4, 64, False), 4: _Way(4, 32, False), 8: _Way(8, 16, False)}.get(run, _Way(2, 32, False))
 
 
 def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:

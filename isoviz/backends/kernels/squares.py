@@ -15,6 +15,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from isoviz.backends.kernels.cache import kept
+from isoviz.backends.kernels.rows import fetched, offset
+from isoviz.backends.kernels.tall_squares import tall_strips
 from isoviz.backends.kernels.vectors import (
     _I64,
     LANE,
@@ -24,12 +26,9 @@ from isoviz.backends.kernels.vectors import (
     _load,
     _picked,
     _store,
-    _store_part,
     _vector,
-    fetch,
-    fetch_rows,
-    keep_line,
     settle,
+    store_part,
     word,
 )
 from isoviz.backends.kernels.walk import advanced
@@ -117,47 +116,6 @@ def _joiner(size: int):
     return join
 
 
-@intrinsic
-def _part(context, source, destination, bytes_written):  # noqa: ARG001
-    """Of a line the bytes whose bits are set."""
-
-    def generate(context, builder, signature, values):  # noqa: ARG001
-        _store_part(builder, _load(builder, values[0], _vector(1, LINE)), values[1], values[2])
-        return context.get_dummy_value()
-
-    return types.void(*[types.int64] * 3), generate
-
-
-@njit(nogil=True)
-def _offset(table, step, place):
-    """Where a row or a column begins: from a table, or so many steps on."""
-    if table:
-        return word(table + 8 * place)
-    return place * step
-
-
-@njit(nogil=True)
-def _fetched(source, place, count, rows, row_step, row_table, wide, width, near):
-    """Have some rows of a strip, `width` bytes from `source`, fetched from a place (row, bytes) on, and those of the next strip
-    after them; the place after these."""
-    row, further = place
-    for _ in range(count):
-        start = source + further + _offset(row_table, row_step, row)
-        if near:
-            for line in range(0, width, LINE):
-                fetch(start + line)
-            fetch(start + width - 1)
-        else:
-            for line in range(0, width, LINE):
-                fetch_rows(start + line)
-            fetch_rows(start + width - 1)
-        row += 1
-        if row == rows:
-            row = 0
-            further += wide * LINE
-    return row, further
-
-
 def _strips(size: int):
     """`turn_squares` for elements of `size` bytes."""
     to_lines, to_room, side = _to_lines(size), _to_room(size), LINE // size
@@ -177,15 +135,16 @@ def _strips(size: int):
         for first in range(0, columns, wide * side):
             count = min(wide * side, columns - first)
             squares = (count + side - 1) // side
+            strip, width = source + first * size, count * size
             for square in range(squares):  # the last is moved back where it would be narrower
                 start = min(first + square * side, columns - side)
                 for k in range(side):
-                    there[square * side + k] = destination + _offset(column_table, column_step, start + k)
+                    there[square * side + k] = destination + offset(column_table, column_step, start + k)
             for row in range(0, whole, side):
                 for k in range(side):
-                    here[k] = source + _offset(row_table, row_step, row + k)
+                    here[k] = source + offset(row_table, row_step, row + k)
                 if ahead:
-                    place = _fetched(source + first * size, place, side, rows, row_step, row_table, wide, count * size, near)
+                    place = fetched(strip, place, side, rows, row_step, row_table, width, wide * LINE, near)
                 if aligned:
                     for square in range(squares):
                         start = min(first + square * side, columns - side)
@@ -200,110 +159,46 @@ def _strips(size: int):
                     if row:
                         join(before + LINE * column, at, order + part // word_size * LINE, to - part + row * size)
                     else:
-                        _part(at - part, to - part, np.int64(-1) << part)
+                        store_part(at - part, to - part, np.int64(-1) << part)
                 before, after = after, before
             if not aligned:
                 for column in range(squares * side):
                     to = word(there_at + 8 * column)
                     part = to & (LINE - 1)
                     if part:
-                        _part(before + LINE * (column + 1) - part, to - part + whole * size, (np.int64(1) << part) - 1)
+                        store_part(before + LINE * (column + 1) - part, to - part + whole * size, (np.int64(1) << part) - 1)
             if ahead:
-                place = _fetched(source + first * size, place, rows - whole, rows, row_step, row_table, wide, count * size, near)
+                place = fetched(strip, place, rows - whole, rows, row_step, row_table, width, wide * LINE, near)
                 place = place[0], place[1] - wide * LINE
             if whole < rows:  # the last rows, together with some before them
                 for k in range(side):
-                    here[k] = source + _offset(row_table, row_step, rows - side + k)
+                    here[k] = source + offset(row_table, row_step, rows - side + k)
                 for square in range(squares):
                     start = min(first + square * side, columns - side)
                     to_room(here_at, start * size, after + square * side * LINE)
                 for column in range(squares * side):
-                    _part(after + LINE * column, there[column] + (rows - side) * size, np.int64(-1))
-
-    return strips
-
-
-def _tall_strips(size: int):
-    """`turn_squares` for elements of 1 or 2 bytes whose columns begin within lines, several squares one below the other: so many
-    lines of a column are written one after the other. Memory likes that better than single ones."""
-    to_room, side, join = _to_room(size), LINE // size, _joiner(1 if SHUFFLES else 4)
-
-    @njit(nogil=True)
-    def strips(
-        source, destination, rows, row_step, row_table, columns, column_step, column_table, wide, tall, ahead,
-        room, order,
-    ):  # fmt: skip
-        here, there = np.empty(side, np.int64), np.empty(wide * side, np.int64)
-        here_at = np.int64(here.ctypes.data)
-        strip = (wide * side + 1) * LINE  # one more: lines of a column do not share a set of the first-level cache
-        kept = room + tall * strip
-        whole = rows - rows % side
-        place = ahead % rows, ahead // rows * wide * LINE
-        for first in range(0, columns, wide * side):
-            count = min(wide * side, columns - first)
-            squares = (count + side - 1) // side
-            for square in range(squares):  # the last is moved back where it would be narrower
-                start = min(first + square * side, columns - side)
-                for k in range(side):
-                    there[square * side + k] = destination + _offset(column_table, column_step, start + k)
-            for top in range(0, whole, tall * side):
-                some = min(tall, (whole - top) // side)
-                for part in range(some):
-                    for k in range(side):
-                        here[k] = source + _offset(row_table, row_step, top + part * side + k)
-                    place = _fetched(source + first * size, place, side, rows, row_step, row_table, wide, count * size, False)
-                    for square in range(squares):
-                        start = min(first + square * side, columns - side)
-                        to_room(here_at, start * size, room + part * strip + square * side * LINE)
-                for column in range(squares * side):
-                    to, at = there[column] + top * size, room + LINE * column
-                    begun, last = to & (LINE - 1), kept + LINE * column
-                    picks = order + begun * LINE
-                    for part in range(some):
-                        if top + part:
-                            join(last, at, picks, to - begun)
-                        else:
-                            _part(at - begun, to - begun, np.int64(-1) << begun)
-                        last = at
-                        to += LINE
-                        at += strip
-                    keep_line(last, kept + LINE * column)
-            for column in range(squares * side):
-                begun = there[column] & (LINE - 1)
-                if begun:
-                    last = kept + LINE * (column + 1) - begun
-                    _part(last, there[column] - begun + whole * size, (np.int64(1) << begun) - 1)
-            place = _fetched(source + first * size, place, rows - whole, rows, row_step, row_table, wide, count * size, False)
-            place = place[0], place[1] - wide * LINE
-            if whole < rows:  # the last rows, together with some before them
-                for k in range(side):
-                    here[k] = source + _offset(row_table, row_step, rows - side + k)
-                for square in range(squares):
-                    start = min(first + square * side, columns - side)
-                    to_room(here_at, start * size, room + square * side * LINE)
-                for column in range(squares * side):
-                    _part(room + LINE * column, there[column] + (rows - side) * size, np.int64(-1))
+                    store_part(after + LINE * column, there[column] + (rows - side) * size, np.int64(-1))
 
     return strips
 
 
 _strips_1, _strips_2, _strips_4, _strips_8, _strips_16 = (_strips(size) for size in (1, 2, 4, 8, 16))
-_tall_1, _tall_2 = _tall_strips(1), _tall_strips(2)
+_tall_1, _tall_2 = tall_strips(1), tall_strips(2)
 
 
 @kept
 def turn_squares(
     source, destination, extents, source_strides, destination_strides, size, rows, row_step, row_table, columns, column_step,
-    column_table, wide, tall, ahead, near, aligned, order, room,
+    column_table, wide, ahead, near, tall, aligned, order, room,
 ):  # fmt: skip
     """Transpositions of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops: `rows`, each in one piece in the source,
     and `columns`, each in one piece in the destination, at least a line's worth of both.
 
     Rows and columns begin so many steps on, or where tables say that are not empty. `wide` is how many lines of every row are
-    read together, `tall` how many squares, one below the other, are turned before their columns are written (of 1, 2 or 8 bytes;
-    1: any), `ahead` how many rows further on are fetched, `near` whether into the first-level cache, where they are not tall.
-    `aligned` says that all columns begin with a line; else lines are joined by the table `order`. `room` has as many lines as
-    these squares, one more for each, and twice as many as a strip has columns; one in front of it may be written to."""
+    read together, `ahead` how many rows further on are fetched, `near` whether into the first-level cache. `aligned` says that
+    all columns begin with a line; else lines are joined by the table `order`. `room` has twice as many lines as a strip has
+    columns; one in front of it may be written to. `tall` (of 1 or 2 bytes): as `isoviz.backends.kernels.tall_squares` does it,
+    with as much room as that says; then `wide`, `near` and `aligned` mean nothing."""
     index = np.zeros(len(extents), np.int64)
     row_at = np.int64(row_table.ctypes.data) if len(row_table) else 0
     column_at = np.int64(column_table.ctypes.data) if len(column_table) else 0
@@ -313,10 +208,10 @@ def turn_squares(
         for loop in range(len(extents)):
             a += index[loop] * source_strides[loop]
             b += index[loop] * destination_strides[loop]
-        if tall > 1 and size == 1:
-            _tall_1(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, room, order_at)
-        elif tall > 1:
-            _tall_2(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, tall, ahead, room, order_at)
+        if tall and size == 1:
+            _tall_1(a, b, rows, row_step, row_at, columns, column_step, column_at, ahead, room)
+        elif tall:
+            _tall_2(a, b, rows, row_step, row_at, columns, column_step, column_at, ahead, room)
         elif size == 4:
             _strips_4(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
         elif size == 8:

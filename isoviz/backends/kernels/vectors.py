@@ -320,6 +320,17 @@ def keep_line(context, source, destination):  # noqa: ARG001
     return types.void(types.int64, types.int64), generate
 
 
+@intrinsic
+def store_part(context, source, destination, bytes_written):  # noqa: ARG001
+    """Of a line, from and to any addresses, the bytes whose bits are set."""
+
+    def generate(context, builder, signature, values):  # noqa: ARG001
+        _store_part(builder, _load(builder, values[0], _vector(1, LINE)), values[1], values[2])
+        return context.get_dummy_value()
+
+    return types.void(*[types.int64] * 3), generate
+
+
 def _fetcher(level: int):
     """`fetch(address)`: have a line brought into the caches from the one of that level on; any address will do."""
 
