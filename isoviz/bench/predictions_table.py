@@ -355,7 +355,7 @@ def _regrets(regrets: Sequence[Regret]) -> Table | None:
         (
             said,
             f"median regret {percent_text(quantile(values, 0.5))}; median noise {percent_text(quantile(noises, 0.5))}",
-            "noise: by how much two medians of the chosen plan differ",
+            "regret: what the chosen plan takes over the best in the same round, median of all; noise: two standard errors",
             f"rehearsed: of the plan that was the quickest of five in rehearsal; at most {percent_text(GOAL)} for {rehearsed}",
             "rivals: the five best predicted and five drawn from all others, run in turn; figures from fresh runs of two",
         ),

@@ -3,7 +3,8 @@
 The rivals of a plan are those predicted to be fastest and as many others, drawn at random from everything the planner could have
 chosen: other paths, other hops that convert, other planners, chunks of other sizes. All are run in turn, so that what else the
 computer does hits all alike. A minimum of medians flatters whoever was lucky: what counts are fresh runs of the chosen one and of
-the best of the others.
+the best of the others. They are compared round by round: a computer changes its speed from one second to the next, but what two
+runs one after the other take changes together.
 """
 
 from __future__ import annotations
@@ -34,14 +35,19 @@ GOAL = 0.05
 """Regret that does not count."""
 BEST, OTHERS = 5, 5
 """Candidates that are predicted to be fastest, and those drawn from all others."""
-LEAST_RUNS, MOST_RUNS = 7, 41
+LEAST_RUNS = 7
 """Of fewer runs a median says little; short ones are run more often, ..."""
-ENOUGH, ENOUGH_FRESH = 0.1, 0.6
-"""... for so many seconds each to find the best of all, and to compare two."""
+MOST_RUNS, MOST_FRESH = 41, 151
+"""... at most so often to find the best of all, and to compare two, ..."""
+ENOUGH, ENOUGH_FRESH = 0.1, 1.5
+"""... and for so many seconds each."""
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8, 16)
 """By so much larger are the chunks of variants of a plan."""
 MOST_HOPS, MOST_FOUND, MOST_ROUTES = 4, 500, 12
 """Hops of routes that are drawn from all there are, how many paths are looked at, and how many routes are drawn."""
+ERROR_OF_MEDIAN = 1.4826 * math.sqrt(math.pi / 2)
+"""The standard error of the median of many values, over their median distance from it and the root of their number: what it is
+where they are normally distributed."""
 LOST = 1.25
 """A candidate whose fastest run of three takes so many times the median of the best one is run no more."""
 PATIENCE = 3.0
@@ -53,8 +59,10 @@ SLACK = 0.05
 class Regret:
     """What came of one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
 
-    `noise` is by how much two medians of the chosen plan differed, as a share; `candidates` how many plans were run; `rehearsed`
-    which one of the chosen plan and four rivals was the quickest in rehearsal (`isoviz.planner.alternatives`).
+    `ratio` is what the chosen one took in a round over what the rival took in it, in the median over `rounds`; `noise` is twice
+    the standard error of that, a share. `candidates` says how many plans were run, `rehearsed` which one of the chosen plan and
+    four rivals was the quickest in rehearsal (`isoviz.planner.alternatives`), `rehearsed_ratio` what it took over the best of
+    these.
     """
 
     label: str
@@ -64,25 +72,26 @@ class Regret:
     rival: Plan | None
     chosen_seconds: float
     rival_seconds: float
+    rounds: int
+    ratio: float
     noise: float
     rehearsed: Plan
-    rehearsed_seconds: float
+    rehearsed_ratio: float
 
     @property
     def value(self) -> float:
         """What the chosen plan takes longer, as a share of the best: 0 where nothing was faster."""
-        return max(0.0, self.chosen_seconds / self.rival_seconds - 1)
+        return max(0.0, self.ratio - 1)
 
     @property
     def rehearsed_value(self) -> float:
         """The same for the plan that was the quickest in rehearsal."""
-        best = min(self.chosen_seconds, self.rival_seconds)
-        return max(0.0, self.rehearsed_seconds / best - 1)
+        return max(0.0, self.rehearsed_ratio - 1)
 
     @property
     def best(self) -> Plan:
         """The plan that was fastest."""
-        return self.chosen if self.rival is None or self.chosen_seconds <= self.rival_seconds else self.rival
+        return self.chosen if self.rival is None or self.ratio <= 1 else self.rival
 
     def to_json(self) -> dict[str, Any]:
         """As a JSON object; regret and noise are shares."""
@@ -94,11 +103,11 @@ class Regret:
             "best": plan_words(self.best),
             "predicted_seconds": self.chosen.seconds,
             "chosen_seconds": self.chosen_seconds,
-            "best_seconds": min(self.chosen_seconds, self.rival_seconds),
+            "best_seconds": self.chosen_seconds if self.best is self.chosen else self.rival_seconds,
+            "rounds": self.rounds,
             "best_predicted_seconds": self.best.seconds,
             "regret": self.value,
             "rehearsed": plan_words(self.rehearsed),
-            "rehearsed_seconds": self.rehearsed_seconds,
             "rehearsed_regret": self.rehearsed_value,
             "noise": self.noise,
         }
@@ -206,13 +215,23 @@ def regret_of(
     for made in (rival, picked):
         if made is not None and all(made is not each for each in finals):
             finals.append(made)
-    again = max(repeat, min(MOST_RUNS, round(ENOUGH_FRESH / max(usual, 1e-9))))
+    again = max(repeat, min(MOST_FRESH, round(ENOUGH_FRESH / max(usual, 1e-9))))
     fresh = _in_turn(finals, runs, math.inf, again, rng, keep=True)
-    seconds = {id(made): statistics.median(fresh[k]) for k, made in enumerate(finals)}
-    took = seconds[id(chosen)]
-    noise = max(took, medians[0]) / min(took, medians[0]) - 1
-    against = took if rival is None else seconds[id(rival)]
-    return Regret(label, chosen.bytes, len(able), chosen, rival, took, against, noise, picked, seconds[id(picked)])
+    took = {id(made): fresh[k] for k, made in enumerate(finals)}
+    own = took[id(chosen)]
+    other = own if rival is None else took[id(rival)]
+    ratio, noise = _over(own, other)
+    again_ratio, _ = _over(took[id(picked)], own if ratio <= 1 else other)
+    seconds = statistics.median(own), statistics.median(other)
+    return Regret(label, chosen.bytes, len(able), chosen, rival, *seconds, again, ratio, noise, picked, again_ratio)
+
+
+def _over(these: Sequence[float], those: Sequence[float]) -> tuple[float, float]:
+    """What the one takes over what the other takes, round by round: the median, and twice its standard error."""
+    ratios = [one / other for one, other in zip(these, those, strict=True)]
+    middle = statistics.median(ratios)
+    spread = statistics.median(abs(ratio - middle) for ratio in ratios)
+    return middle, 2 * ERROR_OF_MEDIAN * spread / math.sqrt(len(ratios))
 
 
 def _picked(chosen: Plan, machine: Machine, runs: TimedRuns, limit: float) -> Plan:

@@ -12,7 +12,7 @@ from isoviz.machines.limits import MOST_SLOTS
 from isoviz.units import parse_bytes
 
 PLANNERS = {
-    "auto": "full where planning costs less than a tenth of the transfer, else simple",
+    "auto": "full where planning costs less than a tenth of the transfer, else a shortest path",
     "full": "every path, layout and block size: the fastest there is (Isometry, section 4.2)",
     "simple": "shortest path; one Memcpy channel converts (Isometry, section 4.4)",
     "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",

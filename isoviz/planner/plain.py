@@ -8,7 +8,8 @@ both nest with lies well; and orders whose runs would fall into very many boxes.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import ChunkSequence, FieldsComponent, Layout, Linearization, Mode, compare
@@ -91,7 +92,9 @@ class _Plain:
         elif not clock.overlap:
             number = least_as_good(seconds, most)
         else:
-            _, number = best_of(lambda each: seconds(each) + self.cost(each * unit), round_numbers(most), clock.every)
+            _, number = best_of(
+                lambda each: seconds(each) + self.cost(each * unit), self._worth_trying(unit, most, runs), clock.every
+            )
         if number * unit >= problem.nbytes:
             number = most
         chunk, per_chunk = min(number * unit, problem.nbytes), number if part is not None else number * elements
@@ -109,6 +112,15 @@ class _Plain:
             part,
             every_block_a_box=bound is not None,
         )
+
+    def _worth_trying(self, unit: float, most: int, runs: tuple[float, ...]) -> Sequence[int]:
+        """Numbers of units: all round ones, or those whose chunks do not cost more than the largest number takes altogether."""
+        numbers = round_numbers(most)
+        if not self.costs:
+            return numbers
+        least = self.clock.least_seconds(runs)
+        goal = self.clock.seconds(most * unit, runs) + self.cost(most * unit)
+        return numbers[bisect_left(numbers, True, key=lambda number: least + self.cost(number * unit) <= goal) :]
 
     def by_whole_entries(self) -> Iterator[Choice | None]:
         """Blocks of the end's order that hold all fields of their entries, where runs of single fields would not fill a slot."""

@@ -21,9 +21,9 @@ from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
 from isoviz.planner.cost import planning_pays
 from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.full import search
+from isoviz.planner.full import Search, search
 from isoviz.planner.making import make_plan
-from isoviz.planner.optimum import any_choice, clock_of
+from isoviz.planner.optimum import any_choice, best_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.problem import Problem
 from isoviz.planner.room import check_ends
@@ -101,7 +101,28 @@ def full(problem: Problem) -> Plan:
                 other, its_clock = planner(problem)
                 if other.key < choice.key:
                     choice, clock = other, its_clock
-    return make_plan(problem, settled(problem, choice, clock), clock, "full")
+    if problem.machine.limits.chunk_seconds > 0:
+        choice, clock = _cheapest(problem, found, choice, clock)
+    else:
+        choice = settled(problem, choice, clock)
+    return make_plan(problem, choice, clock, "full")
+
+
+def _cheapest(problem: Problem, found: Search, choice: Choice, clock: Clock) -> tuple[Choice, Clock]:
+    """The choice that takes least with what its chunks cost: in large chunks another route may, and one with fewer hops."""
+
+    def cost(each: tuple[Choice, Clock]) -> tuple[object, ...]:
+        return problem.with_cost(each[0]), *each[0].key
+
+    best = settled(problem, choice, clock), clock
+    for route, bound in found.bounds:
+        if bound + problem.chunk_cost(problem.nbytes, len(route.channels)) > problem.with_cost(best[0]):
+            continue
+        its_clock = found.clock(route)
+        other = best_choice(problem, route, its_clock)
+        if other is not None and math.isfinite(other.seconds):
+            best = min(best, (settled(problem, other, its_clock), its_clock), key=cost)
+    return best
 
 
 def simple(problem: Problem) -> Plan:
@@ -156,10 +177,22 @@ def direct(problem: Problem) -> Plan:
 def auto(problem: Problem) -> Plan:
     """`full` where planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
 
-    What planning costs is measured on this computer, once per process (`planning_cost`).
+    What planning costs is measured on this computer, once per process (`planning_cost`). On a machine that says what chunks cost
+    an engine, one whose plans are run, the place of `simple` takes the best that can be done along its path and the shortest one:
+    a small transfer is one chunk there, and takes what its hops take to set up.
     """
     found = simple(problem)
-    return full(problem) if planning_pays(problem, found.objective) else found
+    if planning_pays(problem, found.objective):
+        return full(problem)
+    if problem.machine.limits.chunk_seconds == 0 or not problem.ends.converts:
+        return found
+    plans = [found]
+    path = shortest(problem.machine, problem.transfer)
+    for way in dict.fromkeys((path, _with_memcpy(problem.machine, path)[0])):
+        for at in dict.fromkeys((0, len(way) - 2)):
+            with contextlib.suppress(LimitError, NoPathError):
+                plans.append(_plan(problem, way, (at,), "auto"))
+    return min(plans, key=lambda made: made.objective + problem.chunk_cost(problem.nbytes / made.chunk_count, len(made.hops)))
 
 
 PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(

@@ -122,6 +122,11 @@ class Clock:
             return math.inf
         return self.setup + total + (self.nbytes / chunk - 1.0) * slowest
 
+    def least_seconds(self, runs: Runs) -> float:
+        """Less than this T is for no chunk: the slowest hop alone, its runs as long as they can be."""
+        slowest = min(self.rates(self.nbytes, runs))
+        return self.setup + self.nbytes / slowest if slowest else math.inf
+
     def rates(self, chunk: float, runs: Runs) -> list[float]:
         """Bytes per second of every hop."""
         return [function(run if run < chunk else chunk) for function, run in zip(self.functions, runs, strict=True)]
