@@ -64,7 +64,7 @@ class Effort(NamedTuple):
     rounds: int = 1
 
 
-USUAL = Effort(50, 12, 100.0, 150.0, rounds=3)
+USUAL = Effort(50, 12, 100.0, 200.0, rounds=3)
 THOROUGH = Effort(200, 60, math.inf, math.inf, rounds=5)
 MOST_OF_IT = 0.05
 """A transfer that has taken this share of all the time is run once more and no further."""

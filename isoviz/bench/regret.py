@@ -39,7 +39,7 @@ LEAST_RUNS = 7
 """Of fewer runs a median says little; short ones are run more often, ..."""
 MOST_RUNS, MOST_FRESH = 41, 151
 """... at most so often to find the best of all, and to compare two, ..."""
-ENOUGH, ENOUGH_FRESH = 0.1, 1.5
+ENOUGH, ENOUGH_FRESH = 0.1, 3.0
 """... and for so many seconds each."""
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8, 16)
 """By so much larger are the chunks of variants of a plan."""
