@@ -19,7 +19,7 @@ from isoviz.planner.problem import Problem
 from isoviz.planner.program import bisect, feasible_region, solve
 from isoviz.planner.rivals import turns_of
 from isoviz.planner.routes import Route, routes_of
-from isoviz.planner.settling import settled
+from isoviz.planner.settling import compared, settled
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
     choice = any_choice(problem, route, clock)
     if choice is None:
         raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
-    least, choice = choice, settled(problem, choice, clock)
+    least, choice = compared(problem, choice, clock), settled(problem, choice, clock)
     program = path_program(problem, choice)
     solution = solve(program)
     found = search(problem, everything=True)
@@ -148,7 +148,7 @@ def _candidates(
     """All paths by the least time they can take, the chosen one first: of that, its choice takes hardly more."""
     bounds = {(each.route.names, each.route.converting): each.bound for each in found}
     bound = bounds.get((route.names, route.converting), least.seconds)
-    chosen = replace(_rejected(problem, route, bound, choice, clock, chosen=True), seconds=least.seconds)
+    chosen = replace(_rejected(problem, route, bound, choice, clock, chosen=True), seconds=problem.with_cost(least))
     others = [
         _rejected(problem, each.route, each.bound, each.choice, each.clock)
         for each in found
@@ -183,7 +183,7 @@ def _rejected(
         kinds,
         route.converting,
         bound,
-        choice.seconds,
+        problem.with_cost(choice),
         timing.throughput,
         layouts,
         limit,

@@ -42,9 +42,9 @@ class Rejected:
     """A path that was considered, the chosen one among them (`chosen`, first).
 
     `memories` and `kinds` are the path, `converting` the number of the hop that converts (None: none). `seconds` is the
-    least time it can take (a plan may take a thousandth more, for larger chunks), None where it has no room; less than `bound`
-    no layouts and blocks on it can take. `limit` says in words what
-    holds it back, `limiting_channel` names the channel that does. `layouts` are those of its buffers at the best time.
+    least time it can take (a plan may take a thousandth more, for larger chunks), with what its chunks cost an engine where the
+    machine says that, None where it has no room; less than `bound` no layouts and blocks on it can take. `limit` says in words
+    what holds it back, `limiting_channel` names the channel that does. `layouts` are those of its buffers at the best time.
     """
 
     chosen: bool

@@ -2,7 +2,7 @@
 
 What keeps it short: `routes` leaves the paths that no other one beats, `shapes` the families of layouts that stand for all, and a
 route is looked at only while its bound, every run as long as it can be and nothing to fill the pipeline with, is below the best
-time found.
+time found. Where a machine says what chunks cost an engine, that counts, too.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from isoviz.errors import NoPathError
 from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.routes import routes_of
+from isoviz.planner.settling import compared
 
 if TYPE_CHECKING:
     from isoviz.planner.choice import Choice
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A route that was considered: its bound in seconds, and the best choice for it, unless its bound already lost."""
+    """A route that was considered: its bound in seconds, and the best choice for it, unless its bound already lost. Where the
+    machine says what chunks cost, both are of T and of that, and the choice has the chunks that it would have."""
 
     route: Route
     bound: float
@@ -70,17 +72,23 @@ def search(problem: Problem, first: tuple[tuple[str, ...], int | None] | None = 
     if not routes:
         machine.shortest_path(here, there)  # says what can be reached
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-    order = sorted(zip(routes, lower_bounds(problem, routes), strict=True), key=lambda each: each[1])
+    bounds = [
+        bound + problem.chunk_cost(problem.nbytes, len(route.channels))
+        for route, bound in zip(routes, lower_bounds(problem, routes), strict=True)
+    ]
+    order = sorted(zip(routes, bounds, strict=True), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     best: Choice | None = None
     choices: list[Choice | None] = []
     for route, bound in order:
         choice = None
-        if everything or best is None or bound <= best.seconds:
-            choice = best_choice(problem, route, clock_of(problem, route))
-            if choice is not None and (best is None or choice.key < best.key):
-                best = choice
+        if everything or best is None or bound <= problem.with_cost(best):
+            clock = clock_of(problem, route)
+            choice = best_choice(problem, route, clock)
+            if choice is not None:
+                choice = compared(problem, choice, clock)
+                best = choice if best is None else min(best, choice, key=problem.key)
         choices.append(choice)
     if best is None:
         raise too_small(problem, [route.inside for route in routes])

@@ -21,14 +21,14 @@ from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
 from isoviz.planner.cost import planning_pays
 from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.full import Search, search
+from isoviz.planner.full import search
 from isoviz.planner.making import make_plan
-from isoviz.planner.optimum import any_choice, best_choice, clock_of
+from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.problem import Problem
 from isoviz.planner.room import check_ends
 from isoviz.planner.routes import Route
-from isoviz.planner.settling import settled
+from isoviz.planner.settling import compared, settled
 from isoviz.planner.timing import Clock
 
 if TYPE_CHECKING:
@@ -99,30 +99,11 @@ def full(problem: Problem) -> Plan:
         for planner in (_simple, lambda problem: _best(problem, path, ends)):
             with contextlib.suppress(LimitError, NoPathError):  # that path has no room
                 other, its_clock = planner(problem)
-                if other.key < choice.key:
+                other = compared(problem, other, its_clock)
+                if problem.key(other) < problem.key(choice):
                     choice, clock = other, its_clock
-    if problem.machine.limits.chunk_seconds > 0:
-        choice, clock = _cheapest(problem, found, choice, clock)
-    else:
-        choice = settled(problem, choice, clock)
-    return make_plan(problem, choice, clock, "full")
-
-
-def _cheapest(problem: Problem, found: Search, choice: Choice, clock: Clock) -> tuple[Choice, Clock]:
-    """The choice that takes least with what its chunks cost: in large chunks another route may, and one with fewer hops."""
-
-    def cost(each: tuple[Choice, Clock]) -> tuple[object, ...]:
-        return problem.with_cost(each[0]), *each[0].key
-
-    best = settled(problem, choice, clock), clock
-    for route, bound in found.bounds:
-        if bound + problem.chunk_cost(problem.nbytes, len(route.channels)) > problem.with_cost(best[0]):
-            continue
-        its_clock = found.clock(route)
-        other = best_choice(problem, route, its_clock)
-        if other is not None and math.isfinite(other.seconds):
-            best = min(best, (settled(problem, other, its_clock), its_clock), key=cost)
-    return best
+    done = problem.machine.limits.chunk_seconds > 0  # they were compared as they are worth having
+    return make_plan(problem, choice if done else settled(problem, choice, clock), clock, "full")
 
 
 def simple(problem: Problem) -> Plan:

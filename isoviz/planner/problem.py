@@ -73,6 +73,10 @@ class Problem:
         chunks = math.ceil(self.nbytes / choice.chunk * (1 - 1e-9))
         return choice.seconds + self.chunk_cost(self.nbytes / chunks, len(choice.route.channels))
 
+    def key(self, choice: Choice) -> tuple[object, ...]:
+        """Less is better: what it takes with the cost of its chunks, then as `Choice.key`."""
+        return self.with_cost(choice), *choice.key
+
     @cached_property
     def pages(self) -> tuple[int, ...]:
         """Bytes after which the pages of either end's memory begin anew: 1 where it has none."""

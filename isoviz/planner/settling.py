@@ -57,6 +57,12 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     return best
 
 
+def compared(problem: Problem, choice: Choice, clock: Clock) -> Choice:
+    """The choice as it is compared with those of other routes: with the chunks it would have, where the machine says what these
+    cost. In large chunks another route may be the best, and one of fewer hops."""
+    return settled(problem, choice, clock) if problem.machine.limits.chunk_seconds > 0 else choice
+
+
 def _unheld(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     """The choice of one hop within a memory with larger chunks, which nothing has to hold: threads wait at the end of each."""
     times = min(UNHELD // choice.slot, math.ceil(problem.nbytes / choice.chunk))

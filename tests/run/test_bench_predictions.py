@@ -22,7 +22,7 @@ from isoviz.backends.emulated import RateLimited
 from isoviz.bench import predictions as bench
 from isoviz.bench.predictions import Effort, measure
 from isoviz.bench.random_transfers import LARGEST, MOST_HELD, SMALLEST, random_layout, random_transfers
-from isoviz.bench.regret import BEST, OTHERS, Regret, candidates, regret_of, share_within
+from isoviz.bench.regret import BEST, OTHERS, Regret, _over, candidates, regret_of, share_within
 from isoviz.bench.timed_runs import Deadline, TimedRuns
 from isoviz.cli import main
 from isoviz.errors import InputError, TransferError, VerificationError
@@ -113,6 +113,19 @@ def test_regret_is_what_a_wrong_choice_costs(tmp_path: Path) -> None:
     assert 0.5 < found.value < 8 and found.to_json()["regret"] == found.value
     assert [hop.channel for hop in found.best.hops] == ["in", "out"]
     assert share_within([found]) == 0
+
+
+def test_plans_are_compared_round_by_round() -> None:
+    """A computer that goes at two speeds is as fast for the one as for the other; and a run that was held up does not count."""
+    ratio, noise = _over([1.1, 2.2, 1.1, 9.0, 2.2], [1.0, 2.0, 1.0, 1.0, 2.0])
+    assert ratio == pytest.approx(1.1) and noise == pytest.approx(0, abs=1e-9)
+    rng = random.Random(1)
+    found = []
+    for _ in range(300):
+        rounds = [(rng.lognormvariate(0, 0.1), rng.lognormvariate(0, 0.1)) for _ in range(25)]
+        found.append(_over(*zip(*rounds, strict=True)))
+    within = sum(abs(ratio - 1) <= noise for ratio, noise in found) / len(found)
+    assert 0.88 < within < 0.99, "two standard errors"
 
 
 def test_candidates_are_the_best_predicted_and_others() -> None:

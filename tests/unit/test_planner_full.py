@@ -8,15 +8,19 @@ from typing import Any
 
 import pytest
 
+from isoviz.bench.random_transfers import random_transfers
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, compare
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, Sampled, preset
 from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explain_plan, plan, sweep
 from isoviz.planner.full import search
+from isoviz.planner.optimum import best_choice
+from isoviz.planner.plain import _Plain, plain
 from isoviz.planner.problem import Problem
 from isoviz.planner.rivals import scaled, with_bandwidth
 from isoviz.planner.scaling import resized
 from isoviz.planner.settling import settled
+from isoviz.planner.sizes import round_numbers
 
 SQUARE = IndexSpace(x=8192, y=8192)
 ENTRY = FieldSpace(value="complex128")
@@ -465,8 +469,9 @@ def test_boxes_are_not_cut_where_chunks_cost() -> None:
         (candidate,) = [
             each for each in found.candidates if each.choice and len(each.route.channels) == 3 and each.route.converting == 1
         ]
-        assert candidate.choice is not None
-        assert problem.nbytes / candidate.choice.chunk > 2, "T is least so"
+        least = best_choice(problem, candidate.route, candidate.clock)
+        assert least is not None and candidate.choice is not None
+        assert problem.nbytes / least.chunk > 2, "T is least so"
         choice = settled(problem, candidate.choice, candidate.clock)
         assert (problem.nbytes / choice.chunk <= 2) == (cost > 0)
 
@@ -538,3 +543,81 @@ def test_what_chunks_cost_moves_no_conversion_to_a_disk(layouts: tuple[str, str]
     for hop in (0, 2):
         copies = found.copies(hop, 0)
         assert sum(copy.run * 4096 >= copy.nbytes for copy in copies) == len(copies), "a disk reads and writes long runs"
+
+
+def where_conversions_cost(seconds: float) -> Machine:
+    """This computer as it is assumed to be, but that its disk reads and writes short runs well, and with what a conversion within
+    memory takes to set up."""
+    machine, disk = preset("local", measure="assumed"), Sampled(((1.0, 2e8), (64.0, 4e8), (8e6, 2e9)))
+    channels = tuple(
+        replace(channel, conversion_setup=seconds) if channel.is_self_loop else replace(channel, throughput=disk)
+        for channel in machine.channels
+    )
+    return replace(machine, channels=channels)
+
+
+def in_all(made: Plan, machine: Machine) -> float:
+    """T of a plan and what its chunks cost."""
+    return made.objective + machine.limits.chunk_seconds * len(made.hops) * made.chunk_count
+
+
+def test_paths_are_compared_in_the_chunks_that_they_would_have() -> None:
+    """T is least in chunks that are far too small where chunks cost; in larger ones another path may be the best."""
+    machine, different = where_conversions_cost(3e-5), 0
+    for transfer in itertools.islice(random_transfers(machine, ["node0.sys", "node0.dsk"], 1, 64 << 10, 2 << 20), 40):
+        problem = Problem(transfer, machine, Options())
+        found = search(problem, everything=True)
+        least, costs = {}, {}
+        for each in found.candidates:
+            choice = best_choice(problem, each.route, each.clock)
+            if choice is not None:
+                least[each.route] = choice.seconds
+                costs[each.route] = problem.with_cost(settled(problem, choice, each.clock))
+        assert problem.key(search(problem).best) == problem.key(found.best)
+        assert in_all(plan(transfer, machine, "full"), machine) <= min(costs.values()) * (1 + 1e-6)
+        different += costs[min(least, key=least.__getitem__)] > min(costs.values()) * (1 + 1e-6)
+    assert different, "the least T alone would do"
+
+
+def test_an_explanation_compares_as_the_planner_does() -> None:
+    """No path is said to be better than the one that was chosen."""
+    machine = where_conversions_cost(3e-5)
+    for transfer in itertools.islice(random_transfers(machine, ["node0.sys", "node0.dsk"], 1, 64 << 10, 4 << 20), 15):
+        chosen, *others = explain(transfer, machine, "full").candidates
+        assert all(other.least >= chosen.least * (1 - 1e-9) for other in others)
+        assert chosen.bound <= chosen.least * (1 + 1e-9)
+
+
+def test_small_transfers_convert_in_the_hop_that_does_it_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.planner.planners.planning_pays", lambda *_: False)
+    machine, kinds_of = where_conversions_cost(3e-3), set()
+    for transfer in itertools.islice(random_transfers(machine, ["node0.sys", "node0.dsk"], 1, 64 << 10, 2 << 20), 40):
+        found = plan(transfer, machine)
+        kinds_of.add(found.planner)
+        for planner in ("simple", "spsl", "spdl", "direct"):
+            try:
+                other = plan(transfer, machine, planner)
+            except NoPathError:
+                continue
+            assert in_all(found, machine) <= in_all(other, machine) * (1 + 1e-6)
+    assert kinds_of == {"simple", "auto"}
+
+
+def test_chunks_that_cost_too_much_need_not_be_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    machine = where_conversions_cost(0.0)
+    transfers = list(itertools.islice(random_transfers(machine, ["node0.sys", "node0.dsk"], 2, 64 << 10, 64 << 20), 30))
+
+    def costs() -> list[float]:
+        found = []
+        for transfer in transfers:
+            problem = Problem(transfer, machine, Options())
+            for each in search(problem, everything=True).candidates:
+                if each.route.converting in (None, 0, len(each.route.channels) - 1):
+                    choice = plain(problem, each.route, each.clock, costs=True)
+                    assert choice is not None
+                    found.append(problem.with_cost(choice))
+        return found
+
+    few = costs()
+    monkeypatch.setattr(_Plain, "_worth_trying", lambda self, unit, most, runs: round_numbers(most))
+    assert few == costs() and len(few) > 30
