@@ -2,8 +2,8 @@
 
 What a conversion takes depends on more than the run that throughput functions are about: how many fields, which strides; and
 disks and memories are slower at one moment than at another, by a third for seconds or minutes. One chunk of some MiB says so in
-milliseconds, and the time model goes on with the rates that were found. Where nothing is to be read yet, or other devices are on
-the path, it is the copies within memory that are tried, while all other hops stand still. A rehearsal
+milliseconds, and the time model goes on with the rates that were found. Where other devices are on the path, or the chunk's runs
+are scattered over a new file, it is the copies within memory that are tried, while all other hops stand still. A rehearsal
 (`isoviz.runtime.rehearsal`) moves so much that it sees the hops of a pipeline at work at the same time.
 """
 
@@ -13,7 +13,7 @@ import math
 import os
 import statistics
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,8 +22,8 @@ import numpy as np
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk import NewFile
-from isoviz.backends.files import DiskMemory, FileStore
-from isoviz.backends.generate import fill
+from isoviz.backends.files import DiskMemory, FileStore, Scratch
+from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host import HUGE, PAGE, page_aligned, touch
 from isoviz.backends.standing import Standing
 from isoviz.errors import Cancelled, InputError, RunError, TransferError
@@ -50,6 +50,8 @@ QUICK, SLOW = 0.1, 0.3
 """... and the predicted seconds that it is to take, and takes at most."""
 LONG = 1 << 20
 """Bytes from which on longer runs are hardly faster."""
+FILLED = 1.05
+"""What a chunk is written to has no gaps worth mentioning where it is no longer than so many times the chunk."""
 MOST_ROOM, MOST_FILE = 256 << 20, 1 << 30
 """Bytes of arrays that are got for it, and of the file that is written, at most."""
 LONGEST = 3.0
@@ -111,9 +113,10 @@ def try_out(
     """Try what the hops of a plan take on this computer: `try_out(plan, machine).prediction`.
 
     `source` is as in `Engine.run`; `room` is an array that may be written to, as large as the destination (None: memory that is
-    got for it), or the path that it will have: beside it a nameless file is written and given up. `cancel` is asked between
-    requests. None where there is nothing to try: no copy within memory, nor a file to read yet; where what is copied lies so far
-    apart that trying it needs more than 256 MiB; and where it is cancelled, or takes more than some seconds.
+    got for it), or the path that it will have: beside it a nameless file is written and given up. So is one to be read, where
+    nobody names a source on a disk. `cancel` is asked between requests. None where there is nothing to try: no copy within
+    memory, and no file of the name that is given; where what is copied lies so far apart that trying it needs more than 256 MiB;
+    and where it is cancelled, or takes more than some seconds.
 
     Raises:
         TransferError: the plan is for another machine. RunError: a hop failed.
@@ -141,20 +144,38 @@ def _of_all_hops(
     if not _can_be_run(plan, machine, source):
         return None
     short = _in_pieces(plan, machine, min(CHUNK, int(plan.bytes * QUICK / max(plan.seconds, 1e-9))))
-    scattered = [hop.request_bytes < min(LONG, short.chunk_payload) for hop in plan.hops if hop.kind == ChannelKind.DISK_WRITE]
-    if short.seconds / short.chunk_count > SLOW or any(scattered):
+    if short.seconds / short.chunk_count > SLOW:
         return None
     last, size = len(plan.hops) - 1, 0
     if plan.hops[last].kind == ChannelKind.DISK_WRITE:
-        size = max(stop for copy in short.copies(last, 0) for _, stop in _parts(copy, 1))
-        if size > MOST_FILE:
+        parts = _union([part for copy in short.copies(last, 0) for part in _parts(copy, 1)])
+        size = parts[-1][1]
+        gaps = size - parts[0][0] > FILLED * short.chunks[0].payload_bytes
+        if size > MOST_FILE or (gaps and plan.hops[last].request_bytes < min(LONG, short.chunk_payload)):
             return None
     path = room if isinstance(room, str | Path) else plan.transfer.destination.path
-    ends = _ends(short, machine, 1, source, None if isinstance(room, str | Path) else room)
-    if ends is None:
-        return None
     trying = _Trying(devices, short, size, None if path is None else Path(path).absolute().parent)
-    return _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel)
+    with ExitStack() as stack:
+        if plan.hops[0].kind == ChannelKind.DISK_READ and source is None and plan.transfer.source.path is None:
+            source = _generated(short, devices, stack)
+            if source is None:
+                return None
+        ends = _ends(short, machine, 1, source, None if isinstance(room, str | Path) else room)
+        return None if ends is None else _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel)
+
+
+def _generated(plan: Plan, devices: ThisComputer, stack: ExitStack) -> Scratch | None:
+    """A nameless file with generated data where the first chunk reads; None where that is too far on in it."""
+    page = [(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for copy in plan.copies(0, 0) for start, stop in _parts(copy, 0)]
+    parts = _union(page)
+    if parts[-1][1] > MOST_FILE:
+        return None
+    file = NewFile(None, parts[-1][1], DiskMemory(plan.transfer.source.memory, devices.directory).directory)
+    stack.callback(file.close)
+    for start, stop in parts:
+        fill_file(file, start, stop - start)
+    file.flush()
+    return Scratch(file)
 
 
 def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: CancelToken) -> _Found | None:
@@ -256,14 +277,16 @@ class _TrialDisk(DiskMemory):
 
 
 def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
-    """Whether there is a disk on the path, nothing but disks and copies of this computer, and the file that is read is there."""
+    """Whether there is a disk on the path, nothing but disks and copies of this computer, and a file that is named is there."""
     kinds = [hop.kind for hop in plan.hops if not _is_copy(machine.channel(hop.channel), machine)]
     if not kinds or plan.transfer.is_partial or not set(kinds) <= {ChannelKind.DISK_READ, ChannelKind.DISK_WRITE}:
         return False
     if any(machine.memory(name).node or machine.memory(name).emulated for name in plan.memories):
         return False
-    path = source if isinstance(source, str | Path) else plan.transfer.source.path if source is None else None
-    return kinds[0] != ChannelKind.DISK_READ or (path is not None and os.path.exists(path))  # noqa: PTH110  # never raises
+    if kinds[0] != ChannelKind.DISK_READ:
+        return True
+    path = plan.transfer.source.path if source is None else source
+    return path is None or (isinstance(path, str | Path) and os.path.exists(path))  # noqa: PTH110  # never raises
 
 
 def _would_stay(plan: Plan, machine: Machine, count: int) -> bool:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 MANY = 256
 """So many chunks are few."""
-UNHELD = 256 << 20
-"""Bytes of chunks that no buffer holds, at most: progress is told by chunks."""
+UNHELD, LONG = 256 << 20, 0.5
+"""Bytes of chunks that no buffer holds, and predicted seconds of one, at most: progress is told by chunks."""
 SHARE = 1e-3
 """What larger chunks may cost, as a share of T."""
 
@@ -32,7 +32,7 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     `SHARE` of its time where there are very many."""
     costs = problem.machine.limits.chunk_seconds > 0
     if len(choice.route.channels) == 1:
-        return _unheld(problem, choice, clock) if costs and choice.route.channels[0].is_self_loop else choice
+        return _unheld(problem, choice, clock) if costs else choice
     if problem.nbytes <= MANY * choice.chunk and not costs:
         return choice
     search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
@@ -64,8 +64,9 @@ def compared(problem: Problem, choice: Choice, clock: Clock) -> Choice:
 
 
 def _unheld(problem: Problem, choice: Choice, clock: Clock) -> Choice:
-    """The choice of one hop within a memory with larger chunks, which nothing has to hold: threads wait at the end of each."""
-    times = min(UNHELD // choice.slot, math.ceil(problem.nbytes / choice.chunk))
+    """The choice of one hop with larger chunks, which nothing has to hold: threads wait at the end of each."""
+    each = choice.seconds * choice.chunk / problem.nbytes
+    times = min(UNHELD // choice.slot, math.ceil(problem.nbytes / choice.chunk), math.floor(LONG / each) if each else UNHELD)
     if times < 2 or problem.options.slot_limit is not None or problem.memory_limit is not None:
         return choice
     chunk = min(times * choice.chunk, problem.nbytes)

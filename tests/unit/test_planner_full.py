@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -505,6 +506,11 @@ def test_chunks_that_nothing_holds_are_large() -> None:
     assert plan(transfer, free, "full").chunk_count == 32
     through = replace(transfer, destination=replace(transfer.destination, memory="node0.dsk"))
     assert plan(through, machine, "full").chunk_count >= 32, "buffers hold these"
+    written = Transfer.whole(transfer.space, transfer.fields, "node0.sys", "<F, x>", "node0.dsk", "<F, x>")
+    (hop,), seconds = plan(written, machine, "full").hops, plan(written, machine, "full").seconds
+    assert hop.kind == "DiskWrite" and plan(written, machine, "full").chunk_count == max(4, math.ceil(seconds / 0.5))
+    slow = tuple(replace(channel, throughput=Constant(1.6e8)) for channel in machine.channels)
+    assert plan(written, replace(machine, channels=slow), "full").chunk_count == 16, "half a second each: progress is told"
 
 
 @pytest.mark.parametrize("planner", ["simple", "spsl", "spdl", "full"])
