@@ -64,15 +64,18 @@ TOO_LONG, PATIENCE = 0.2, 5
 says nothing of the next."""
 MOST_PARTS = 1 << 14
 """Parts of an array that are told apart; what has more is taken as a whole."""
+PULL, ALIKE = 0.2, 1.5
+"""A trial is one moment of many, and the machine as it was measured is another: a fifth of what they differ by is taken back, but
+no more than if the one were half as much again as the other, for then the machine knows nothing of this conversion."""
 MARGIN = 0.05
 """The share by which an interval is wider than what repeats differed."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What came of it: `tried` is the `plan` with the rates that its hops had, or its copies, `ranges` the lowest and the highest
-    of them by hop, as shares of the median, `spent` the seconds that it took. `tried` is there for its times: simulations and
-    explanations go by the machine."""
+    """What came of it: `tried` is the `plan` with about the rates that its hops had, or its copies: a little nearer to what the
+    machine says. `ranges` are the lowest and the highest of them by hop, as shares of the median, `spent` the seconds that it
+    took. `tried` is there for its times: simulations and explanations go by the machine."""
 
     plan: Plan
     tried: Plan
@@ -132,7 +135,8 @@ def try_out(
         return None
     medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
     ranges = {hop: (min(rates) / medians[hop], max(rates) / medians[hop]) for hop, rates in found.rates.items()}
-    tried = _with_rates(plan, machine, medians, statistics.median(found.between))
+    rates = {hop: _between(rate, _said(plan, machine, hop)) for hop, rate in medians.items()}
+    tried = _with_rates(plan, machine, rates, statistics.median(found.between))
     return Trial(plan, tried, ranges, time.perf_counter() - began, machine)
 
 
@@ -360,6 +364,21 @@ def _union(parts: list[tuple[int, int]]) -> list[tuple[int, int]]:
         else:
             found.append((start, stop))
     return found
+
+
+def _said(plan: Plan, machine: Machine, index: int) -> float:
+    """The rate of a hop as the machine has it; of a copy with what it takes to set up, as it is tried."""
+    hop, nbytes = plan.hops[index], plan.bytes * plan.moved[index]
+    channel = machine.channel(hop.channel)
+    setup = channel.setup + (channel.conversion_setup if index == plan.converting else 0.0) if channel.is_self_loop else 0.0
+    return nbytes / (nbytes / hop.throughput + setup) if hop.throughput else 0.0
+
+
+def _between(tried: float, said: float) -> float:
+    """What to go by: `PULL` of the way from what was tried to what is said, unless these have nothing to do with each other."""
+    if not said:
+        return tried
+    return tried * math.exp(PULL * max(-math.log(ALIKE), min(math.log(ALIKE), math.log(said / tried))))
 
 
 def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], between: float) -> Plan:

@@ -233,6 +233,22 @@ def test_a_plan_for_another_machine_is_told_so() -> None:
         engine.run(plan(transfer(SYS, SYS), other), trial=True)
 
 
+def test_one_moment_is_not_believed_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is predicted lies between what was tried and what the machine says, nearer to the trial."""
+    for said in (0.8, 1.2):
+        tried = trial._between(1e9, said * 1e9)
+        assert 1e9 < tried < 1.05e9 if said > 1 else 0.95e9 < tried < 1e9
+    assert trial._between(1e9, 1e13) == trial._between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
+    assert trial._between(1e9, 1e9) == trial._between(1e9, 0.0) == 1e9
+    here = machine(1e9)
+    made = plan(transfer(SYS, SYS), here)
+    monkeypatch.setattr(trial, "PULL", 1.0)
+    monkeypatch.setattr(trial, "ALIKE", 1e9)
+    found = try_out(made, here)
+    assert found is not None
+    assert found.prediction.seconds == pytest.approx(made.seconds, rel=0.1), "all of the way, but for what lies between requests"
+
+
 def test_nothing_of_the_users_is_touched() -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, 4 * MIB), here)
