@@ -86,6 +86,11 @@ def format_seconds(seconds: float) -> str:
     return f"{_short(seconds / 1e-9)} ns"
 
 
+def format_share(share: float) -> str:
+    """A share in two digits: `0.012 %`, `7.5 %`; from 10 % on without a fraction: `38 %`, `1,250 %`."""
+    return f"{100 * share:.2g} %" if abs(share) < 0.0995 else f"{100 * share:,.0f} %"
+
+
 def _short(value: float) -> str:
     if abs(value) >= 999.5:
         return f"{value:,.0f}"

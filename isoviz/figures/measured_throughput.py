@@ -10,7 +10,7 @@ from isoviz.figures.svg import Drawing, shorten, wrap
 from isoviz.figures.theme import ThemeName
 from isoviz.figures.throughput import MARGIN, Frame, clipped, grid, place
 from isoviz.machines import Channel, Machine, Sampled
-from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 _LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 312.0
 _APART = 5.0
@@ -132,7 +132,7 @@ def _notes(machine: Machine) -> list[list[str]]:
         weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
         users = {channel: weight for channel, weight in weights.items() if weight}
         if resource.held and len(set(users.values())) > 1:
-            parts = [f"{100 * weight / resource.capacity:.2g} % by {channel.kind}" for channel, weight in users.items()]
+            parts = [f"{format_share(weight / resource.capacity)} by {channel.kind}" for channel, weight in users.items()]
             said.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
             continue
         kinds = " and ".join(dict.fromkeys(str(channel.kind) for channel in users)) or "nobody"

@@ -197,7 +197,8 @@ def _candidates(explanation: Explanation, most: int) -> list[str]:
     """The paths by time, and what holds each one back."""
     chosen = explanation.candidates[0]
     shown = explanation.candidates[: max(1, most)]
-    rows = [("", "T", "", "path (⇒ converts)", "held back by")]
+    costs = explanation.machine.limits.chunk_seconds > 0
+    rows = [("", "T and chunks" if costs else "T", "", "path (⇒ converts)", "held back by")]
     for number, each in enumerate(shown, start=1):
         time = f"≥ {format_seconds(each.bound)}" if each.seconds is None else format_seconds(each.seconds)
         against = "chosen" if each.chosen else difference(each, chosen)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import Layout
-from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation import Explanation, Rejected, Stage, Turn
@@ -258,7 +258,7 @@ def sizes_said(explanation: Explanation) -> list[str]:
     if less <= SAME:
         reached += ", all that the program certifies"
     else:
-        reached += f", {100 * less:.2g} % less than the {format_rate(solution.throughput)} that the program certifies"
+        reached += f", {format_share(less)} less than the {format_rate(solution.throughput)} that the program certifies"
     if len(plan.hops) == 1 or not plan.overlap:
         said.append(f"{reached}.")
         return said
@@ -271,11 +271,18 @@ def sizes_said(explanation: Explanation) -> list[str]:
         why = f"larger chunks would sustain no more and fill the pipeline later ({later})"
     else:
         why = f"larger chunks might sustain more but fill the pipeline later ({later}), and T counts both"
-    least = explanation.candidates[0].least
-    share = f"T is {100 * (plan.objective / least - 1):.2g} % above its least, which smaller chunks would reach"
-    better = "With these sizes T is least" if plan.objective <= least * (1 + 1e-6) else share
-    said.append(f"{reached}. {better}: {why}.")
+    said.append(f"{reached}. {_least_said(explanation)}: {why}.")
     return said
+
+
+def _least_said(explanation: Explanation) -> str:
+    """Whether other sizes would take less."""
+    plan, least = explanation.plan, explanation.candidates[0].least
+    if explanation.machine.limits.chunk_seconds:
+        return "With these sizes T and what chunks cost an engine are least together"
+    if plan.objective <= least * (1 + 1e-6):
+        return "With these sizes T is least"
+    return f"T is {format_share(plan.objective / least - 1)} above its least, which smaller chunks would reach"
 
 
 def time_said(explanation: Explanation) -> str:
@@ -296,7 +303,7 @@ def ahead_said(parts: TimeParts) -> str:
         return ""
     if parts.ahead < 0 and parts.padding:
         return (
-            f" Padding moves along, {100 * parts.padding:.2g} % of the bytes besides:"
+            f" Padding moves along, {format_share(parts.padding)} of the bytes besides:"
             f" {format_seconds(parts.seconds - parts.ahead)} in all."
         )
     if parts.ahead < 0:
@@ -339,7 +346,7 @@ def difference(other: Rejected, chosen: Rejected, *, words: bool = False) -> str
     if ratio >= 2:
         times = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
         return f"{least}{times} {'times as slow' if words else '×'}"
-    share = f"{abs(100 * (ratio - 1)):.2g} %"
+    share = format_share(abs(ratio - 1))
     if words:
         return f"{least}{share} {'slower' if ratio > 1 else 'faster'}"
     return f"{least}{'+' if ratio > 1 else '−'}{share}"
@@ -379,7 +386,7 @@ def turn_text(turn: Turn, path: str | None = None) -> str:
     ratio = turn.value / turn.now
     value, now = show(turn.value), show(turn.now)
     if value == now:  # three digits do not tell them apart
-        value = f"{value} {'+' if ratio > 1 else '−'} {abs(100 * (ratio - 1)):.2g} %"
+        value = f"{value} {'+' if ratio > 1 else '−'} {format_share(abs(ratio - 1))}"
     factor = f"{ratio:.3g} ×" if ratio < 100 else f"{ratio:,.0f} ×"
     least = "at least" if ratio > 1 else "at most"
     if turn.winner and turn.winner != turn.rival:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError
-from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
+from isoviz.units import format_bytes, format_rate, format_seconds, format_share, parse_bytes
 
 
 @pytest.mark.parametrize(
@@ -68,6 +68,10 @@ def test_what_is_no_size(given: object, problem: str) -> None:
         (format_rate(999.6e6), "1 GB/s"),
         (format_seconds(0.0012), "1.2 ms"),
         (format_seconds(999.7), "1,000 s"),
+        (format_share(0.00012), "0.012 %"),
+        (format_share(0.0751), "7.5 %"),
+        (format_share(1.0), "100 %"),
+        (format_share(12.5), "1,250 %"),
     ],
 )
 def test_written_for_people(text: str, written: str) -> None:
