@@ -54,6 +54,8 @@ FILLED = 1.05
 """What a chunk is written to has no gaps worth mentioning where it is no longer than so many times the chunk."""
 MOST_ROOM, MOST_FILE = 256 << 20, 1 << 30
 """Bytes of arrays that are got for it, and of the file that is written, at most."""
+MOST_MADE = 32 << 20
+"""Bytes that are made up for a source on a disk, at most: of short runs far apart whole pages would be."""
 LONGEST = 3.0
 """Seconds after which it is given up."""
 LONG_ENOUGH, SHARE = 0.03, 0.2
@@ -169,10 +171,10 @@ def _of_all_hops(
 
 
 def _generated(plan: Plan, devices: ThisComputer, stack: ExitStack) -> Scratch | None:
-    """A nameless file with generated data where the first chunk reads; None where that is too far on in it."""
-    page = [(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for copy in plan.copies(0, 0) for start, stop in _parts(copy, 0)]
-    parts = _union(page)
-    if parts[-1][1] > MOST_FILE:
+    """A nameless file with generated data where the first chunk reads; None where that is too much, or too far on in it."""
+    pages = [(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for copy in plan.copies(0, 0) for start, stop in _parts(copy, 0)]
+    parts = _union(pages)
+    if parts[-1][1] > MOST_FILE or sum(stop - start for start, stop in parts) > MOST_MADE:
         return None
     file = NewFile(None, parts[-1][1], DiskMemory(plan.transfer.source.memory, devices.directory).directory)
     stack.callback(file.close)

@@ -310,10 +310,12 @@ def test_a_source_that_nobody_names_is_made_up(tmp_path: Path, monkeypatch: pyte
     assert found is not None and set(found.ranges) == set(range(len(made.hops)))
     assert found.tried.hops[0].throughput != made.hops[0].throughput
     assert files == [made.chunk_bytes] and list(tmp_path.iterdir()) == []
-    monkeypatch.setattr(trial, "MOST_FILE", made.chunk_bytes - 1)
-    found = try_out(made, here)
-    assert found is None or 0 not in found.ranges, "the disk is not tried"
-    assert files == [made.chunk_bytes]
+    for limit in ("MOST_FILE", "MOST_MADE"):
+        with monkeypatch.context() as limited:
+            limited.setattr(trial, limit, made.chunk_bytes - 1)
+            found = try_out(made, here)
+        assert found is None or 0 not in found.ranges, "the disk is not tried"
+        assert files == [made.chunk_bytes]
 
 
 def test_a_small_file_is_written_as_a_whole(tmp_path: Path) -> None:
