@@ -2,9 +2,10 @@
 
 What a conversion takes depends on more than the run that throughput functions are about: how many fields, which strides; and
 disks and memories are slower at one moment than at another, by a third for seconds or minutes. One chunk of some MiB says so in
-milliseconds, and the time model goes on with the rates that were found. Where other devices are on the path, or the chunk's runs
-are scattered over a new file, it is the copies within memory that are tried, while all other hops stand still. A rehearsal
-(`isoviz.runtime.rehearsal`) moves so much that it sees the hops of a pipeline at work at the same time.
+milliseconds, hop after hop, and some that follow each other say what hops take from one another; the time model goes on with the
+rates that were found. Where other devices are on the path, or the chunk's runs are scattered over a new file, it is the copies
+within memory that are tried, while all other hops stand still. A rehearsal (`isoviz.runtime.rehearsal`) moves so much that the
+time model has no part in it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends import kernels
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk import NewFile
 from isoviz.backends.files import DiskMemory, FileStore, Scratch
@@ -48,19 +50,25 @@ CHUNK = 16 << 20
 """Bytes of the chunk that goes over disks as well, ..."""
 QUICK, SLOW = 0.1, 0.3
 """... and the predicted seconds that it is to take, and takes at most."""
+TOGETHER = 3
+"""Chunks that follow each other: hops that are at work at the same time take from one another, above all those of one disk."""
 LONG = 1 << 20
 """Bytes from which on longer runs are hardly faster."""
+SCATTERED = 128 << 10
+"""Bytes of runs below which those that come first to a new file take longer than those between them."""
 FILLED = 1.05
 """What a chunk is written to has no gaps worth mentioning where it is no longer than so many times the chunk."""
 MOST_ROOM, MOST_FILE = 256 << 20, 1 << 30
 """Bytes of arrays that are got for it, and of the file that is written, at most."""
-MOST_MADE = 32 << 20
+MOST_MADE = 64 << 20
 """Bytes that are made up for a source on a disk, at most: of short runs far apart whole pages would be."""
 LONGEST = 3.0
 """Seconds after which it is given up."""
-LONG_ENOUGH, SHARE = 0.03, 0.2
+LONG_ENOUGH, SHARE = 0.06, 0.2
 """Seconds after which a median is one; of long transfers it is this share of the predicted seconds."""
-LEAST_REPEATS, MOST_REPEATS = 3, 25
+LEAST_REPEATS, MOST_REPEATS = 5, 100
+FEW = 3
+"""Repeats that are enough where every one of them has some chunks follow each other, too."""
 TOO_LONG, PATIENCE = 0.2, 5
 """Seconds after which nothing is repeated; so many times more where that was not to be expected: a disk that stops for a moment
 says nothing of the next."""
@@ -129,6 +137,8 @@ def try_out(
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     began = time.perf_counter()
+    if any(_is_copy(machine.channel(hop.channel), machine) for hop in plan.hops):
+        kernels.prepare()  # loading them takes a second, or some where nothing of them is in the page cache
     token = _Deadline(cancel)
     found = _of_all_hops(plan, machine, source, room, devices or ThisComputer(), token)
     if found is None:
@@ -137,7 +147,7 @@ def try_out(
         return None
     medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
     ranges = {hop: (min(rates) / medians[hop], max(rates) / medians[hop]) for hop, rates in found.rates.items()}
-    rates = {hop: _between(rate, _said(plan, machine, hop)) for hop, rate in medians.items()}
+    rates = {hop: _between(rate, _said(plan, machine, hop)) / found.crowding for hop, rate in medians.items()}
     tried = _with_rates(plan, machine, rates, statistics.median(found.between))
     return Trial(plan, tried, ranges, time.perf_counter() - began, machine)
 
@@ -153,27 +163,27 @@ def _of_all_hops(
     if short.seconds / short.chunk_count > SLOW:
         return None
     last, size = len(plan.hops) - 1, 0
+    several = min(TOGETHER, short.chunk_count) if last and short.seconds * TOGETHER <= SLOW * short.chunk_count else 1
     if plan.hops[last].kind == ChannelKind.DISK_WRITE:
-        parts = _union([part for copy in short.copies(last, 0) for part in _parts(copy, 1)])
+        parts = _first_parts(short, several, 1)
         size = parts[-1][1]
-        gaps = size - parts[0][0] > FILLED * short.chunks[0].payload_bytes
-        if size > MOST_FILE or (gaps and plan.hops[last].request_bytes < min(LONG, short.chunk_payload)):
+        gaps = size - parts[0][0] > FILLED * _payload(short, several)
+        if size > MOST_FILE or (gaps and plan.hops[last].request_bytes < min(SCATTERED, short.chunk_payload)):
             return None
     path = room if isinstance(room, str | Path) else plan.transfer.destination.path
     trying = _Trying(devices, short, size, None if path is None else Path(path).absolute().parent)
     with ExitStack() as stack:
         if plan.hops[0].kind == ChannelKind.DISK_READ and source is None and plan.transfer.source.path is None:
-            source = _generated(short, devices, stack)
+            source = _generated(short, several, devices, stack)
             if source is None:
                 return None
-        ends = _ends(short, machine, 1, source, None if isinstance(room, str | Path) else room)
-        return None if ends is None else _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel)
+        ends = _ends(short, machine, several, source, None if isinstance(room, str | Path) else room)
+        return None if ends is None else _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel, several)
 
 
-def _generated(plan: Plan, devices: ThisComputer, stack: ExitStack) -> Scratch | None:
-    """A nameless file with generated data where the first chunk reads; None where that is too much, or too far on in it."""
-    pages = [(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for copy in plan.copies(0, 0) for start, stop in _parts(copy, 0)]
-    parts = _union(pages)
+def _generated(plan: Plan, count: int, devices: ThisComputer, stack: ExitStack) -> Scratch | None:
+    """A nameless file with generated data where the first chunks read; None where that is too much, or too far on in it."""
+    parts = _union([(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for start, stop in _first_parts(plan, count, 0)])
     if parts[-1][1] > MOST_FILE or sum(stop - start for start, stop in parts) > MOST_MADE:
         return None
     file = NewFile(None, parts[-1][1], DiskMemory(plan.transfer.source.memory, devices.directory).directory)
@@ -199,10 +209,12 @@ def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: Can
 
 class _Found(NamedTuple):
     """Of every repeat: bytes per second that hops had, of copies with what they take to set up, of disks without; and seconds in
-    which none was at work, less what disks were said to take to set up and did not."""
+    which none was at work, less what disks were said to take to set up and did not. `crowding` says how many times as long a
+    pipeline of chunks took as these and shared resources would have it."""
 
     rates: dict[int, list[float]]
     between: list[float]
+    crowding: float = 1.0
 
 
 def _tried(
@@ -213,19 +225,21 @@ def _tried(
     ends: tuple[Any, Any],
     count: int,
     cancel: CancelToken,
+    several: int = 1,
 ) -> _Found:
-    """What some hops take for the first chunks; less of it where it is cancelled."""
-    moved = sum(short.chunks[number].payload_bytes for number in range(count))
+    """What some hops take for the first chunks, and more of these one after the other; less of it where it is cancelled."""
+    moved = _payload(short, count)
     channels = {hop: machine.channel(short.hops[hop].channel) for hop in hops}
-    found, spent = _Found({hop: [] for hop in hops}, []), 0.0
+    found, together, spent = _Found({hop: [] for hop in hops}, []), list[float](), 0.0
     enough = min(max(LONG_ENOUGH, SHARE * short.seconds), TOO_LONG)
     most = TOO_LONG if short.seconds * moved / max(1, short.bytes) > TOO_LONG / PATIENCE else TOO_LONG * PATIENCE
     other = page_aligned(ENOUGH if type(devices) is Standing and _would_stay(short, machine, count) else 0)
     touch(other)
     alone = len(short.hops) == 1  # what lies between its requests is a part of it
+    least = FEW if several > count else LEAST_REPEATS
     with suppress(Cancelled), Engine(machine, devices) as engine:
         once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # what is done only once, such as page faults
-        while len(found.between) < LEAST_REPEATS or (len(found.between) < MOST_REPEATS and spent < enough):
+        while len(found.between) < least or (len(found.between) < MOST_REPEATS and spent < enough):
             other.view(np.uint64).max(initial=0)  # beside disks nothing stays in a cache, nor does it after this
             is_long = not found.between and once.seconds > most
             report = once if is_long else engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)
@@ -242,9 +256,26 @@ def _tried(
                     between += each - seconds - channel.setup  # less than nothing where it takes less than it is said to set up
                 found.rates[hop].append(moved * short.moved[hop] / max(seconds, 1e-9))
             found.between.append(between)
+            if several > count and not is_long:
+                together.append(engine.run(short, *ends, verify=False, chunks=several, cancel=cancel).seconds)
+                spent += together[-1]
             if spent > most:
                 break
-    return found
+    return found._replace(crowding=_crowding(short, machine, found, together, several)) if together else found
+
+
+def _crowding(short: Plan, machine: Machine, found: _Found, together: Sequence[float], count: int) -> float:
+    """How many times as long so many chunks took as hops that take nothing from one another but shared resources."""
+    rates = {hop: statistics.median(each) for hop, each in found.rates.items()}
+    apart = _with_rates(short, machine, rates, statistics.median(found.between))
+    longer = _payload(short, count) / min(count * short.chunk_payload, short.bytes)  # than chunks are in the mean
+    ratio = (statistics.median(together) - apart.setup) / (longer * (apart.seconds_of(count) - apart.setup))
+    return min(max(ratio, 1 / ALIKE), ALIKE)
+
+
+def _payload(plan: Plan, count: int) -> int:
+    """Bytes of entries in the first so many chunks."""
+    return sum(plan.chunks[number].payload_bytes for number in range(count))
 
 
 class _Deadline:
@@ -322,12 +353,12 @@ def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> t
     """Arrays for both ends that are in memory, of which only those parts have pages that the first chunks read and write; None
     where these are too large."""
     found, held = [source, room], 0
-    for place, (end, hop) in enumerate(((plan.transfer.source, 0), (plan.transfer.destination, len(plan.hops) - 1))):
+    for place, end in enumerate((plan.transfer.source, plan.transfer.destination)):
         if found[place] is not None or machine.memory(end.memory).kind is not MemoryKind.SYS:
             continue
         nbytes = end.linearization.nbytes
-        parts = [part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in _parts(copy, place)]
         page = HUGE if nbytes >= HUGE // 2 else PAGE  # what is touched is there with all of its page
+        parts = _first_parts(plan, count, place)
         parts = _union([(start // page * page, min(nbytes, -(-stop // page) * page)) for start, stop in parts])
         held += sum(stop - start for start, stop in parts)
         if held > MOST_ROOM:
@@ -342,6 +373,12 @@ def _ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> t
             else:
                 touch(array[start:stop])
     return found[0], found[1]
+
+
+def _first_parts(plan: Plan, count: int, end: int) -> list[tuple[int, int]]:
+    """From where to where the first so many chunks are read (`end` 0) or written (1), less the gaps of more than a page."""
+    hop = (0, len(plan.hops) - 1)[end]
+    return _union([part for chunk in range(count) for copy in plan.copies(hop, chunk) for part in _parts(copy, end)])
 
 
 def _parts(copy: StridedCopy, end: int) -> list[tuple[int, int]]:

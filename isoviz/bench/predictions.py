@@ -64,11 +64,11 @@ class Effort(NamedTuple):
     rounds: int = 1
 
 
-USUAL = Effort(50, 12, 100.0, 200.0, rounds=3)
+USUAL = Effort(50, 12, 150.0, 200.0, rounds=3)
 THOROUGH = Effort(200, 60, math.inf, math.inf, rounds=5)
 MOST_OF_IT = 0.05
 """A transfer that has taken this share of all the time is run once more and no further."""
-SHORT, MOST_RUNS = 0.15, 25
+SHORT, MOST_RUNS = 0.5, 101
 """Seconds that all runs of a transfer take at least, unless there are so many of them."""
 GRACE = 5.0
 """Seconds by which the last transfer may be late."""
@@ -219,7 +219,7 @@ def measure(
 
     `repeat` is the number of runs whose median is compared with the prediction; short ones are run more often. Files are written
     to a folder of their own in `directory` (None: the working directory, whose disk `local` describes) and removed in every case.
-    `seed` draws other transfers. It takes about four minutes, `thorough` some hours. `machine`, `devices`, `planner` and
+    `seed` draws other transfers. It takes about seven minutes, `thorough` some hours. `machine`, `devices`, `planner` and
     `effort` are for measuring something else than this computer; then nothing goes into the ledger. `progress` is told what is
     being measured.
 

@@ -94,14 +94,18 @@ class Plan:
         At most T, which it falls short of by less than a chunk through all hops; where three hops or more share a resource it may
         be a little above, and where padding moves along (`moved`) well above.
         """
+        return self.seconds_of(self.chunk_count)
+
+    def seconds_of(self, count: int) -> float:
+        """The predicted completion time of the first so many of its chunks."""
         from isoviz.planner.makespan import makespan, shared_makespan
 
-        payload, count = self.chunk_payload, self.chunk_count
+        payload = self.chunk_payload
         if not all(hop.throughput for hop in self.hops):  # nothing moves
             return math.inf
         moved = [payload * each for each in self.moved]
         hops = [nbytes / hop.throughput for nbytes, hop in zip(moved, self.hops, strict=True)]
-        last = self.bytes / payload - (count - 1)
+        last = self.bytes / payload - (count - 1) if count == self.chunk_count else 1.0
         if self.shares:
             shares = [[each * nbytes for each, nbytes in zip(share, moved, strict=True)] for share in self.shares]
             return self.setup + shared_makespan(hops, count, last, shares, slots=self.slots, overlap=self.overlap)
