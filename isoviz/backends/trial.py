@@ -54,8 +54,9 @@ TOGETHER = 3
 """Chunks that follow each other: hops that are at work at the same time take from one another, above all those of one disk."""
 LONG = 1 << 20
 """Bytes from which on longer runs are hardly faster."""
-SCATTERED = 128 << 10
-"""Bytes of runs below which those that come first to a new file take longer than those between them."""
+SCATTERED = 16 << 10
+"""Bytes of runs that are tried where they are scattered over a new file, at least, and only if some chunks follow each other: the
+first takes longer than those that fill the gaps, and shorter runs lie in the page cache until the end."""
 FILLED = 1.05
 """What a chunk is written to has no gaps worth mentioning where it is no longer than so many times the chunk."""
 MOST_ROOM, MOST_FILE = 256 << 20, 1 << 30
@@ -155,8 +156,8 @@ def try_out(
 def _of_all_hops(
     plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken
 ) -> _Found | None:
-    """One chunk goes all the way; None where it cannot, would take long, or says little of the others: the first runs that are
-    scattered over a new file take longer than those that fill the gaps between them."""
+    """Some chunks go all the way, one hop after the other and all at the same time; None where they cannot, would take long, or
+    say little of the others, as the first of those whose runs are scattered over a new file."""
     if not _can_be_run(plan, machine, source):
         return None
     short = _in_pieces(plan, machine, min(CHUNK, int(plan.bytes * QUICK / max(plan.seconds, 1e-9))))
@@ -168,7 +169,8 @@ def _of_all_hops(
         parts = _first_parts(short, several, 1)
         size = parts[-1][1]
         gaps = size - parts[0][0] > FILLED * _payload(short, several)
-        if size > MOST_FILE or (gaps and plan.hops[last].request_bytes < min(SCATTERED, short.chunk_payload)):
+        least = SCATTERED if several > 1 else LONG
+        if size > MOST_FILE or (gaps and plan.hops[last].request_bytes < min(least, short.chunk_payload)):
             return None
     path = room if isinstance(room, str | Path) else plan.transfer.destination.path
     trying = _Trying(devices, short, size, None if path is None else Path(path).absolute().parent)

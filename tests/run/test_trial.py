@@ -171,6 +171,20 @@ def test_what_takes_long_or_changes_a_file_is_not_tried(why: str, tmp_path: Path
     assert (tmp_path / "destination.raw").read_bytes() == b"as before"
 
 
+def test_runs_scattered_over_a_new_file_are_tried_by_some_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """To both fields' halves of the file."""
+    here, given = replace(machine(disk=2e8), limits=Limits(slot_limit=MIB)), on_disk(tmp_path, 8 * MIB)
+    layouts = [replace(end, layout=layout) for end, layout in zip(given.ends, ("<F, x>", "<x, F>"), strict=True)]
+    made = plan(Transfer(*layouts), here)
+    assert made.chunk_count > trial.TOGETHER and trial.SCATTERED <= made.hops[-1].request_bytes < made.chunk_bytes
+    found = try_out(made, here)
+    assert found is not None and set(found.ranges) == set(range(len(made.hops)))
+    monkeypatch.setattr(trial, "SCATTERED", trial.LONG)
+    found = try_out(made, here)
+    assert found is None or set(found.ranges) == {made.converting}
+    assert (tmp_path / "destination.raw").read_bytes() == b"as before"
+
+
 def test_one_long_repeat_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     here = machine()
     made = plan(transfer(SYS, SYS), here)
