@@ -61,7 +61,7 @@ FILLED = 1.05
 """What a chunk is written to has no gaps worth mentioning where it is no longer than so many times the chunk."""
 MOST_ROOM, MOST_FILE = 256 << 20, 1 << 30
 """Bytes of arrays that are got for it, and of the file that is written, at most."""
-MOST_MADE = 64 << 20
+MOST_MADE = 96 << 20
 """Bytes that are made up for a source on a disk, at most: of short runs far apart whole pages would be."""
 LONGEST = 3.0
 """Seconds after which it is given up."""
@@ -164,7 +164,9 @@ def _of_all_hops(
     if short.seconds / short.chunk_count > SLOW:
         return None
     last, size = len(plan.hops) - 1, 0
-    several = min(TOGETHER, short.chunk_count) if last and short.seconds * TOGETHER <= SLOW * short.chunk_count else 1
+    several = min(TOGETHER, short.chunk_count) if last else 1
+    if several * short.chunk_bytes > MOST_ROOM or several * short.seconds > SLOW * short.chunk_count:
+        several = 1
     if plan.hops[last].kind == ChannelKind.DISK_WRITE:
         parts = _first_parts(short, several, 1)
         size = parts[-1][1]

@@ -242,6 +242,12 @@ def test_the_disk_of_the_destination_is_tried(tmp_path: Path, monkeypatch: pytes
         first = engine.run(made, None, tmp_path / "there" / "new.raw", trial=True)
         assert {folder for folder, _ in files} == {tmp_path / "there"}
         assert made.chunk_count > trial.TOGETHER and {size for _, size in files} == {trial.TOGETHER * made.chunk_bytes}
+        with monkeypatch.context() as limited:  # room for one of them only
+            limited.setattr(trial, "MOST_ROOM", 2 * trial.HUGE)
+            limited.setattr(trial, "TOGETHER", made.chunk_count)
+            files.clear()
+            assert try_out(made, large) is not None
+            assert {size for _, size in files} == {made.chunk_bytes}
         files.clear()
         engine.run(made, trial=True)
     assert first.tried is not None and first.tried.hops[-1].throughput != made.hops[-1].throughput
