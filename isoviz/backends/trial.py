@@ -34,6 +34,7 @@ from isoviz.planner.chunk_curve import rechunked
 from isoviz.planner.prediction import Prediction, seconds_at, spread_at
 from isoviz.planner.timing import Clock
 from isoviz.runtime import Engine
+from isoviz.runtime.calibration import held_by
 from isoviz.runtime.rehearsal import FLUSHES
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ MARGIN = 0.05
 @dataclass(frozen=True)
 class Trial:
     """What came of it: `tried` is the `plan` with about the rates that its hops had, or its copies: a little nearer to what the
-    machine says. `ranges` are the lowest and the highest of them by hop, as shares of the median, `spent` the seconds that it
+    machine says. `ranges` are those that nine of ten of them had, by hop, as shares of the median, `spent` the seconds that it
     took. `tried` is there for its times: simulations and explanations go by the machine."""
 
     plan: Plan
@@ -147,7 +148,7 @@ def try_out(
     if found is None or not found.between:
         return None
     medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
-    ranges = {hop: (min(rates) / medians[hop], max(rates) / medians[hop]) for hop, rates in found.rates.items()}
+    ranges = {hop: held_by([rate / medians[hop] for rate in rates]) for hop, rates in found.rates.items()}
     rates = {hop: _between(rate, _said(plan, machine, hop)) / found.crowding for hop, rate in medians.items()}
     tried = _with_rates(plan, machine, rates, statistics.median(found.between))
     return Trial(plan, tried, ranges, time.perf_counter() - began, machine)

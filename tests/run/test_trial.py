@@ -330,6 +330,21 @@ def test_hops_that_hold_each_other_up_are_seen_together(
     assert found[10.0] == pytest.approx(trial.ALIKE * found[1.0], rel=0.05), "no more than can be believed"
 
 
+def test_one_run_of_many_that_stopped_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
+    here = machine()
+    made = plan(transfer(SYS, SYS, MIB // 4), here)
+    begun, number = trial.Engine.run, itertools.count()
+
+    def run(self: Any, *args: Any, **options: Any) -> Any:
+        report = begun(self, *args, **options)
+        return replace(report, seconds=0.001 * (100 if next(number) == 7 else 1 + next(number) % 3 / 10))
+
+    monkeypatch.setattr(trial.Engine, "run", run)
+    found = try_out(made, here)
+    assert found is not None and next(number) > 40
+    assert found.prediction.high < 2 * found.prediction.seconds
+
+
 def test_nothing_of_the_users_is_touched() -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, 4 * MIB), here)
