@@ -53,6 +53,9 @@ LOST = 1.25
 PATIENCE = 3.0
 """A run is given up after so many times what the chosen plan takes, and `SLACK` seconds."""
 SLACK = 0.05
+STOPS = 3
+"""So many runs of the chosen plan may be given up, and are made again: a disk that stops for a moment is no reason to leave a
+transfer out."""
 
 
 @dataclass(frozen=True)
@@ -255,13 +258,17 @@ def _in_turn(
 ) -> dict[int, list[float]]:
     """Seconds of so many runs of each plan, in rounds of another order each; by number of the plan.
 
-    Those that are clearly slower than the best, or are given up, get no further runs, unless `keep`.
+    Those that are clearly slower than the best, or are given up, get no further runs, unless `keep`; the first, which is the
+    chosen one, gets some others instead.
     """
+    stops = 0
     times: dict[int, list[float]] = {k: [] for k in range(len(plans))}
     going = list(times)
     for round_number in range(1, repeat + 1):
         for k in rng.sample(going, len(going)):
             found = runs.seconds(plans[k], limit)
+            while found is None and k == 0 and stops < STOPS:
+                stops, found = stops + 1, runs.seconds(plans[k], limit)
             if found is None:
                 going.remove(k)
             else:

@@ -20,6 +20,7 @@ import pytest
 from isoviz.backends import EmulatedMachine, Engine
 from isoviz.backends.emulated import RateLimited
 from isoviz.bench import predictions as bench
+from isoviz.bench import regret
 from isoviz.bench.predictions import Effort, measure
 from isoviz.bench.random_transfers import LARGEST, MOST_HELD, SMALLEST, random_layout, random_transfers
 from isoviz.bench.regret import BEST, OTHERS, Regret, _over, candidates, regret_of, share_within
@@ -209,6 +210,26 @@ def test_rounds_over_all_transfers(tmp_path: Path) -> None:
     assert data["summary"]["rehearsed"]["transfers"] == 3
     assert any(note.startswith("rounds beside rounds: of 3 transfers") for note in data["notes"])
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("stops", [0, regret.STOPS, regret.STOPS + 1])
+def test_a_chosen_plan_that_stops_for_once_is_run_again(stops: int) -> None:
+    """A rival that does so is not."""
+
+    class Runs:
+        def __init__(self) -> None:
+            self.made = {"chosen": 0, "rival": 0, "lame": 0}
+
+        def seconds(self, made: str, limit: float) -> float | None:
+            self.made[made] += 1
+            if made == "chosen" and 2 <= self.made[made] < 2 + stops:
+                return None
+            return None if made == "lame" else limit / 10
+
+    runs = Runs()
+    times = regret._in_turn(["chosen", "rival", "lame"], runs, 1.0, 7, random.Random(1))  # type: ignore[list-item, arg-type]
+    assert len(times[0]) == (7 if stops <= regret.STOPS else 1)
+    assert len(times[1]) == 7 and not times[2] and runs.made["lame"] == 1
 
 
 def test_what_takes_far_too_long_is_given_up(tmp_path: Path) -> None:
