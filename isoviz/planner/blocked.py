@@ -11,9 +11,11 @@ import math
 from bisect import bisect_left, bisect_right
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from isoviz.planner.choice import MOST_BOXES, Choice
 from isoviz.planner.shapes import F, divisors
-from isoviz.planner.sizes import FEW_PAIRS, SMALL, at_least, best_of, even_or_round, round_numbers
+from isoviz.planner.sizes import FEW, FEW_PAIRS, SMALL, at_least, best_of, even_or_round, round_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +29,8 @@ WIDE = 1.4
 """The factor of the search for the best throughput with which it begins and ends."""
 NEAR = 8
 """Parts of whole pages differ from others by at most one in so many, in their size and in how many they are."""
+ROUNDING = 1e-12
+"""Relative difference of times that are equal but for rounding."""
 MOST_ODDS = 1e6
 """Throughputs further below the peak are not searched."""
 
@@ -146,6 +150,14 @@ class Blocked:
         most = min(self.limit // slot, math.ceil(self.problem.nbytes / (block * self.unit)))
         if most <= 1:
             return self.at(a, b) if most == 1 else None
+        if self.every >= FEW:  # nothing is known of T between sizes
+            if self.scattered:
+                most = min(most, MOST_BOXES // self._boxes(a, b))
+            counts = round_numbers(most)
+            if not counts:
+                return None
+            times = self.clock.seconds_of_chunks(np.array(counts) * (block * self.unit), self._runs(a, b))
+            return self.at(a, b, counts[int(np.argmax(times <= times.min() * (1 + ROUNDING)))])
         cache: dict[int, Choice | None] = {}
 
         def seconds(n: int) -> float:
@@ -216,15 +228,18 @@ class Blocked:
     # ---- two variables
 
     def _all_pairs(self) -> Choice | None:
-        best: Choice | None = None
-        for a in self.a:
-            for b in self.b:
-                if not self.fits(a, b):
-                    break
-                choice = self._chunked(a, b)
-                if choice is not None and (best is None or choice.key < best.key):
-                    best = choice
-        return best
+        """All pairs, the most promising ones first: those are left out that no chunk makes as fast as the best."""
+        pairs = [(a, b) for a in self.a for b in self.b if self.fits(a, b)]
+        least = math.inf
+        found: list[tuple[tuple[object, ...], int, int, Choice]] = []
+        for bound, a, b in sorted([(self.clock.least_seconds(self._runs(a, b)), a, b) for a, b in pairs]):
+            if bound > least * (1 + 1e-9):
+                break
+            choice = self._chunked(a, b)
+            if choice is not None:
+                least = min(least, choice.seconds)
+                found.append((choice.key, a, b, choice))
+        return min(found, key=lambda each: each[:3])[3] if found else None
 
     def _pairs(self) -> Choice | None:
         """By throughput where hops bound it one by one; else a search over a for each of which b is searched."""

@@ -7,6 +7,8 @@ from functools import cache
 from statistics import median
 from typing import TYPE_CHECKING
 
+from isoviz.planner.options import PLANNING_TIME
+
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
 
@@ -14,13 +16,23 @@ SHARE = 0.1
 """Planning pays where it takes less than this share of the predicted transfer (Isometry, section 4.4)."""
 LEAST, MOST = 50e-6, 50e-3
 """Seconds between which the full planner takes on any computer: outside of ten times that, nothing needs measuring."""
+LEAST_SEARCH = 5e-3
+"""Seconds in which a search for a path among many finds a good one on any computer."""
 
 
-def planning_pays(problem: Problem, seconds: float) -> bool:
-    """Whether the full planner costs less than a tenth of a transfer that is predicted to take so many seconds."""
-    if seconds >= MOST / SHARE:
-        return True
-    return seconds >= LEAST / SHARE and planning_cost(min(len(problem.transfer.space), 2)) < SHARE * seconds
+def planning_time(problem: Problem, seconds: float, *, listed: bool) -> float:
+    """Seconds that the full planner may take for a transfer that is predicted to take `seconds`; 0 where it does not pay.
+
+    Where the paths of the machine are `listed` it takes what it takes, so it has to cost less than the share; where they are not
+    it can be stopped, but needs some time to begin with.
+    """
+    most = problem.options.planning_time or PLANNING_TIME
+    if not listed:
+        return min(most, SHARE * seconds) if SHARE * seconds >= LEAST_SEARCH else 0.0
+    pays = seconds >= MOST / SHARE or (
+        seconds >= LEAST / SHARE and planning_cost(min(len(problem.transfer.space), 2)) < SHARE * seconds
+    )
+    return most if pays else 0.0
 
 
 @cache

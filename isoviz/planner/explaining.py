@@ -18,7 +18,7 @@ from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
 from isoviz.planner.program import bisect, feasible_region, solve
 from isoviz.planner.rivals import turns_of
-from isoviz.planner.routes import Route, routes_of
+from isoviz.planner.routes import Route
 from isoviz.planner.settling import compared, settled
 from isoviz.units import format_bytes, format_rate
 
@@ -67,28 +67,19 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
     solution = solve(program)
     found = search(problem, everything=True)
     candidates = _candidates(problem, found.candidates, route, least, choice, clock)
-    here, there = plan.transfer.source.memory, plan.transfer.destination.memory
-    beaten, proved = routes_of(machine).left_out(here, there, problem.ends.converts)
     return Explanation(
         plan=plan,
         machine=machine,
         stages=_stages(plan, clock, choice, solution),
         candidates=candidates,
-        beaten=beaten,
-        proved=proved and problem.ends.regular and _argument_holds(machine),
+        beaten=found.left_out,
+        gap=found.gap,
         program=program,
         solution=solution,
         bisection=bisect(program),
         region=_region(program, solution, plan, choice),
         turns=turns_of(problem, candidates, turns) if turns else (),
     )
-
-
-def _argument_holds(machine: Machine) -> bool:
-    """Whether the argument for the optimum follows all that a machine says: not what a held resource costs, which depends on the
-    runs of all hops together, and not ends that are cheaper to read and write as they are than to convert at."""
-    held = any(resource.held for resource in machine.resources)
-    return not held and not any(channel.conversion_setup for channel in machine.channels if not channel.is_self_loop)
 
 
 def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tuple[Stage, ...]:

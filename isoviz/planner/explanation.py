@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from isoviz.planner.program import PathProgram, RowState, Solution
 
 
+CERTAIN = 1e-9
+"""A relative gap that is none: rounding."""
+
+
 @dataclass(frozen=True)
 class Stage:
     """One row of Isometry's table 3: a memory of the path with its layout, and the hop that leaves it.
@@ -105,21 +109,26 @@ class Region:
 @dataclass(frozen=True)
 class Explanation:
     """Everything that decided a plan. `candidates` are sorted by time, the chosen path first; `beaten` counts the paths that were
-    left out because another path beats them whatever moves, and `proved` says that no path, layouts or blocks left out can be
-    faster; `program`, `solution` and `bisection` are those of the chosen path
-    (None where nothing but the network of channels decides: no throughput row depends on a block)."""
+    left out because another path beats them whatever moves (None: paths are too many to list). No path, layouts or blocks are
+    faster than the best by more than the share `gap` (None: that is not proved). `program`, `solution` and `bisection` are those
+    of the chosen path."""
 
     plan: Plan
     machine: Machine
     stages: tuple[Stage, ...]
     candidates: tuple[Rejected, ...]
-    beaten: int
-    proved: bool
+    beaten: int | None
+    gap: float | None
     program: PathProgram
     solution: Solution
     bisection: Bisection
     region: Region | None
     turns: tuple[Turn, ...] = ()
+
+    @property
+    def proved(self) -> bool:
+        """Whether no path, layouts or blocks that were left out can be faster."""
+        return self.gap is not None and self.gap <= CERTAIN
 
     def __str__(self) -> str:
         from isoviz.planner.explanation_text import explanation_text

@@ -40,6 +40,7 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "candidates_left_out": len(rejected) - len(shown),
         "beaten": explanation.beaten,
         "proved": explanation.proved,
+        "gap": explanation.gap,
         "turns": [asdict(turn) for turn in explanation.turns],
     }
 

@@ -318,9 +318,8 @@ def ranking_said(explanation: Explanation) -> str:
     """How many paths there were, and where the chosen one stands among them."""
     chosen, *others = explanation.candidates
     faster = [other for other in others if _beats(other, chosen)]
-    text = (
-        f"{_counted(len(explanation.candidates), 'path')} {'was' if not others else 'were'} worked out;"
-        f" {explanation.beaten:,} more were left out beforehand, since another path beats them whatever moves."
+    text = f"{_counted(len(explanation.candidates), 'path')} {'was' if not others else 'were'} worked out;" + _left_out(
+        explanation
     )
     if faster:
         best = min(faster, key=lambda other: other.least)
@@ -331,6 +330,16 @@ def ranking_said(explanation: Explanation) -> str:
     elif others:
         text += f" The next best is {difference(others[0], chosen, words=True)}."
     return text
+
+
+def _left_out(explanation: Explanation) -> str:
+    if explanation.beaten is not None:
+        return f" {explanation.beaten:,} more were left out beforehand, since another path beats them whatever moves."
+    if explanation.proved:
+        return " no other path of this machine can be faster than the best of them: all have a larger bound."
+    if explanation.gap is None:
+        return " of the others, which are too many to list, nothing is proved."
+    return f" no other path of this machine can be faster than the best of them by more than {format_share(explanation.gap)}."
 
 
 def _beats(other: Rejected, chosen: Rejected) -> bool:

@@ -1,13 +1,16 @@
-"""The full planner: every path that can win, best bound first (Isometry, section 4.2).
+"""The full planner: the best of all paths, layouts, blocks and chunks (Isometry, section 4.2).
 
-What keeps it short: `routes` leaves the paths that no other one beats, `shapes` the families of layouts that stand for all, and a
-route is looked at only while its bound, every run as long as it can be and nothing to fill the pipeline with, is below the best
-time found. Where a machine says what chunks cost an engine, that counts, too.
+Most machines in use are small or uniform: few of their paths are not beaten by another one whatever moves. Those are listed once
+per machine (`routes`), and a transfer looks at each of them only while its bound, every run as long as it can be and nothing to
+fill the pipeline with, is below the best time found. On machines whose paths are too many to list (a dozen memories, each with
+links of its own) every transfer is searched for by itself, best bound first over parts of all that can be decided (`search`).
+That can be stopped at any time, and says how far from the optimum its best choice can be at most.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,13 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import NoPathError
 from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.optimum import best_choice, clock_of, lower_bounds
-from isoviz.planner.routes import routes_of
+from isoviz.planner.options import PLANNING_TIME
+from isoviz.planner.route_search import Asked
+from isoviz.planner.routes import Route, routes_of
+from isoviz.planner.search.best_first import BestFirst
 from isoviz.planner.settling import compared
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from isoviz.planner.choice import Choice
     from isoviz.planner.problem import Problem
-    from isoviz.planner.routes import Route
     from isoviz.planner.timing import Clock
 
 
@@ -37,13 +44,18 @@ class Candidate(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """What the search found: the `bounds` of all routes, in the order in which it went, and the best choices of those it looked
-    at."""
+    """What the search found: the `bounds` of all routes that it considered, in the order in which it went, and the best choices
+    of those it looked at. No choice takes less than `lower` seconds. `left_out` counts the paths that others beat; None where
+    paths were too many to list. `stopped` tells whether planning time was up first.
+    """
 
     problem: Problem
     bounds: tuple[tuple[Route, float], ...]
     choices: tuple[Choice | None, ...]
     best: Choice
+    lower: float
+    left_out: int | None
+    stopped: bool = False
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -51,32 +63,46 @@ class Search:
         found = zip(self.bounds, self.choices, strict=True)
         return tuple(Candidate(route, bound, choice, self.clock(route)) for (route, bound), choice in found)
 
+    @property
+    def gap(self) -> float | None:
+        """By which share the best choice can be above the optimum at most; None where nothing is proved."""
+        return max(0.0, self.problem.with_cost(self.best) / self.lower - 1) if self.problem.promised else None
+
     def clock(self, route: Route) -> Clock:
         """The clock of a route."""
         return clock_of(self.problem, route)
 
 
-def search(problem: Problem, first: tuple[tuple[str, ...], int | None] | None = None, *, everything: bool = False) -> Search:
-    """Find the best choice of all; with `everything`, work out the best choice of every route.
+Named = tuple[tuple[str, ...], int | None]
+"""A route by the names of its channels, and the hop that converts."""
 
-    `first` names a route to begin with: channels and the hop that converts. What is found does not depend on it.
+
+def search(
+    problem: Problem,
+    first: Named | None = None,
+    *,
+    everything: bool = False,
+    seconds: float | None = None,
+    seeds: Sequence[Route] = (),
+) -> Search:
+    """Find the best choice of all; with `everything`, work out rivals as well: all routes, or the best of them where they are too
+    many to list.
+
+    `first` names a route to begin with, and `seeds` are others: what is found does not depend on them, unless planning time
+    (`seconds`, as the options say where it is None) is up.
 
     Raises:
         NoPathError: no channels lead there. LimitError: no path has room for the smallest chunk.
     """
     transfer, machine = problem.transfer, problem.machine
-    converts = problem.ends.converts
+    routes = listed(problem)
     here, there = transfer.source.memory, transfer.destination.memory
-    paired = machine.limits.overlap and problem.slots == 1
-    routes = routes_of(machine).between(here, there, converts, alike=problem.alike, whole=problem.whole, paired=paired)
+    if routes is None:
+        return _searched(problem, first, seeds, everything=everything, seconds=seconds)
     if not routes:
         machine.shortest_path(here, there)  # says what can be reached
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-    bounds = [
-        bound + problem.chunk_cost(problem.nbytes, len(route.channels))
-        for route, bound in zip(routes, lower_bounds(problem, routes), strict=True)
-    ]
-    order = sorted(zip(routes, bounds, strict=True), key=lambda each: each[1])
+    order = sorted(_bounded(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     best: Choice | None = None
@@ -94,4 +120,50 @@ def search(problem: Problem, first: tuple[tuple[str, ...], int | None] | None = 
         raise too_small(problem, [route.inside for route in routes])
     if math.isinf(best.seconds):
         raise moves_nothing(problem)
-    return Search(problem, tuple(order), tuple(choices), best)
+    left_out = routes_of(machine).left_out(asked_of(problem))
+    return Search(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
+
+
+def _bounded(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
+    """Routes with their bounds in seconds: what all their bytes take at best, as one chunk."""
+    bounds = lower_bounds(problem, routes)
+    costs = (problem.chunk_cost(problem.nbytes, len(route.channels)) for route in routes)
+    return [(route, bound + cost) for route, bound, cost in zip(routes, bounds, costs, strict=True)]
+
+
+def asked_of(problem: Problem) -> Asked:
+    """What a problem asks of the routes of its machine."""
+    ends = problem.transfer.source.memory, problem.transfer.destination.memory
+    paired = problem.machine.limits.overlap and problem.slots == 1
+    return Asked(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
+
+
+def listed(problem: Problem) -> tuple[Route, ...] | None:
+    """The routes that can win; None where paths are too many to list."""
+    return routes_of(problem.machine).between(asked_of(problem))
+
+
+def _searched(
+    problem: Problem, first: Named | None, seeds: Sequence[Route], *, everything: bool, seconds: float | None
+) -> Search:
+    """The search where paths are too many to list."""
+    machine = problem.machine
+    here, there = problem.transfer.source.memory, problem.transfer.destination.memory
+    if here != there:
+        machine.shortest_path(here, there)  # says what can be reached
+    known = [*seeds]
+    if first is not None:
+        known.append(Route(tuple(machine.channel(name) for name in first[0]), first[1]))
+    if seconds is None:
+        seconds = problem.options.planning_time or PLANNING_TIME
+    begun = BestFirst(problem, routes_of(machine).nodes(here, there), known)
+    found = begun.run(time.perf_counter() + seconds)
+    if found.best is None:
+        if not found.tried:
+            raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
+        raise too_small(problem, [route.inside for route, _ in found.tried])
+    if math.isinf(found.best.seconds):
+        raise moves_nothing(problem)
+    tried = begun.rivals() if everything else found.tried
+    bounds = tuple(_bounded(problem, [route for route, _ in tried]))
+    return Search(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)

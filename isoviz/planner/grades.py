@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
@@ -25,23 +25,12 @@ def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
 
 
 class Grade(NamedTuple):
-    """What a channel costs; channels of one grade are interchangeable.
-
-    `cap` is the throughput, bytes per second, that its share of resources allows a hop on its own.
-    """
+    """What a channel costs; channels of one grade are interchangeable."""
 
     throughput: ThroughputFunction
     setup: float
     conversion_setup: float
     resources: tuple[tuple[str, float], ...]
-    cap: float
-
-    def looks_better(self, other: Grade) -> bool:
-        """Whether it is at least as fast for every run on its own, and costs no more to set up."""
-        slowest = min(other.cap, other.throughput.peak)
-        if self._costs_more(other) or self.cap < slowest:
-            return False
-        return at_least_as_fast(self.throughput, other.throughput)
 
     def beats(self, other: Grade) -> bool:
         """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
@@ -63,8 +52,6 @@ class Grades:
 
     def __init__(self, machine: Machine) -> None:
         numbers: dict[Grade, int] = {}
-        # A channel alone holds a resource without being slower for it.
-        capacity = {resource.name: math.inf if resource.held else resource.capacity for resource in machine.resources}
         self._of: dict[str, int] = {}
         by_parts: dict[tuple[int, tuple[float, float], tuple[tuple[str, float], ...]], int] = {}
         for channel in machine.channels:
@@ -73,15 +60,18 @@ class Grades:
             number = by_parts.get(parts)
             if number is None:
                 used = tuple(sorted(use for use in channel.resources if use[1] > 0))
-                cap = min((capacity[name] / weight for name, weight in used), default=math.inf)
-                number = numbers.setdefault(Grade(channel.throughput, *setups, used, cap), len(numbers))
+                number = numbers.setdefault(Grade(channel.throughput, *setups, used), len(numbers))
                 by_parts[parts] = number
             self._of[channel.name] = number
-        grades = tuple(numbers)
-        self.beats = [[here.beats(there) for there in grades] for here in grades]
+        self._grades = tuple(numbers)
+
+    def __len__(self) -> int:
+        return len(self._grades)
+
+    @cached_property
+    def beats(self) -> list[list[bool]]:
         """`beats[i][j]`: whether grade i is at least as good as grade j in every respect."""
-        self.looks_better = [[here.looks_better(there) for there in grades] for here in grades]
-        """The same, each on its own: whatever else uses a resource too."""
+        return [[here.beats(there) for there in self._grades] for here in self._grades]
 
     def of(self, channel: Channel) -> int:
         """The number of a channel's grade."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
+
     from isoviz.machines import Machine
     from isoviz.planner.grades import Grades
 
@@ -27,19 +29,23 @@ def node_classes(machine: Machine, grades: Grades) -> tuple[tuple[int, ...], ...
     numbers: dict[object, int] = {}
     looks = {pair: numbers.setdefault(frozenset(found), len(numbers)) for pair, found in across.items()}
     own = {node: numbers.setdefault((tuple(memories[node]), frozenset(inside[node])), len(numbers)) for node in machine.nodes}
-    classes: list[list[int]] = []
+    out: dict[int, dict[int, int]] = {node: {} for node in machine.nodes}
+    into: dict[int, dict[int, int]] = {node: {} for node in machine.nodes}
+    for (here, there), look in looks.items():
+        out[here][there] = into[there][here] = look
+    # Two nodes are alike that see the same in every other node. Those that are joined see each other, too: then each of them is
+    # given the look of the other one as its own, which makes their views equal. So equal views are found without comparing pairs.
+    class_of: dict[int, list[int]] = {}
+    by_view: dict[Hashable, int] = {}
     for node in machine.nodes:
-        for alike in classes:
-            if _exchangeable(machine, alike[0], node, own, looks):
-                alike.append(node)
-                break
-        else:
-            classes.append([node])
-    return tuple(tuple(alike) for alike in classes)
-
-
-def _exchangeable(machine: Machine, a: int, b: int, own: dict[int, int], looks: dict[tuple[int, int], int]) -> bool:
-    if own[a] != own[b] or looks.get((a, b)) != looks.get((b, a)):
-        return False
-    others = (node for node in machine.nodes if node not in (a, b))
-    return all(looks.get((a, node)) == looks.get((b, node)) and looks.get((node, a)) == looks.get((node, b)) for node in others)
+        joined = {look for other, look in out[node].items() if into[node].get(other) == look}
+        views: list[Hashable] = [(own[node], frozenset(out[node].items()), frozenset(into[node].items()))]
+        for look in joined:
+            mine = {node: look}
+            views.append((own[node], look, frozenset((out[node] | mine).items()), frozenset((into[node] | mine).items())))
+        first = min((by_view[view] for view in views if view in by_view), default=node)
+        class_of[node] = class_of.get(first, [])
+        class_of[node].append(node)
+        for view in views:
+            by_view.setdefault(view, node)
+    return tuple(tuple(alike) for node, alike in class_of.items() if alike[0] == node)

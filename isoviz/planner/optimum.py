@@ -38,7 +38,7 @@ def lower_bound(problem: Problem, route: Route, clock: Clock) -> float:
 def _paying(problem: Problem, route: Route) -> int | None:
     """The hop that has the run of the conversion; None where other layouts may spread it over several hops (`plain`)."""
     between = route.converting not in (None, 0, len(route.channels) - 1)
-    spread = not problem.ends.nesting or (problem.largest > problem.mean and not between)
+    spread = problem.spread and not (problem.ends.nesting and between)
     return None if spread and len(route.channels) > 1 else route.converting
 
 

@@ -68,7 +68,8 @@ class Plan:
     layouts end with the same components. `objective` is T, by which plans are chosen: with the last chunk counted as a part of a
     full one (DESIGN, section 2; `isoviz.planner.timing`). `throughput` is the steady state in bytes per second, `setup` what the
     channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every shared
-    resource of the path, the seconds of it that a byte costs on each hop.
+    resource of the path, the seconds of it that a byte costs on each hop. `gap` is the share by which T can be above the optimum
+    at most, but for what `settling` gives up for larger chunks (a thousandth); None where nothing is proved of it.
     """
 
     transfer: Transfer
@@ -86,6 +87,7 @@ class Plan:
     setup: float = 0.0
     shares: tuple[tuple[float, ...], ...] = ()
     notes: tuple[str, ...] = ()
+    gap: float | None = None
 
     @cached_property
     def seconds(self) -> float:

@@ -94,6 +94,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "order": {"layout": str(plan.order), "outer": plan.outer, "per_chunk": plan.per_chunk},
         "hops": [hop._asdict() | {"shuffle_bytes": shuffle} for hop, shuffle in zip(plan.hops, plan.shuffles, strict=True)],
         "notes": list(plan.notes),
+        "gap": plan.gap,
         "transfer": transfer_to_json(plan.transfer),
     }
 
@@ -138,6 +139,7 @@ def _plan(entry: Mapping[str, Any]) -> Plan:
         setup=number(entry, "setup", "plan"),
         shares=_shares(entry, len(hops)),
         notes=tuple(str(note) for note in _list(entry, "notes", "plan")),
+        gap=None if entry.get("gap") is None else number(entry, "gap", "plan"),
     )
     _check_path(plan)
     number(entry, "seconds", "plan")  # which follows from the rest

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import math
+from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -19,9 +20,9 @@ from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import ChannelKind, Machine, preset, presets
 from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
-from isoviz.planner.cost import planning_pays
+from isoviz.planner.cost import planning_time
 from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.full import search
+from isoviz.planner.full import listed, search
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import Options, check_planner
@@ -30,6 +31,7 @@ from isoviz.planner.room import check_ends
 from isoviz.planner.routes import Route
 from isoviz.planner.settling import compared, settled
 from isoviz.planner.timing import Clock
+from isoviz.units import format_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -87,8 +89,17 @@ def machine_of(plan: Plan) -> Machine:
 
 
 def full(problem: Problem) -> Plan:
-    """The fastest path, layouts, blocks and chunk there are (Isometry, section 4.2)."""
-    found = search(problem, CACHE.path(problem))
+    """The fastest path, layouts, blocks and chunk there are (Isometry, section 4.2); where planning time is up first, the fastest
+    found, never slower than `simple`'s."""
+    return _full(problem)
+
+
+def _full(problem: Problem, seconds: float | None = None) -> Plan:
+    seeds: list[Route] = []
+    with contextlib.suppress(LimitError, NoPathError):  # another path may lead there, or have room
+        if listed(problem) is None:
+            seeds.append(_simple(problem)[0].route)
+    found = search(problem, CACHE.path(problem), seconds=seconds, seeds=seeds)
     best = found.best.route
     CACHE.keep_path(problem, best.names, best.converting)
     choice, clock = found.best, found.clock(best)
@@ -103,7 +114,15 @@ def full(problem: Problem) -> Plan:
                 if problem.key(other) < problem.key(choice):
                     choice, clock = other, its_clock
     done = problem.machine.limits.chunk_seconds > 0  # they were compared as they are worth having
-    return make_plan(problem, choice if done else settled(problem, choice, clock), clock, "full")
+    made = make_plan(problem, choice if done else settled(problem, choice, clock), clock, "full")
+    notes = (*made.notes, stopped_said(found.gap)) if found.stopped else made.notes
+    return replace(made, gap=found.gap, notes=notes)
+
+
+def stopped_said(gap: float | None) -> str:
+    """What a plan says that was the best when planning time was up."""
+    said = "nothing is proved of what was not looked at" if gap is None else f"at most {format_share(gap)} above the optimum"
+    return f"planning time was up before all was searched: {said}"
 
 
 def simple(problem: Problem) -> Plan:
@@ -158,13 +177,15 @@ def direct(problem: Problem) -> Plan:
 def auto(problem: Problem) -> Plan:
     """`full` where planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
 
-    What planning costs is measured on this computer, once per process (`planning_cost`). On a machine that says what chunks cost
+    What planning costs is measured on this computer, once per process (`planning_cost`); where paths are too many to list, `full`
+    stops after a tenth of the transfer. On a machine that says what chunks cost
     an engine, one whose plans are run, the place of `simple` takes the best that can be done along its path and the shortest one:
     a small transfer is one chunk there, and takes what its hops take to set up.
     """
     found = simple(problem)
-    if planning_pays(problem, found.objective):
-        return full(problem)
+    seconds = planning_time(problem, found.objective, listed=listed(problem) is not None)
+    if seconds > 0:
+        return _full(problem, seconds)
     if problem.machine.limits.chunk_seconds == 0 or not problem.ends.converts:
         return found
     plans = [found]

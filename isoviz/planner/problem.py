@@ -133,6 +133,21 @@ class Problem:
             found[-1] = min(found[-1], self.end_runs[1])
         return tuple(found)
 
+    @cached_property
+    def promised(self) -> bool:
+        """Whether the argument for the optimum follows all that the ends and the machine say: blocks that nest and divide their
+        dimensions; no held resource, whose cost depends on the runs of all hops together; no end that is cheaper to read and
+        write as it is than to convert at."""
+        if any(resource.held for resource in self.machine.resources):
+            return False
+        channels = self.machine.channels
+        return self.ends.regular and not any(each.conversion_setup for each in channels if not each.is_self_loop)
+
+    @property
+    def spread(self) -> bool:
+        """Whether the runs at both ends of a route may be short where it converts at one of them, or nowhere (`plain`)."""
+        return not self.ends.nesting or self.largest > self.mean
+
     @property
     def follows(self) -> str:
         """Whose order chunks follow where they may choose: a disk's, so that it is read or written in sequence; else the

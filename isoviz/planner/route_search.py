@@ -12,13 +12,18 @@ if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.planner.grades import Grades
 
-MOST_BEGINNINGS = 1000
-"""So many beginnings are kept apart with all it takes to be sure. A machine with more (dozens of memories, each with links of its
-own) gets the rest compared by the speed of their hops alone, and the best route is no longer proved."""
+MOST_BEGINNINGS, MOST_GRADES = 400, 24
+"""Beginnings of routes that are kept, and channels of different cost, at most. A machine with more of them (a dozen memories,
+each with links of its own) has no list of routes: each transfer on it is searched for by itself (`isoviz.planner.search`)."""
 
 
 class Asked(NamedTuple):
-    """From where to where, and what the transfer makes of it; see `Routes.between`."""
+    """From where to where, and what the transfer makes of it.
+
+    `alike` says that every memory bounds a slot alike, so that a path may beat another one through other memories; `whole` that
+    the runs of a hop at an end are bounded by its conversion alone: everything moves, in elements of one size; `paired` that
+    neighbouring hops take turns (one slot between them), so that their order matters and another copy between two can pay.
+    """
 
     source: str
     destination: str
@@ -47,19 +52,18 @@ class Label(NamedTuple):
 class RouteSearch:
     """One search: `found()` gives the channels and the converting hop of every route that can win, best first of equals."""
 
-    def __init__(self, machine: Machine, grades: Grades, nodes: set[int] | None, asked: Asked) -> None:
+    def __init__(self, machine: Machine, grades: Grades, nodes: frozenset[int] | None, asked: Asked) -> None:
         self.machine = machine
         self.grades = grades
         self.nodes = nodes
         self.asked = asked
         self.beaten = 0
         """Routes and beginnings that were left out."""
-        self.proved = True
-        """Whether everything that was left out is known to lose."""
-        self._beats = grades.beats
 
-    def found(self) -> list[Label]:
-        """All routes that no other one beats."""
+    def found(self) -> list[Label] | None:
+        """All routes that no other one beats; None where they are too many to list."""
+        if len(self.grades) > MOST_GRADES:
+            return None
         asked = self.asked
         complete: list[Label] = []
         known: dict[tuple[str, bool, bool], list[Label]] = {}
@@ -77,8 +81,8 @@ class RouteSearch:
                     continue
                 same.append(label)
                 beginnings += 1
-                if beginnings == MOST_BEGINNINGS:
-                    self.proved, self._beats = False, self.grades.looks_better
+                if beginnings > MOST_BEGINNINGS:
+                    return None
             for channel in self._steps(at):
                 for extended in self._extended(label, channel):
                     if channel.destination == asked.destination and (extended.converting is not None) == asked.converts:
@@ -124,11 +128,11 @@ class RouteSearch:
         only saves; unless it would hold the conversion, or memories differ in what they allow, or the order of hops matters.
         """
         free = self.asked.alike and a.converting is not None and not self.asked.paired
-        if self.proved and not free and (not a.visited <= b.visited or a.loops - b.loops):
+        if not free and (not a.visited <= b.visited or a.loops - b.loops):
             return False
-        if self.proved and self.asked.paired:
+        if self.asked.paired:
             return a.converting == b.converting and self._each(a.grades, b.grades)
-        beats = self._beats
+        beats = self.grades.beats
         if not beats[a.grades[0]][b.grades[0]]:
             return False
         if a.converting and b.converting and not beats[a.grades[a.converting]][b.grades[b.converting]]:
@@ -142,9 +146,9 @@ class RouteSearch:
         inside = {id(label): Counter(channel.destination for channel in label.channels[:-1]) for label in complete}
 
         def wins(a: Label, b: Label) -> bool:
-            if self.proved and not self.asked.alike and inside[id(a)] - inside[id(b)]:
+            if not self.asked.alike and inside[id(a)] - inside[id(b)]:
                 return False
-            if self.proved and self.asked.paired:
+            if self.asked.paired:
                 return a.converting == b.converting and self._each(a.grades, b.grades)
             ours, theirs = roles[id(a)], roles[id(b)]
             return (
@@ -158,7 +162,7 @@ class RouteSearch:
         return kept
 
     def _each(self, ours: Sequence[int], theirs: Sequence[int]) -> bool:
-        beats = self._beats
+        beats = self.grades.beats
         return len(ours) == len(theirs) and all(beats[x][y] for x, y in zip(ours, theirs, strict=True))
 
     def _covers(self, ours: Sequence[int], theirs: Sequence[int]) -> bool:
@@ -170,7 +174,7 @@ class RouteSearch:
         first, rest = ours[0], ours[1:]
         tried = set()
         for i, grade in enumerate(theirs):
-            if grade not in tried and self._beats[first][grade]:
+            if grade not in tried and self.grades.beats[first][grade]:
                 tried.add(grade)
                 if self._covers(rest, (*theirs[:i], *theirs[i + 1 :])):
                     return True

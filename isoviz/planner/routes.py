@@ -81,38 +81,32 @@ class Routes:
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
         self.grades = Grades(machine)
-        self._found: dict[Asked, tuple[Route, ...]] = {}
-        self._left_out: dict[tuple[str, str, bool], tuple[int, bool]] = {}
+        self._found: dict[Asked, tuple[tuple[Route, ...] | None, int]] = {}
 
-    def between(
-        self, source: str, destination: str, converts: bool, *, alike: bool = True, whole: bool = True, paired: bool = False
-    ) -> tuple[Route, ...]:
-        """The routes that can win, fewest hops first, then by names; empty where there is no path.
+    def between(self, asked: Asked) -> tuple[Route, ...] | None:
+        """The routes that can win, fewest hops first, then by names; empty where there is no path, None where they are too many
+        to list."""
+        return self._listed(asked)[0]
 
-        `alike` says that every memory bounds a slot alike, so that a path may beat another one through other memories; `whole`
-        that everything moves, so that the runs of a hop at an end are bounded by conversion alone; `paired` that neighbouring
-        hops take turns (one slot between them), so that their order matters and another copy between two can pay.
-        """
-        asked = Asked(source, destination, converts, alike, whole, paired)
-        found = self._found.get(asked)
-        if found is None:
-            search = RouteSearch(self.machine, self.grades, self._nodes(source, destination), asked)
-            found = self._found[asked] = tuple(Route(label.channels, label.converting) for label in search.found())
-            self._left_out[source, destination, converts] = search.beaten, search.proved
-        return found
+    def left_out(self, asked: Asked) -> int:
+        """How many paths and beginnings of paths were left out because others beat them."""
+        return self._listed(asked)[1]
 
-    def left_out(self, source: str, destination: str, converts: bool) -> tuple[int, bool]:
-        """How many paths and beginnings of paths the last search between two memories left out because others beat them, and
-        whether that is proved of all of them."""
-        return self._left_out.get((source, destination, converts), (0, True))
+    def _listed(self, asked: Asked) -> tuple[tuple[Route, ...] | None, int]:
+        if asked not in self._found:
+            search = RouteSearch(self.machine, self.grades, self.nodes(asked.source, asked.destination), asked)
+            labels = search.found()
+            found = None if labels is None else tuple(Route(label.channels, label.converting) for label in labels)
+            self._found[asked] = found, search.beaten
+        return self._found[asked]
 
-    def _nodes(self, source: str, destination: str) -> set[int] | None:
+    def nodes(self, source: str, destination: str) -> frozenset[int] | None:
         """The nodes worth visiting; None: all."""
         ends = {self.machine.memory(name).node for name in (source, destination)}
         if len(self._classes) == len(self.machine.nodes):
             return None
         relays = [[node for node in alike if node not in ends][:RELAYS] for alike in self._classes]
-        return ends.union(*relays)
+        return frozenset(ends.union(*relays))
 
     @cached_property
     def _classes(self) -> tuple[tuple[int, ...], ...]:

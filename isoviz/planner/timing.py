@@ -15,10 +15,17 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from isoviz.planner.rates import rates_of
 from isoviz.planner.sizes import FEW, SMALL
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from isoviz.machines import Channel, Machine
+
+    Floats = NDArray[np.float64]
 
 Runs = Sequence[float]
 """For every hop, the bytes at most that its runs have; infinite where whole chunks move."""
@@ -121,6 +128,29 @@ class Clock:
         except ZeroDivisionError:  # such runs move nothing
             return math.inf
         return self.setup + total + (self.nbytes / chunk - 1.0) * slowest
+
+    def seconds_of_chunks(self, chunks: Floats, runs: Runs) -> Floats:
+        """T for chunks of each of these sizes, in bytes, but for rounding."""
+        chunks = np.minimum(chunks, self.nbytes)
+        each = [rates_of(function, np.minimum(run, chunks)) for function, run in zip(self.functions, runs, strict=True)]
+        with np.errstate(divide="ignore"):  # such runs move nothing
+            hops = np.array([chunks / rate for rate in each])
+        shares: dict[str, Floats] = {}
+        for i, channel in enumerate(self.channels if self.resources else ()):
+            for name, weight in channel.resources:
+                resource = self.resources[name]
+                share = chunks * weight / (each[i] * resource.capacity if resource.held else resource.capacity)
+                shares[name] = shares.get(name, 0.0) + share
+                hops[i] = np.maximum(hops[i], share)
+        total = hops.sum(axis=0)
+        period = total
+        if self.overlap:
+            paired = self.slots == 1 and len(hops) > 1
+            period = (hops[:-1] + hops[1:]).max(axis=0) if paired else hops.max(axis=0)
+        for share in shares.values():
+            period = np.maximum(period, share)
+        found: Floats = self.setup + total + (self.nbytes / chunks - 1.0) * period
+        return found
 
     def least_seconds(self, runs: Runs) -> float:
         """Less than this T is for no chunk: the slowest hop alone, its runs as long as they can be."""

@@ -1,0 +1,35 @@
+"""Throughput functions over many runs at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from isoviz.machines.throughput import ThroughputFunction
+
+    Floats = NDArray[np.float64]
+
+SHORT = 1e-9
+"""A run, in bytes, below all others."""
+
+
+def rates_of(function: ThroughputFunction, runs: Floats) -> Floats:
+    """Bytes per second for runs of these bytes (above 0, or infinite), but for rounding."""
+    if isinstance(function, LatencyBandwidth):
+        return function.bandwidth / (1.0 + function.latency * function.bandwidth / runs)
+    if isinstance(function, Constant):
+        return function.bandwidth * np.minimum(1.0, runs)
+    if not isinstance(function, Sampled):
+        return np.array([function(run) for run in runs.tolist()])
+    known = np.array(function.samples, float)
+    # Below the first sample the slope is 1.
+    at = np.log(np.append(SHORT, known[:, 0]))
+    values = np.log(np.append(known[0, 1] * (SHORT / known[0, 0]), known[:, 1]))
+    found: Floats = np.exp(np.interp(np.log(runs), at, values))
+    return found

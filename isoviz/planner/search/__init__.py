@@ -1,0 +1,1 @@
+"""The search for the best path through machines on which not all paths can be listed."""

@@ -1,0 +1,208 @@
+"""Lower bounds of many boxes at once: shortest walks from every memory to the destination.
+
+T is set-up + Σ t + (N − 1) × max t. In a box every hop has a least time for a chunk and a least time per byte in the steady
+state; hops that take longer than the box allows are left out. What remains of T is a sum over hops, so the least of it over all
+walks comes from shortest walks (Bellman and Ford's rounds, on all boxes side by side). A walk may pass a memory twice, a path may
+not: the bound only becomes lower.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from isoviz.planner.search.box import Box, Kind, Reach
+from isoviz.planner.search.links import SAFE, links_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.search.links import Floats, Numbers
+
+
+class Question:
+    """A problem as the search asks it: its channels as arrays, and what bounds chunks and runs.
+
+    `exact` says that bounds are those of the optimality promise: of ends whose blocks nest and divide their dimensions. Of other
+    ends they are estimates.
+    """
+
+    def __init__(self, problem: Problem, nodes: frozenset[int] | None) -> None:
+        self.problem = problem
+        self.links = links = links_of(problem.machine, nodes)
+        self.source = links.number[problem.transfer.source.memory]
+        self.destination = links.number[problem.transfer.destination.memory]
+        self.overlap = problem.machine.limits.overlap
+        self.paired = self.overlap and problem.slots == 1
+        self.exact = problem.ends.regular
+        self.reach = Reach(problem)
+        self.slots_of = [problem.limit((name,)) for name in links.memories]
+        """Bytes that a slot may have in every memory."""
+        inside = [size for k, size in enumerate(self.slots_of) if k != self.source] or [0]
+        self.most = float(min(max(*inside, self.slots_of[self.source]), problem.nbytes))
+        """The largest chunk."""
+        self.least = min(problem.mean, self.most)
+
+    @cached_property
+    def home(self) -> bool:
+        """Whether both ends are in one memory."""
+        return self.source == self.destination
+
+    @cached_property
+    def kinds(self) -> tuple[Kind, ...]:
+        """Which hops may convert."""
+        return (Kind.FIRST, Kind.LAST, Kind.MIDDLE) if self.problem.ends.converts else (Kind.NONE,)
+
+    def end_runs(self, box: Box) -> tuple[float, float] | None:
+        """The longest runs of the first and of the last hop of a path in a box; None where no path is in it."""
+        run, (first, last) = self.problem.ends.run, self.problem.end_runs
+        if box.kind is Kind.FIRST:
+            return min(run, first), last
+        if box.kind is Kind.LAST:
+            return first, min(run, last)
+        if box.kind is Kind.NONE:
+            return first, last
+        runs = self.reach.runs(box)
+        return None if runs is None else (min(runs[0], first), min(runs[1], last))
+
+    def most_hops(self, low: float) -> float:
+        """How many hops a path may have whose buffers hold chunks of so many bytes."""
+        limit = self.problem.memory_limit
+        return math.inf if limit is None else 1 + limit // (self.problem.slots * low)
+
+
+class Costs(NamedTuple):
+    """What hops cost in one role, in seconds: in the sum, and as the slowest one. Rows are channels, columns boxes."""
+
+    total: Floats
+    slowest: Floats
+
+
+class Bounds:
+    """The bounds of some boxes, all of them with a hop between two buffers that converts, or none; see the module.
+
+    `lower[k]` is the bound of box k. `after[k]` and `before[k]` are, by memory, the least that the rest of a path costs from
+    there: once it has converted (or where it converts in the first hop, the last one, or not at all), and before.
+    """
+
+    def __init__(self, question: Question, boxes: Sequence[Box], runs: Sequence[tuple[float, float]]) -> None:
+        self.question, self.boxes = question, boxes
+        links, problem = question.links, question.problem
+        self.low = np.array([box.low for box in boxes])
+        self.high = np.array([box.high for box in boxes])
+        self.middle = boxes[0].kind is Kind.MIDDLE
+        first = np.array([run[0] for run in runs])
+        last = np.array([run[1] for run in runs])
+        self._most = np.array([box.most for box in boxes])
+        self.leaving: range = links.leaving[question.source]
+        self.entering: Numbers = np.flatnonzero(links.there == question.destination)
+        kinds = [box.kind for box in boxes]
+        self.first = self._ends(self._costs(first), [kind is Kind.FIRST for kind in kinds])
+        self.last = self._ends(self._costs(last), [kind is Kind.LAST for kind in kinds])
+        self.inner = self._inner(self._costs(np.inf), loops=question.paired)
+        self.converting = None
+        if self.middle:
+            found = self._costs(problem.ends.run)
+            more = links.conversion_setup[:, None]
+            self.converting = self._inner(Costs(found.total + more, found.slowest), loops=True)
+        self._walk()
+
+    # ---- what hops cost
+
+    def _costs(self, bound: Floats | float) -> Costs:
+        question, links = self.question, self.question.links
+        nbytes = question.problem.nbytes
+        each = question.problem.machine.limits.chunk_seconds * np.maximum(1.0, nbytes / self.high)
+        pace = links.paces(np.minimum(self.high, bound))
+        if not question.overlap:  # hops follow each other: all of them count for every chunk
+            return Costs((links.setup[:, None] + nbytes * pace + each) * SAFE, np.zeros_like(pace))
+        chunk = links.chunk_seconds(self.low, self.high, bound)
+        total = (links.setup[:, None] + chunk + each) * SAFE
+        if question.paired:  # neighbours take turns, and every hop has one
+            most = np.where(self.high < nbytes, (pace + self._neighbour) * (nbytes - np.minimum(self.high, nbytes * SAFE)), 0.0)
+            return Costs(total, most * SAFE)
+        # The slowest hop moves all bytes at its pace; in the sum it counts for one chunk.
+        return Costs(total, np.maximum(0.0, nbytes * pace - chunk) * SAFE)
+
+    @cached_property
+    def _neighbour(self) -> Floats:
+        """The least pace of a neighbour of each channel."""
+        links = self.question.links
+        pace = links.paces(self.high)
+        out = np.full((len(links.memories), pace.shape[1]), np.inf)
+        into = out.copy()
+        np.minimum.at(out, links.here, pace)
+        np.minimum.at(into, links.there, pace)
+        found: Floats = np.minimum(into[links.here], out[links.there])
+        return found
+
+    def _ends(self, costs: Costs, converts: Sequence[bool]) -> Costs:
+        """Costs of hops at an end, with what those take to set up that convert, without those that the boxes leave out."""
+        total = costs.total + self.question.links.conversion_setup[:, None] * np.array(converts)
+        total[costs.slowest > self._most] = np.inf
+        return Costs(total, costs.slowest)
+
+    def _inner(self, costs: Costs, *, loops: bool) -> Costs:
+        """Costs of hops between two buffers, without those that no path has there."""
+        question, links = self.question, self.question.links
+        total = costs.total.copy()
+        total[costs.slowest > self._most] = np.inf
+        if not loops:
+            total[links.loops] = np.inf
+        if not question.home:
+            total[links.here == question.destination] = np.inf
+        return Costs(total, costs.slowest)
+
+    # ---- shortest walks
+
+    def _walk(self) -> None:
+        question, links = self.question, self.question.links
+        after = np.full((len(links.memories), len(self.boxes)), np.inf)
+        np.minimum.at(after, links.here[self.entering], self.last.total[self.entering])
+        room = self.low * SAFE > np.array([question.slots_of]).T  # no slot there holds such a chunk
+        shut_before, shut = self._without(room, "not_before"), self._without(room, "not_after")
+        after[shut] = np.inf
+        rounds = np.array([question.most_hops(box.low) for box in self.boxes]) - 2
+        after = self._rounds(after, shut, rounds)
+        start = after
+        if self.converting is not None:
+            before = np.full_like(after, np.inf)
+            ways = self.converting.total + after[links.there]
+            if len(links.firsts):
+                before[links.starting] = np.minimum.reduceat(ways, links.firsts)
+            before[shut_before] = np.inf
+            start = self._rounds(before, shut_before, rounds)
+        ends = links.there[self.leaving.start : self.leaving.stop]
+        found = self.first.total[self.leaving.start : self.leaving.stop] + start[ends]
+        least = np.array([box.least for box in self.boxes])
+        self.lower: list[float] = (found.min(axis=0, initial=np.inf) + least).tolist()
+        self.after, self.before = after.T, start.T
+
+    def _without(self, shut: NDArray[np.bool_], which: str) -> NDArray[np.bool_]:
+        """What is shut, and the memories that boxes leave out."""
+        named = [(memory, column) for column, box in enumerate(self.boxes) for memory in getattr(box, which)]
+        if named:
+            shut = shut.copy()
+            shut[tuple(zip(*named, strict=True))] = True
+        return shut
+
+    def _rounds(self, found: Floats, shut: NDArray[np.bool_], rounds: Floats) -> Floats:
+        """The least over walks that go on through hops between two buffers."""
+        links = self.question.links
+        if not len(links.firsts):
+            return found
+        for number in range(1, len(links.memories) + 1):
+            ways = np.minimum.reduceat(self.inner.total + found[links.there], links.firsts)
+            ways[:, rounds < number] = np.inf
+            ways[shut[links.starting]] = np.inf
+            better = ways < found[links.starting]
+            if not better.any():
+                break
+            found[links.starting] = np.minimum(found[links.starting], ways)
+        return found

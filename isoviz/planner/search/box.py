@@ -1,0 +1,124 @@
+"""Boxes: parts of everything that can be decided, small enough that one bound tells much about all of a part.
+
+A box fixes which hop converts (`Kind`) and leaves three numbers a range: the chunk in bytes, the run of the first hop in bytes
+where a hop between two buffers converts, and the seconds that the slowest hop takes in the steady state.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from isoviz.planner.families import F
+
+if TYPE_CHECKING:
+    from isoviz.planner.problem import Problem
+
+
+class Kind(Enum):
+    """Which hop converts."""
+
+    NONE = "none"
+    FIRST = "first"
+    LAST = "last"
+    MIDDLE = "middle"
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """Ranges of what is decided: `low` ≤ chunk ≤ `high`, `least_run` ≤ run of the first hop ≤ `most_run` (only where a hop
+    between two buffers converts), `least` ≤ seconds of the slowest hop ≤ `most`.
+
+    Paths in it do not pass the memories `not_before` before they convert, nor `not_after` afterwards. `bound` is the least T that
+    anything in it can have.
+    """
+
+    kind: Kind
+    low: float
+    high: float
+    least_run: float = 0.0
+    most_run: float = math.inf
+    least: float = 0.0
+    most: float = math.inf
+    not_before: frozenset[int] = frozenset()
+    not_after: frozenset[int] = frozenset()
+    bound: float = 0.0
+
+    def by_chunk(self) -> tuple[Box, Box]:
+        """Its halves with smaller and with larger chunks."""
+        at = math.sqrt(self.low * self.high)
+        return replace(self, high=at), replace(self, low=at)
+
+    def by_run(self, at: float) -> tuple[Box, Box]:
+        """Its parts with a shorter and with a longer run of the first hop."""
+        return replace(self, most_run=at), replace(self, least_run=at)
+
+    def by_slowest(self, faster: float, slower: float) -> tuple[Box, Box]:
+        """Its parts whose slowest hop takes at most, and at least, these seconds."""
+        return replace(self, most=faster), replace(self, least=slower)
+
+    def apart(self, memory: int) -> tuple[Box, Box]:
+        """Its parts whose paths pass a memory only before they convert, and only afterwards."""
+        only_before = replace(self, not_after=self.not_after | {memory})
+        return only_before, replace(self, not_before=self.not_before | {memory})
+
+
+class Reach:
+    """How long the runs at both ends can be when blocks fit a chunk: what the families of layouts (`shapes`) leave together.
+
+    A longer run at one end needs larger blocks, which leaves less for the other end. Blocks are whole numbers of entries, and a
+    chunk is a whole number of blocks.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        self._ends, self._nbytes = problem.ends, problem.nbytes
+        shapes = problem.ends.shapes if problem.ends.regular else ()
+        self._shapes = [(each, each.entries * (problem.entry if F in each.complete else problem.mean)) for each in shapes]
+        self.shortest = min([min(each.first, each.most_first) for each in shapes], default=1.0)
+        """The shortest run of a first hop that any family has."""
+        self._known: dict[tuple[float, float, float, float], tuple[float, float] | None] = {}
+
+    def runs(self, box: Box) -> tuple[float, float] | None:
+        """The longest runs of the first and of the last hop, in bytes, of the blocks in a box; None where there are none."""
+        key = box.low, box.high, box.least_run, box.most_run
+        if key not in self._known:
+            self._known[key] = self._runs(box.low * (1 - 1e-9), box.high * (1 + 1e-9), box.least_run * (1 - 1e-9), box.most_run)
+        return self._known[key]
+
+    def _runs(self, low: float, high: float, least: float, most: float) -> tuple[float, float] | None:
+        if not self._shapes:
+            return most, math.inf
+        first = last = 0.0
+        for shape, block in self._shapes:
+            if block > high or min(shape.first, shape.most_first) > most or shape.most_first < least:
+                continue
+            smallest = largest = 1
+            if shape.cut_a is not None:
+                smallest = self._size(shape.cut_a, least / shape.first, up=True)
+                free = high / block if shape.most_first <= most else min(high / block, most / shape.first)
+                largest = self._size(shape.cut_a, free, up=False)
+            elif shape.first < least:
+                continue
+            if smallest > largest or (smallest == largest and not self._holds(block * smallest, low, high)):
+                continue
+            first = max(first, min(shape.first * largest, shape.most_first, most))
+            other = largest if shape.cut_a == shape.cut_b else 1
+            if shape.cut_b is not None and shape.cut_a != shape.cut_b:
+                other = self._size(shape.cut_b, high / (block * smallest), up=False)
+            last = max(last, min(shape.last * other, shape.most_last))
+        return (first, last) if last > 0 else None
+
+    def _size(self, digit: int, bound: float, *, up: bool) -> int:
+        """The size at which a digit can be cut that is next to a bound: the first of at least that, or the last of at most."""
+        sizes = self._ends.sizes(digit)
+        if up:
+            at = bisect_left(sizes, bound * (1 - 1e-9))
+            return sizes[at] if at < len(sizes) else sizes[-1] + 1
+        return sizes[max(0, bisect_right(sizes, bound * (1 + 1e-9)) - 1)]
+
+    def _holds(self, block: float, low: float, high: float) -> bool:
+        """Whether some number of blocks makes a chunk of `low` to `high` bytes."""
+        return high >= self._nbytes or math.floor(high / block) * block >= low

@@ -1,0 +1,241 @@
+"""Paths in a box: the walk that its bound comes from, and all paths that may be better than the best one known."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from isoviz.planner.search.box import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from isoviz.planner.search.bounds import Bounds
+    from isoviz.planner.search.links import Floats
+
+MOST_PATHS = 48
+"""A box with more paths that may be the best is halved instead."""
+
+
+class Walk(NamedTuple):
+    """Numbers of channels, and which of them converts (None: none does)."""
+
+    links: tuple[int, ...]
+    converting: int | None
+
+
+def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
+    """The walk that the bound of a box comes from, and the seconds that its slowest hop takes there."""
+    question, links = bounds.question, bounds.question.links
+    after, before = bounds.after[column], bounds.before[column]
+    leaving = bounds.leaving
+    start = bounds.first.total[leaving.start : leaving.stop, column] + before[links.there[leaving.start : leaving.stop]]
+    found = [leaving.start + int(np.argmin(start))]
+    slowest = float(bounds.first.slowest[found[0], column])
+    converted = None if bounds.middle else _end(bounds.boxes[column].kind)
+    done = not bounds.middle
+    for _ in range(2 * len(links.memories) + 2):
+        at = links.leaving[int(links.there[found[-1]])]
+        ways = links.there[at.start : at.stop]
+        inner = bounds.inner.total[at.start : at.stop, column]
+        if not done and bounds.converting is not None:
+            stay = inner + before[ways]
+            turn = bounds.converting.total[at.start : at.stop, column] + after[ways]
+            best, other = int(np.argmin(stay)), int(np.argmin(turn))
+            if turn[other] <= stay[best]:
+                best, done, converted = other, True, len(found)
+            found.append(at.start + best)
+            costs = bounds.converting if converted == len(found) - 1 else bounds.inner
+            slowest = max(slowest, float(costs.slowest[found[-1], column]))
+            continue
+        stay = inner + after[ways]
+        last = np.where(ways == question.destination, bounds.last.total[at.start : at.stop, column], np.inf)
+        best, other = int(np.argmin(stay)), int(np.argmin(last))
+        if last[other] <= stay[best]:
+            found.append(at.start + other)
+            slowest = max(slowest, float(bounds.last.slowest[found[-1], column]))
+            break
+        found.append(at.start + best)
+        slowest = max(slowest, float(bounds.inner.slowest[found[-1], column]))
+    return Walk(tuple(found), len(found) - 1 if converted == -1 else converted), slowest
+
+
+def _end(kind: Kind) -> int | None:
+    """The hop that converts where it is one at an end; −1 is the last one."""
+    return {Kind.FIRST: 0, Kind.LAST: -1}.get(kind)
+
+
+class Found(NamedTuple):
+    """A path with the least that it takes in a box."""
+
+    bound: float
+    walk: Walk
+
+
+class _Label(NamedTuple):
+    """The beginning of a path: what it costs so far, its slowest hop, the memories and the self-loops that it has used."""
+
+    links: tuple[int, ...]
+    at: int
+    converting: int | None
+    total: float
+    slowest: float
+    visited: frozenset[int]
+    loops: frozenset[int]
+
+
+def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[Found] | None:
+    """All paths of a box that may take at most `goal` seconds, best first; None where that takes more than `most` beginnings.
+
+    Of paths whose hops cost the same in every role the first one stands for all: fewest hops, then names in order.
+    """
+    return _Listing(bounds, column, goal, most).run()
+
+
+class _Listing:
+    def __init__(self, bounds: Bounds, column: int, goal: float, most: int) -> None:
+        self.bounds, self.column, self.goal, self.most = bounds, column, goal, most
+        self.question, self.links = bounds.question, bounds.question.links
+        self.box = bounds.boxes[column]
+        self.grade = self.links.grade
+        self.here, self.there = self.links.here.tolist(), self.links.there.tolist()
+        self.inner = self._column(bounds.inner.total), self._column(bounds.inner.slowest)
+        self.last = self._column(bounds.last.total), self._column(bounds.last.slowest)
+        self.turn = self.inner
+        self.least_turn = 0.0
+        if bounds.converting is not None:
+            self.turn = self._column(bounds.converting.total), self._column(bounds.converting.slowest)
+            self.least_turn = min(self.turn[0])
+        self.after, self.before = bounds.after[column].tolist(), bounds.before[column].tolist()
+        self.leaving = self._useful()
+        self.bounded = not self.question.problem.alike or self.question.problem.memory_limit is not None
+        self.complete: dict[Hashable, list[tuple[frozenset[int], Found]]] = {}
+        self.count = 0
+        self.seen: dict[Hashable, list[_Label]] = {}
+
+    def _useful(self) -> list[list[int]]:
+        """For every memory the channels that lead from it to a path within the goal."""
+        bounds, column, links = self.bounds, self.column, self.links
+        after, before = bounds.after[column][links.there], bounds.before[column][links.there]
+        ways = bounds.inner.total[:, column] + np.minimum(after, before)
+        if bounds.converting is not None:
+            ways = np.minimum(ways, bounds.converting.total[:, column] + after)
+        ways[bounds.entering] = np.minimum(ways[bounds.entering], bounds.last.total[bounds.entering, column])
+        leaving = bounds.first.total[bounds.leaving.start : bounds.leaving.stop, column]
+        useful = np.flatnonzero(ways + leaving.min() + self.box.least <= self.goal)
+        found: list[list[int]] = [[] for _ in links.memories]
+        for link, here in zip(useful.tolist(), links.here[useful].tolist(), strict=True):
+            found[here].append(link)
+        return found
+
+    def _column(self, values: Floats) -> list[float]:
+        found: list[float] = values[:, self.column].tolist()
+        return found
+
+    def run(self) -> list[Found] | None:
+        source = self.question.source
+        total, slowest = self._column(self.bounds.first.total), self._column(self.bounds.first.slowest)
+        converting = 0 if self.box.kind is Kind.FIRST else None
+        start = frozenset((source,))
+        labels: list[_Label] = []
+        for link in self.bounds.leaving:
+            at = self.there[link]
+            if total[link] + self.before[at] + max(slowest[link], self.box.least) <= self.goal:
+                loops = start if at == source else frozenset()
+                label = _Label((link,), at, converting, total[link], slowest[link], start | {at}, loops)
+                labels += self._kept(label)
+        tried = len(labels)
+        while labels:
+            onwards: list[_Label] = []
+            for label in labels:
+                onwards += self._extended(label)
+                if tried + len(onwards) > self.most or self.count > MOST_PATHS:
+                    return None
+            tried += len(onwards)
+            labels = onwards
+        found = [each for several in self.complete.values() for _, each in several]
+        return sorted(found, key=lambda each: (each.bound, len(each.walk.links)))
+
+    def _extended(self, label: _Label) -> list[_Label]:
+        """The label with one more hop between two buffers, in every way; whole paths are kept."""
+        question, box = self.question, self.box
+        here, source, destination = label.at, question.source, question.destination
+        ready = box.kind is not Kind.MIDDLE or label.converting is not None
+        rest = self.after if ready else self.before
+        limit = self.goal
+        found: list[_Label] = []
+        for link in self.leaving[here]:
+            there = self.there[link]
+            if there == here:
+                if here in label.loops:
+                    continue
+            elif there in label.visited and not (there == destination == source):
+                continue
+            elif here == source == destination and len(label.visited) > 1:
+                continue  # back home, only a self-loop may follow
+            if there == destination and ready:
+                total = label.total + self.last[0][link]
+                slowest = max(label.slowest, self.last[1][link])
+                if box.least <= slowest and total + slowest <= limit:
+                    self._complete(label, link, total + slowest)
+            if there != here or question.paired:
+                total, slowest = label.total + self.inner[0][link], max(label.slowest, self.inner[1][link])
+                if total + rest[there] + max(slowest, box.least) <= limit:
+                    found += self._kept(self._onwards(label, link, total, slowest, label.converting))
+            if not ready:
+                total, slowest = label.total + self.turn[0][link], max(label.slowest, self.turn[1][link])
+                if total + self.after[there] + max(slowest, box.least) <= limit:
+                    found += self._kept(self._onwards(label, link, total, slowest, len(label.links)))
+        return found
+
+    def _onwards(self, label: _Label, link: int, total: float, slowest: float, converting: int | None) -> _Label:
+        there = self.there[link]
+        loops = label.loops | {there} if there == label.at else label.loops
+        return _Label((*label.links, link), there, converting, total, slowest, label.visited | {there}, loops)
+
+    def _inside(self, links: tuple[int, ...]) -> list[str]:
+        return [self.links.memories[self.there[link]] for link in links]
+
+    def _kept(self, label: _Label) -> list[_Label]:
+        """The label in a list, or nothing where it has no room, or where another one stands for it."""
+        question = self.question
+        if self.bounded and question.problem.limit(self._inside(label.links)) < self.box.low * (1 - 1e-9):
+            return []
+        middle = self.box.kind is Kind.MIDDLE
+        key = label.at, label.converting is not None, self._signature(label.links, label.converting)
+        alike = self.seen.setdefault(key, [])
+        free = question.problem.alike and not question.paired
+        for other in alike:
+            if free and (not middle or label.converting is not None):
+                return []
+            if other.visited <= label.visited and other.loops <= label.loops:
+                return []
+            # What completes the label completes the other one, unless it comes back, after converting, to where that has been.
+            if free and all(
+                label.total + self.least_turn + self.after[memory] + self.box.least > self.goal
+                for memory in other.visited - label.visited
+            ):
+                return []
+        alike.append(label)
+        return [label]
+
+    def _signature(self, links: tuple[int, ...], converting: int | None, *, whole: bool = False) -> Hashable:
+        """What decides the cost of a path or of a beginning: the grades of its hops by role."""
+        grades = [self.grade[link] for link in links]
+        if self.question.paired:
+            return tuple(grades), converting
+        named = sorted({0, converting or 0, len(grades) - 1 if whole else 0})
+        roles = tuple([grades[hop] for hop in named])
+        others = tuple(sorted([grade for hop, grade in enumerate(grades) if hop not in named]))
+        return roles, others, converting == 0, converting == len(grades) - 1
+
+    def _complete(self, label: _Label, link: int, bound: float) -> None:
+        links = (*label.links, link)
+        converting = len(links) - 1 if self.box.kind is Kind.LAST else label.converting
+        same = self.complete.setdefault(self._signature(links, converting, whole=True), [])
+        inside = frozenset(self.there[each] for each in links[:-1])
+        if any(self.question.problem.alike or other <= inside for other, _ in same):
+            return
+        same.append((inside, Found(bound, Walk(links, converting))))
+        self.count += 1

@@ -1,0 +1,254 @@
+"""The search on machines whose paths are too many to list: the same optimum, a bound that is one, and an answer at any time."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import random
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from brute_force import optimum
+from dense_machines import chain, medium, ring, torus, transposed
+from planner_problems import build, random_problem, regular
+
+from isoviz.errors import LimitError, NoPathError
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory, preset
+from isoviz.planner import CACHE, Options, Transfer, explain, plan, route_search
+from isoviz.planner.choice import Choice
+from isoviz.planner.full import listed, search
+from isoviz.planner.grades import Grades
+from isoviz.planner.node_classes import node_classes
+from isoviz.planner.problem import Problem
+from isoviz.planner.routes import forget_routes
+from isoviz.planner.search import best_first
+from isoviz.planner.search.best_first import BestFirst, Outcome
+from isoviz.planner.search.bounds import Bounds, Question
+from isoviz.planner.search.box import Box, Kind
+
+Report = Callable[[str, object], None]
+
+FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
+CLOSE = 1e-9
+BATCHES = range(0, 200 if not FULL else 4000, 50)
+MEDIUM = range(0, 60 if not FULL else 600, 20)
+
+
+def searched(problem: Problem) -> Outcome:
+    """What the search finds from nothing."""
+    return BestFirst(problem, None, []).run(math.inf)
+
+
+def least(problem: Problem, found: Outcome) -> float:
+    """The seconds of its best choice; infinite where there is none."""
+    return math.inf if found.best is None else problem.with_cost(found.best)
+
+
+@pytest.mark.parametrize("first", BATCHES)
+def test_it_finds_what_brute_force_finds(report: Report, first: int) -> None:
+    for seed in range(first, first + 50):
+        raw = random_problem(seed)
+        problem = Problem(*build(raw))
+        found = searched(problem)
+        if not regular(raw):
+            continue
+        report("problems of the search against brute force", 1)
+        best = optimum(raw)
+        expected = math.inf if best is None else best.seconds
+        seconds = math.inf if found.best is None else found.best.seconds
+        assert seconds == expected or math.isclose(seconds, expected, rel_tol=CLOSE), f"seed {seed}: {seconds!r}, {expected!r}"
+
+
+@pytest.mark.parametrize("first", MEDIUM)
+def test_it_finds_what_trying_every_path_finds(report: Report, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Larger transfers, on machines with limits, resources, one-time costs: the best of all paths that are listed."""
+    monkeypatch.setattr(route_search, "MOST_BEGINNINGS", 10**6)
+    monkeypatch.setattr(route_search, "MOST_GRADES", 10**6)
+    for seed in range(first, first + 20):
+        forget_routes()
+        problem = Problem(*reversed(medium(seed)), Options())
+        try:
+            listed_best = search(problem).lower
+        except (NoPathError, LimitError):
+            listed_best = math.inf
+        found = searched(problem)
+        seconds = least(problem, found)
+        gap = seconds / found.lower - 1 if math.isfinite(seconds) else 0.0
+        report("machines of the search against all paths", 1)
+        assert gap <= best_first.NEAR
+        assert math.isclose(seconds, listed_best, rel_tol=max(gap, CLOSE)) or seconds == listed_best, f"seed {seed}"
+    forget_routes()
+
+
+@pytest.mark.parametrize("first", MEDIUM)
+def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, first: int) -> None:
+    for seed in range(first, first + 20):
+        draw = random.Random(seed)
+        problem = Problem(*reversed(medium(seed)), Options())
+        question = Question(problem, None)
+        for route, choice in searched(problem).tried:
+            if choice is None or len(route.channels) == 1 or (problem.spread and choice.shape is None):
+                continue
+            box = _around(choice, draw)
+            runs = question.end_runs(box)
+            assert runs is not None
+            [lower] = Bounds(question, [box], [runs]).lower
+            report("choices against the bounds of boxes that hold them", 1)
+            assert lower <= problem.with_cost(choice) * (1 + CLOSE), f"seed {seed}: {route.names} {choice}"
+
+
+def _around(choice: Choice, draw: random.Random) -> Box:
+    """A box that holds a choice: of any width, the choice anywhere in it."""
+    last = len(choice.route.channels) - 1
+    kinds = {None: Kind.NONE, 0: Kind.FIRST, last: Kind.LAST}
+    kind = kinds.get(choice.route.converting, Kind.MIDDLE)
+    low, high = (10 ** draw.choice((0.0, draw.uniform(0, 2))) for _ in range(2))
+    box = Box(kind, choice.chunk / low, choice.chunk * high)
+    if kind is Kind.MIDDLE and draw.random() < 0.7:
+        box = replace(box, least_run=choice.runs[0] / low, most_run=choice.runs[0] * high)
+    return box
+
+
+# ---- dense machines
+
+
+DENSE = {
+    "10 all-to-all": (ring(10, 9), "m0", "m9"),
+    "20 all-to-all": (ring(20, 19), "m0", "m19"),
+    "40 memories": (ring(40, 10), "m0", "m39"),
+    "a chain with parallel channels": (chain(20, 3), "m0", "m20"),
+    "a torus": (torus(10), "node0.sys", "node55.sys"),
+    "a torus whose links are resources": (torus(8, resources=True), "node0.sys", "node36.sys"),
+    "dgx-h100-pair": (preset("dgx-h100-pair"), "node0.fbm0", "node1.fbm3"),
+}
+
+
+@pytest.mark.parametrize("name", DENSE)
+@pytest.mark.parametrize("layouts", [("<F, x, y>", "<y, x, F>"), ("<F, x, y>", "<F, x, y>")])
+def test_dense_machines_are_searched_to_the_end(name: str, layouts: tuple[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Enumerating their paths takes from minutes to for ever. The work is counted, not timed."""
+    machine, source, destination = DENSE[name]
+    problem = Problem(transposed(source, destination, layouts), machine, Options())
+    if not (name == "a torus" and layouts[0] == layouts[1]):
+        assert listed(problem) is None
+    boxes = itertools.count()
+    monkeypatch.setattr(BestFirst, "_rest", _counting(BestFirst._rest, boxes))
+    found = searched(problem)
+    assert next(boxes) < 6000
+    assert least(problem, found) <= found.lower * (1 + best_first.NEAR) and not found.stopped
+    simple = plan(problem.transfer, machine, "simple")
+    assert least(problem, found) <= simple.objective * (1 + CLOSE)
+
+
+def _counting(method: Callable[..., object], numbers: itertools.count[int]) -> Callable[..., object]:
+    def counted(*args: object) -> object:
+        next(numbers)
+        return method(*args)
+
+    return counted
+
+
+def test_a_plan_of_a_dense_machine_is_proved_and_the_same_again() -> None:
+    machine = ring(12, 11)
+    transfer = transposed("m0", "m11")
+    found = plan(transfer, machine, "full", Options(planning_time=600))
+    assert found.gap is not None and found.gap <= best_first.NEAR and not found.notes
+    CACHE.clear()
+    forget_routes()
+    assert plan(transfer, machine, "full", Options(planning_time=600)) == found
+
+
+def test_a_path_that_goes_out_to_convert_and_comes_back_is_none() -> None:
+    """m2 converts fastest by far, but leads back to where the transfer came from: a path passes a memory once."""
+    fast, slow = LatencyBandwidth(1e-9, 1e11), LatencyBandwidth(1e-6, 1e9)
+    links = [("m0", "m1"), ("m1", "m2"), ("m2", "m1"), ("m1", "m3"), ("m1", "m4"), ("m4", "m3"), ("m3", "m5")]
+    channels = [Channel("", "Memcpy", *link, fast if "m2" in link else slow) for link in links]
+    machine = Machine("out and back", tuple(Memory(f"m{k}", "SYS") for k in range(6)), channels)
+    problem = Problem(transposed("m0", "m5"), machine, Options())
+    found = searched(problem)
+    assert found.best is not None
+    assert "m1->m2" not in found.best.route.names
+    assert least(problem, found) == pytest.approx(search(problem).lower, rel=CLOSE)
+
+
+# ---- at any time
+
+
+def test_planning_stops_in_time_and_says_how_good_the_plan_is() -> None:
+    machine, transfer = ring(40, 39), transposed("m0", "m39")
+    simple = plan(transfer, machine, "simple")
+    found = plan(transfer, machine, "full", Options(planning_time=1e-9))
+    assert found.objective <= simple.objective
+    assert found.gap is not None and found.gap > 0.5
+    assert any("planning time was up" in note and "% above the optimum" in note for note in found.notes)
+    longer = plan(transfer, machine, "full", Options(planning_time=600))
+    assert longer.objective <= found.objective and longer.objective * (1 + found.gap) >= found.objective * (1 - 2e-3)
+    assert not longer.notes
+
+
+def test_auto_searches_for_a_tenth_of_the_transfer(monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[float] = []
+    run = BestFirst.run
+    monkeypatch.setattr("time.perf_counter", lambda: 0.0)
+    monkeypatch.setattr(BestFirst, "run", lambda self, until: (given.append(until), run(self, until))[1])
+    machine = ring(12, 11)
+    large = Transfer.whole(IndexSpace(x=1 << 30), FieldSpace(v="f8"), "m0", "<F, x>", "m11", "<F, x>")
+    simple = plan(large, machine, "simple")
+    assert plan(large, machine, "auto").planner == "full"
+    assert given == [pytest.approx(simple.objective / 10)]
+    small = Transfer.whole(IndexSpace(x=1 << 10), FieldSpace(v="f8"), "m0", "<F, x>", "m11", "<F, x>")
+    assert plan(small, machine, "auto").planner == "simple", "a tenth of it is no time"
+
+
+def test_rivals_of_a_dense_machine_are_explained() -> None:
+    machine = ring(12, 11)
+    said = explain(transposed("m0", "m11"), machine, "full", Options(planning_time=600))
+    assert len(said.candidates) > 10 and said.beaten is None
+    assert "no other path of this machine can be faster than the best of them" in str(said)
+
+
+# ---- nodes that are alike
+
+
+def test_nodes_of_a_class_can_be_exchanged() -> None:
+    """Against comparing all pairs."""
+    for machine in (preset("sapling", nodes=5), preset("xstream"), preset("moonlight"), torus(4), ring(6, 5), _two_kinds()):
+        grades = Grades(machine)
+        classes = node_classes(machine, grades)
+        assert sorted(node for alike in classes for node in alike) == sorted(machine.nodes)
+        class_of = {node: k for k, alike in enumerate(classes) for node in alike}
+        for a, b in itertools.combinations(machine.nodes, 2):
+            assert (class_of[a] == class_of[b]) == _exchangeable(machine, grades, a, b), (machine.name, a, b)
+
+
+def _two_kinds() -> Machine:
+    """Pairs of nodes, joined among each other by faster links than to the others."""
+    memories = tuple(Memory(f"node{k}.sys", "SYS", node=k) for k in range(6))
+    fast, slow = LatencyBandwidth(1e-6, 2e10), LatencyBandwidth(1e-6, 1e9)
+    channels = [
+        Channel("", "RemoteMemcpy", here.name, there.name, fast if here.node // 2 == there.node // 2 else slow)
+        for here, there in itertools.permutations(memories, 2)
+    ]
+    return Machine("pairs", memories, channels)
+
+
+def _exchangeable(machine: Machine, grades: Grades, a: int, b: int) -> bool:
+    """Whether exchanging two nodes leaves the machine as it is."""
+    other = {a: b, b: a}
+    node = {memory.name: (memory.node, memory.short_name) for memory in machine.memories}
+
+    def seen(swap: bool) -> tuple[set[object], set[object]]:
+        def number(at: int) -> int:
+            return other.get(at, at) if swap else at
+
+        memories = {(number(each.node), each.short_name, each.kind, each.capacity, each.slot_limit) for each in machine.memories}
+        channels = set()
+        for each in machine.channels:
+            (here, one), (there, two) = node[each.source], node[each.destination]
+            channels.add((number(here), one, number(there), two, grades.of(each)))
+        return memories, channels  # type: ignore[return-value]
+
+    return seen(False) == seen(True)
