@@ -117,6 +117,10 @@ class EngineClosed(RunError):  # noqa: N818  what happened, not a mistake
     """A transfer was given to an engine that is closed."""
 
 
+class ForkedError(RunError):
+    """Something that has threads was used in a forked child, where it has none, of the process that it belongs to."""
+
+
 class VerificationError(RunError):
     """The destination does not hold what the source held."""
 

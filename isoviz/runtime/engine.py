@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, EngineClosed
+from isoviz.forks import Home
 from isoviz.planner import Options, Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.runtime.dispatcher import Dispatcher
@@ -53,7 +54,8 @@ class Engine:
     `policy` is how channels choose among transfers, `policies` names channels with another one (`isoviz.runtime.scheduler`);
     `request_bytes` how long requests are (up to four times that where runs are long), between which more urgent ones go first;
     `options` are those of the plans that `copy` makes. With `record` everything that happens is kept for `trace`. In a `with` its
-    threads stay until the end; without, they end whenever nothing is under way.
+    threads stay until the end; without, they end whenever nothing is under way. It belongs to the process that made it: in a
+    forked child everything raises ForkedError, and another engine can be made there.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class Engine:
         options: Options | None = None,
         record: bool = False,
     ) -> None:
+        self._home = Home()
         self.machine = machine
         self.devices = devices
         self.request_bytes = request_bytes
@@ -88,14 +91,17 @@ class Engine:
     # ---- life
 
     def __enter__(self) -> Engine:
+        self._check_home()
         self._entered = True
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or self._home.is_here:  # else a child is on its way out for a reason of its own, which shall be seen
+            self.close()
 
     def close(self) -> None:
         """Cancel what is under way, wait until it has ended, and end all threads. Safe to call twice."""
+        self._check_home()
         with self._lock:
             self._closed = True
             numbers = list(self._executions)
@@ -124,8 +130,10 @@ class Engine:
         fields follow from the source. Of transfers on one channel those of the highest priority go first.
 
         Raises:
-            InputError: the two do not fit each other or their layouts. EngineClosed: after `close`.
+            InputError: the two do not fit each other or their layouts. EngineClosed: after `close`. ForkedError: in a forked
+                child.
         """
+        self._check_home()
         here = self.devices.describe(self.machine, source, source_layout, None)
         there = self.devices.describe(self.machine, destination, destination_layout, here)
         known = self._prepared.get((id(here), id(there), priority))
@@ -165,7 +173,7 @@ class Engine:
 
         Raises:
             TransferError: the plan is for another machine, or this computer lacks one of its memories. LimitError: its buffers
-                are larger than a memory. EngineClosed: after `close`.
+                are larger than a memory. EngineClosed: after `close`. ForkedError: in a forked child.
         """
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
@@ -196,6 +204,7 @@ class Engine:
             TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination
                 are the same; nothing has been touched. FileError: a file is not what the plan expects.
             RunError: a hop failed; Cancelled: `cancel` was set; VerificationError: the ends differ. No destination file is left.
+            ForkedError: in a forked child.
         """
         verify = verify and chunks is None
         moved, arrived = threading.Event(), threading.Event()
@@ -225,6 +234,9 @@ class Engine:
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
+            if not self._home.is_here:  # `progress` has forked, and this is the child: what is under way is the parent's
+                left = True
+                raise
             try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
                 if not moved.is_set():
                     self._cancel(execution.number)
@@ -243,6 +255,7 @@ class Engine:
     @property
     def held_bytes(self) -> int:
         """Bytes of intermediate buffers that transfers hold."""
+        self._check_home()
         with self._lock:
             return self._scheduler.counts.held_bytes
 
@@ -250,13 +263,17 @@ class Engine:
         """What has happened so far, of an engine that records.
 
         Raises:
-            ValueError: it does not.
+            ValueError: it does not. ForkedError: in a forked child.
         """
+        self._check_home()
         if self._recorded is None:
             raise ValueError("this engine keeps no trace; make it with record=True")
         return trace_of(self._recorded)
 
     # ---- inside: submitting
+
+    def _check_home(self) -> None:
+        self._home.require("this engine")
 
     @property
     def _threads(self) -> list[Dispatcher]:
@@ -275,6 +292,7 @@ class Engine:
         chunks: int | None = None,
         waits: bool = False,
     ) -> Execution:
+        self._check_home()
         memories = self._real.memories(plan)
         channels = [self._real.channel(hop.channel) for hop in plan.hops]
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes, chunks=chunks)
@@ -388,6 +406,7 @@ class Engine:
 
     @held()
     def _cancel(self, number: int) -> None:
+        self._check_home()
         with self._lock:
             execution = self._executions.get(number)
             if execution is None:

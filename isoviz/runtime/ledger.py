@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isoviz.errors import FileError, InputError
+from isoviz.forks import Lock
 from isoviz.machines.measurements import cache_directory
 from isoviz.runtime.ledger_entry import LedgerEntry
 
@@ -44,7 +44,7 @@ class Ledger:
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self.path = path
         self.most_bytes = most_bytes
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._file: tuple[int, int] | None = None
         self._read_to = 0
         self._recent: deque[LedgerEntry] = deque(maxlen=RECENT_RUNS)

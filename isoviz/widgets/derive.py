@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
+from isoviz.forks import Lock, in_child
 from isoviz.units import format_bytes, parse_bytes
 from isoviz.widgets.settings import Row, Settings
 from isoviz.widgets.state import Derived, Problem, State
@@ -30,7 +30,8 @@ PLOT_WIDTH = 620
 """CSS pixels of a linearization plot at natural size: what fits beside the controls in a cell of usual width."""
 
 _machines: dict[tuple[str, tuple[tuple[str, str], ...]], Future[Machine]] = {}
-_machines_lock = threading.Lock()
+_machines_lock = Lock()
+in_child(_machines.clear)  # those in the making would never be made there
 
 
 def derive(before: Derived) -> Iterator[Derived]:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.forks import held_over_forks
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -36,6 +38,7 @@ PLAIN = 512 << 10
 _PAGE = 4096
 
 _lock = threading.Lock()
+held_over_forks(_lock)  # a child would wait for ever for the modules that another thread was importing
 _compiled: ModuleType | None = None
 _reason = "they have not been needed yet"
 _asked = False
