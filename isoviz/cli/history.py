@@ -39,7 +39,7 @@ def run(args: argparse.Namespace) -> int:
 
     book = ledger()
     if book is None:
-        raise InputError("history: runs are not kept (ISOVIZ_LEDGER says off)")
+        raise InputError("history: runs are not kept (ISOVIZ_LEDGER says off, or there is no folder for them)")
     if args.last is not None and args.last < 1:
         raise InputError(f"history: --last {args.last}; expected 1 or more")
     if args.clear:

@@ -20,8 +20,8 @@ from typing import NamedTuple
 
 from isoviz.errors import FileError, InputError
 from isoviz.forks import Lock
-from isoviz.machines.measurements import cache_directory
 from isoviz.runtime.ledger_entry import LedgerEntry
+from isoviz.user_cache import cache_folder, expanded
 
 VARIABLE = "ISOVIZ_LEDGER"
 MOST_BYTES = 4 << 20
@@ -190,11 +190,14 @@ def _ledger(path: Path) -> Ledger:
 
 
 def ledger() -> Ledger | None:
-    """The user's ledger, as `ISOVIZ_LEDGER` says; None where it says `off`."""
+    """The user's ledger, as `ISOVIZ_LEDGER` says; None where it says `off`, or where nothing can be kept."""
     chosen = os.environ.get(VARIABLE, "").strip()
     if chosen.lower() in ("off", "0", "no"):
         return None
-    return _ledger(Path(chosen).expanduser() if chosen else cache_directory() / "runs.jsonl")
+    if chosen:
+        return _ledger(expanded(chosen))
+    folder = cache_folder()
+    return None if folder is None else _ledger(folder / "runs.jsonl")
 
 
 def recording() -> Ledger | None:
