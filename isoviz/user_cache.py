@@ -13,7 +13,7 @@ import os
 import stat
 from pathlib import Path
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, line
 
 _LOG = logging.getLogger("isoviz")
 _said: set[str] = set()
@@ -112,4 +112,4 @@ def _problem(path: Path) -> str | None:
 def _say(text: str) -> None:
     if text not in _said:
         _said.add(text)
-        _LOG.warning(text)
+        _LOG.warning(line(text))

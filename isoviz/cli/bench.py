@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from isoviz.bench import SUITES
-    from isoviz.cli.output import print_json, watched, write_file
+    from isoviz.cli.output import print_json, print_text, watched, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger import unrecorded
 
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(table.to_json())
     else:
-        print(table)
+        print_text(table)
     return 0
 
 

@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from isoviz.errors import printable
+
 if TYPE_CHECKING:
     from isoviz.runtime.ledger import Ledger
     from isoviz.runtime.ledger_entry import LedgerEntry
@@ -33,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show or forget."""
-    from isoviz.cli.output import print_json, write_file
+    from isoviz.cli.output import print_json, print_text, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger import ledger
 
@@ -53,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_summary(entries, book, reading.unreadable))
     elif args.output is None:
-        print(_text(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
+        print_text(_text(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
     return 0
 
 
@@ -94,11 +96,11 @@ def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed:
     from isoviz.runtime.prediction_errors import by_path
 
     if not entries:
-        return f"no runs in {book.path}; `isoviz run FILE` makes one"
+        return f"no runs in {printable(str(book.path))}; `isoviz run FILE` makes one"
     days = sorted({each.date[:10] for each in entries})
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     count = f"{len(entries):,} runs" if len(entries) > 1 else "1 run"
-    lines = [f"{count}, {span}, in {book.path}"]
+    lines = [f"{count}, {span}, in {printable(str(book.path))}"]
     if unreadable:
         lines.append(f"{unreadable:,} line{'s'[: unreadable > 1]} could not be read")
     hops = by_path(hop_outcomes(_real(entries)))

@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from isoviz.errors import FileError, InputError, MissingPartError
+from isoviz.cli.output import tell
+from isoviz.errors import FileError, InputError, MissingPartError, printable
 
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
@@ -163,4 +164,4 @@ def start(command: list[str]) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    print(f"isoviz: {text}", file=sys.stderr)
+    tell(f"isoviz: {printable(text)}")

@@ -38,8 +38,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print or write."""
-    from isoviz.cli.output import check_outputs, print_json, write_file
-    from isoviz.errors import InputError
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
+    from isoviz.errors import InputError, printable
 
     if args.list:
         return _list(args)
@@ -56,16 +56,16 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(machine.to_json())
     elif args.output is None:
-        print(machine)
+        print_text(machine)
         if machine.measurement is not None:
-            print(f"\n{machine.measurement}")
+            print_text(f"\n{machine.measurement}")
     else:
-        print(args.output)
+        print_text(printable(args.output))
     return 0
 
 
 def _list(args: argparse.Namespace) -> int:
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import print_json, print_text
     from isoviz.machines import presets
 
     if args.json:
@@ -73,7 +73,7 @@ def _list(args: argparse.Namespace) -> int:
     else:
         width = max(map(len, presets()))
         for name, info in presets().items():
-            print(f"{name:{width}} {info}")
+            print_text(f"{name:{width}} {info}")
     return 0
 
 

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.progress import ProgressLine
-from isoviz.errors import Cancelled
+from isoviz.errors import Cancelled, printable
 
 if TYPE_CHECKING:
     from isoviz.runtime import Progress
@@ -24,6 +24,20 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def print_json(data: Any) -> None:
     """One JSON object on standard output, in ASCII: right in every locale, whatever bytes a file name has."""
     print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def print_text(text: object = "") -> None:
+    """Text for people on standard output: what a terminal would take for a command, in the name of a file, say, is escaped."""
+    print(_printable_lines(text))
+
+
+def tell(text: object) -> None:
+    """The same on standard error, beside what a command prints."""
+    sys.stderr.write(f"{_printable_lines(text)}\n")
+
+
+def _printable_lines(text: object) -> str:
+    return "\n".join(map(printable, str(text).split("\n")))
 
 
 class Watch:
@@ -103,7 +117,7 @@ def write_file(name: str, content: bytes) -> None:
         new.publish()
     finally:
         new.close()
-    sys.stderr.write(f"wrote {name}\n")
+    tell(f"wrote {printable(name)}")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:

@@ -40,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Plan, simulate, print and write."""
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.cli.output import check_outputs, print_json, write_file
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
     from isoviz.errors import InputError
     from isoviz.planner import load_transfer
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_summary(plan, trace, stored, args))
     else:
-        print(_text(plan, trace, stored, args))
+        print_text(_text(plan, trace, stored, args))
     if args.trace is not None:
         write_file(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode())
     if args.chrome is not None:
@@ -94,12 +94,13 @@ def _stored(plan: Plan, machine: Machine, count: int) -> Trace | None:
 def _print_steps(simulator: Simulator, most: int) -> None:
     from itertools import islice
 
+    from isoviz.cli.output import print_text
     from isoviz.figures.step_text import steps_text
 
     steps = islice(iter(simulator.step, None), most)
     for line in steps_text(steps):
-        print(line)
-    print()
+        print_text(line)
+    print_text()
 
 
 # ---- what it says

@@ -76,8 +76,8 @@ def _space(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | Non
     from isoviz.layouts import IndexSpace
 
     def check(row: Row) -> int:
-        text = row.value.strip().replace("_", "")
-        if not re.fullmatch(r"\d{1,19}", text):
+        text = row.value.strip()
+        if not re.fullmatch("[0-9]{1,19}", text):
             found = f"{row.value.strip()!r} is not a size" if row.value.strip() else "the size is missing"
             raise InputError(f"{found}; expected a whole number of at least 1")
         size = int(text)
@@ -229,7 +229,7 @@ def _machine_options(settings: Settings, problems: dict[str, Problem]) -> dict[s
         if not text.strip():
             continue
         default = known.options[name].default if known is not None and name in known.options else None
-        if isinstance(default, int) and not re.fullmatch(r"\d{1,9}", text.strip()):
+        if isinstance(default, int) and not re.fullmatch("[0-9]{1,9}", text.strip()):
             problems[f"machine-option:{name}"] = Problem(f"{text!r} cannot be; expected a whole number such as {default}")
             return None
         options[name] = int(text) if isinstance(default, int) else text.strip()
