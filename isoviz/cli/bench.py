@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.progress import ProgressLine
 
 
@@ -24,8 +25,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--directory", metavar="DIR", help="where files are written (default: the temporary directory; predictions: here)"
     )
-    parser.add_argument("--repeat", metavar="N", type=int, help="rounds; medians are reported")
-    parser.add_argument("--seed", metavar="N", type=int, help="draws other random transfers (predictions)")
+    parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
+    parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (predictions)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

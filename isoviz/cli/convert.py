@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 
+from isoviz.cli.output import whole_number
 from isoviz.errors import show
 
 _EPILOG = """\
@@ -46,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB (default: 256MiB)")
     parser.add_argument(
         "--passes",
-        type=int,
+        type=whole_number,
         choices=(1, 2),
         help="one pass, or two by way of a temporary file beside OUT (default: what is predicted to be done sooner)",
     )

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.output import whole_number
 from isoviz.errors import printable
 
 if TYPE_CHECKING:
@@ -25,7 +26,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " shows how good the predictions were, by the channels of the path, and the last runs. ISOVIZ_LEDGER names another file,"
         " or says 'off'.",
     )
-    parser.add_argument("-n", "--last", metavar="N", type=int, help=f"only the last N runs (listed without it: {LISTED})")
+    parser.add_argument(
+        "-n", "--last", metavar="N", type=whole_number, help=f"only the last N runs (listed without it: {LISTED})"
+    )
     parser.add_argument("--machine", metavar="NAME", help="only runs on the machine of this name")
     parser.add_argument("--clear", action="store_true", help="forget all runs")
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page: predicted against measured as a scatter")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("file", metavar="FILE", nargs="?", help="a machine file (default: a preset)")
     parser.add_argument("--preset", metavar="NAME", help="the preset (default: local, this computer)")
-    parser.add_argument("--nodes", type=int, metavar="N", help="how many nodes, where the preset takes it")
-    parser.add_argument("--gpus", type=int, metavar="N", help="how many GPUs per node, where the preset takes it")
+    parser.add_argument("--nodes", type=whole_number, metavar="N", help="how many nodes, where the preset takes it")
+    parser.add_argument("--gpus", type=whole_number, metavar="N", help="how many GPUs per node, where the preset takes it")
     parser.add_argument("--measure", action="store_true", help="measure this computer; the preset local uses it from then on")
     parser.add_argument("--thorough", action="store_true", help="with --measure: more samples and repetitions, a few minutes")
     parser.add_argument(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import signal
 import sys
 import threading
@@ -13,12 +15,23 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.progress import ProgressLine
-from isoviz.errors import Cancelled, printable
+from isoviz.errors import Cancelled, printable, show
 
 if TYPE_CHECKING:
     from isoviz.runtime import Progress
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def whole_number(text: str) -> int:
+    """What an option that takes a number is given, in the digits 0 to 9.
+
+    Raises:
+        argparse.ArgumentTypeError: something else.
+    """
+    if not re.fullmatch(r"[-+]?[0-9]{1,30}", text):
+        raise argparse.ArgumentTypeError(f"{show(text)} is not a whole number, such as 4")
+    return int(text)
 
 
 def print_json(data: Any) -> None:

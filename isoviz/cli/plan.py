@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from isoviz.cli.output import whole_number
+
 if TYPE_CHECKING:
     from isoviz.runtime.rehearsal import Rehearsal
 
@@ -32,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     trials.add_argument(
         "--rehearse",
         metavar="N",
-        type=int,
+        type=whole_number,
         nargs="?",
         const=1,
         help="move the first chunks on this computer to see what it takes; with N, of the N best plans, and take the quickest",
@@ -68,7 +70,10 @@ def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help="say why: constraints, program, rejected candidates, what would make rivals win"
     )
     parser.add_argument(
-        "--candidates", metavar="N", type=int, help=f"rejected candidates to list (default: {CANDIDATES}; implies --explain)"
+        "--candidates",
+        metavar="N",
+        type=whole_number,
+        help=f"rejected candidates to list (default: {CANDIDATES}; implies --explain)",
     )
 
 

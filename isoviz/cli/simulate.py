@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.plan import add_transfer_arguments
 
 if TYPE_CHECKING:
@@ -26,9 +27,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--store-and-forward", action="store_true", help="let every hop move everything before the next one begins"
     )
-    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="so many of the same transfer at once (default: 1)")
     parser.add_argument(
-        "--steps", metavar="N", type=int, help="print the first N things that happen, each with what the scheduler answers"
+        "--repeat", metavar="N", type=whole_number, default=1, help="so many of the same transfer at once (default: 1)"
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=whole_number,
+        help="print the first N things that happen, each with what the scheduler answers",
     )
     parser.add_argument("--trace", metavar="OUT.json", help="write the trace: every request of every transfer")
     parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev or chrome://tracing")

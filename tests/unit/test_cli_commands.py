@@ -252,6 +252,16 @@ def test_lists_that_are_pointed_into(text: str, position: int) -> None:
     assert len(str(caught.value)) < 380
 
 
+@pytest.mark.parametrize("number", ["٤", "4_0", "4__", "", " 4", "1e1", "4.0", "9" * 5000, "\x1b[31m"])
+def test_numbers_of_options(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["machine", "--preset", "two-node", f"--nodes={number}"])
+    assert end.value.code == 2
+    error = capsys.readouterr().err
+    assert "argument --nodes: " in error and "is not a whole number" in error
+    assert error.count("\n") == 1 and error[:-1].isprintable() and len(error) < 200
+
+
 def test_what_cannot_be_printed_is_escaped_or_one_line(tmp_path: Path) -> None:
     name = os.fsdecode(b"\xff\xc3\xa9.npy")
     np.save(tmp_path / name, np.zeros(4, "f4"))
