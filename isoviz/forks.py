@@ -18,11 +18,12 @@ _generation = 0
 
 
 class Home:
-    """The process that something belongs to: the one that made it."""
+    """The process that something belongs to: the one that made it. `what` names it to users."""
 
-    __slots__ = ("_generation",)
+    __slots__ = ("_generation", "_what")
 
-    def __init__(self) -> None:
+    def __init__(self, what: str) -> None:
+        self._what = what
         self._generation = _generation
 
     @property
@@ -30,14 +31,14 @@ class Home:
         """Whether it is this process."""
         return self._generation == _generation
 
-    def require(self, what: str) -> None:
+    def require(self) -> None:
         """It has to be this process.
 
         Raises:
             ForkedError: this one is a forked child of it.
         """
         if self._generation != _generation:
-            raise ForkedError(f"{what} belongs to the process that this one was forked from; make another one here")
+            raise ForkedError(f"{self._what} belongs to the process that this one was forked from; make another one here")
 
 
 class Lock:

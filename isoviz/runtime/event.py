@@ -32,7 +32,7 @@ class Event:
         arrived: Callable[[], None] | None = None,
         later: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
-        self.home = Home()
+        self.home = Home("this transfer")
         self.plan = plan
         self._request_cancel = cancel
         self._arrived = arrived
@@ -50,7 +50,7 @@ class Event:
         """Whether the transfer has ended, well or not."""
         over = self._over.is_set()
         if not over:
-            self.home.require("this transfer")
+            self.home.require()
         return over
 
     @property

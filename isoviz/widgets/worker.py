@@ -31,7 +31,7 @@ class Worker(Generic[Message]):
     """
 
     def __init__(self, handle: Callable[[list[Message]], None], failed: Callable[[Exception], None], name: str) -> None:
-        self._home = Home()
+        self._home = Home(_WHAT)
         self._handle = handle
         self._failed = failed
         self._waiting: deque[Message] = deque()
@@ -43,7 +43,7 @@ class Worker(Generic[Message]):
 
     def put(self, message: Message) -> None:
         """Queue a message; from any thread. Ignored after `close`."""
-        self._home.require(_WHAT)
+        self._home.require()
         with self._change:
             if not self._closed:
                 self._waiting.append(message)
@@ -52,7 +52,7 @@ class Worker(Generic[Message]):
     @property
     def idle(self) -> bool:
         """Whether every message put so far has been handled."""
-        self._home.require(_WHAT)
+        self._home.require()
         with self._change:
             return not self._waiting and not self._working
 
@@ -101,7 +101,7 @@ class Calculator(Generic[Request, Result]):
         patience: float = 0.3,
         overtaking: int = 2,
     ) -> None:
-        self._home = Home()
+        self._home = Home(_WHAT)
         self._compute = compute
         self._deliver = deliver
         self._name = name
@@ -115,7 +115,7 @@ class Calculator(Generic[Request, Result]):
 
     def request(self, number: int, request: Request) -> None:
         """Compute this; `number` increases from request to request."""
-        self._home.require(_WHAT)
+        self._home.require()
         with self._lock:
             if self._closed:
                 return
@@ -178,7 +178,7 @@ class Publisher:
     """
 
     def __init__(self, publish: Callable[[], None], name: str, quick: float = 0.03, slow: float = 0.1) -> None:
-        self._home = Home()
+        self._home = Home(_WHAT)
         self._publish = publish
         self._quick = quick
         self._slow = slow
@@ -191,7 +191,7 @@ class Publisher:
 
     def touch(self, urgent: bool) -> None:
         """Something changed; `urgent` where it is finished and should be seen now. From any thread."""
-        self._home.require(_WHAT)
+        self._home.require()
         with self._change:
             self._urgent = self._urgent or urgent
             if self._since is None:
