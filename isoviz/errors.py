@@ -8,6 +8,59 @@ Two families decide what a caller can do about it (and the exit status of the co
 
 from __future__ import annotations
 
+import unicodedata
+
+LONGEST = 370
+"""Characters of an error message: what is longer is cut in its middle."""
+
+
+def printable(text: str) -> str:
+    """Text as a terminal may be given it: control characters, line breaks, marks that turn the direction of writing and what is
+    no character at all (lone surrogates) as escapes."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or unicodedata.category(char) == "Zs" else ascii(char)[1:-1] for char in text)
+
+
+def line(text: str, most: int = LONGEST) -> str:
+    """Text on one printable line of at most so many characters: what it begins and ends with says most."""
+    if len(text) > 4 * most:  # no need to look at all of it
+        text = f"{text[: 2 * most]}…{text[-2 * most :]}"
+    text = printable(text)
+    if len(text) <= most:
+        return text
+    end = most // 3
+    return f"{text[: most - end - 1]}…{text[-end:]}"
+
+
+def excerpt(text: str, position: int, most: int) -> tuple[str, int]:
+    """What stands around a place in a text, on one printable line of about `most` characters, and the column of that place in it,
+    as a terminal counts columns."""
+    before = [printable(char) for char in text[max(0, position - most) : position]]
+    after = [printable(char) for char in text[position : position + most]]
+    room = max(most // 2, most - sum(map(len, before)))
+    behind = _fitting(after, room)
+    ahead = _fitting(before[::-1], most - sum(map(len, behind)))[::-1]
+    first = "…" if len(ahead) < position else ""
+    last = "…" if position + len(behind) < len(text) else ""
+    start = first + "".join(ahead)
+    return f"{start}{''.join(behind)}{last}", sum(map(_columns, start))
+
+
+def _fitting(parts: list[str], room: int) -> list[str]:
+    """As many of the first parts as have room."""
+    for number, part in enumerate(parts):
+        room -= len(part)
+        if room < 0:
+            return parts[:number]
+    return parts
+
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+
 
 def show(value: object) -> str:
     """A value as an error message may quote it: short, on one line, whatever it is."""
@@ -25,7 +78,10 @@ def show(value: object) -> str:
 
 
 class IsovizError(Exception):
-    """Base of every error that isoviz raises on purpose."""
+    """Base of every error that isoviz raises on purpose. Its message is one printable line, whatever it quotes."""
+
+    def __init__(self, message: object = "") -> None:
+        super().__init__(line(str(message)))
 
 
 class InputError(IsovizError, ValueError):
@@ -40,26 +96,40 @@ class LayoutError(InputError):
     """A layout that does not fit its index space, or a question it cannot answer."""
 
 
-class NotationError(LayoutError):
-    """Text that is not a layout.
+class TextError(InputError):
+    """Text that cannot be read.
 
-    `text` is what was given, `position` the index of the offending character, `expected` what would have been right there.
+    `what` says what it should be, `text` is what was given, `position` the index of the offending character, `expected` what
+    would have been right there.
     """
 
-    def __init__(self, text: str, position: int, problem: str, expected: str) -> None:
+    def __init__(self, what: str, text: str, position: int, problem: str, expected: str) -> None:
+        self.what = what
         self.text = text
         self.position = position
-        self.problem = problem
-        self.expected = expected
-        super().__init__(f"layout {text!r}, character {position + 1}: {problem}; expected {expected}")
+        self.problem = line(problem, 110)
+        self.expected = line(expected, 110)
+        quoted = repr(text) if len(text) <= 60 and len(repr(text)) <= 80 else f"'{excerpt(text, position, 60)[0]}'"
+        super().__init__(f"{what} {quoted}, character {position + 1}: {self.problem}; expected {self.expected}")
 
-    def __reduce__(self) -> tuple[type[NotationError], tuple[str, int, str, str]]:
-        return type(self), (self.text, self.position, self.problem, self.expected)
+    def __reduce__(self) -> tuple[type[TextError], tuple[object, ...]]:
+        return type(self), (self.what, self.text, self.position, self.problem, self.expected)
 
     @property
     def pointer(self) -> str:
-        """The text with a caret below the offending character, in two lines."""
-        return f"{self.text}\n{' ' * self.position}^"
+        """The text with a caret below the offending character, in two lines; of a long text, what stands around it."""
+        text, column = excerpt(self.text, self.position, 100)
+        return f"{text}\n{' ' * column}^"
+
+
+class NotationError(TextError, LayoutError):
+    """Text that is not a layout."""
+
+    def __init__(self, text: str, position: int, problem: str, expected: str) -> None:
+        super().__init__("layout", text, position, problem, expected)
+
+    def __reduce__(self) -> tuple[type[NotationError], tuple[object, ...]]:
+        return type(self), (self.text, self.position, self.problem, self.expected)
 
 
 class MachineError(InputError):
@@ -115,6 +185,10 @@ class RunError(IsovizError, RuntimeError):
 
 class EngineClosed(RunError):  # noqa: N818  what happened, not a mistake
     """A transfer was given to an engine that is closed."""
+
+
+class ForkedError(RunError):
+    """Something that has threads was used in a forked child, where it has none, of the process that it belongs to."""
 
 
 class VerificationError(RunError):

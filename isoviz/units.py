@@ -5,12 +5,13 @@ from __future__ import annotations
 import operator
 import re
 
-from isoviz.errors import InputError, show
+from isoviz.errors import InputError, TextError, show
 
 LARGEST_SIZE = 2**63 - 1
 """Bytes; offsets are signed 64-bit numbers everywhere."""
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
+_SIZE = re.compile(r"\s*(?P<whole>[0-9]*)(?:(?<=[0-9])\.(?P<decimals>[0-9]+))?\s*(?P<unit>[A-Za-z]*)\s*")
 _FACTORS: dict[str, int] = {
     "": 1,
     "b": 1,
@@ -28,7 +29,8 @@ def parse_bytes(text: str | int) -> int:
     `KiB`, `MiB`, … and the bare letters are powers of 1024, `kB`, `MB`, … powers of 1000.
 
     Raises:
-        InputError: not a size, negative, 2⁶³ bytes or more, or not a whole number of bytes.
+        TextError: not a size; it points at the offending character. InputError: negative, 2⁶³ bytes or more, or not a whole
+            number of bytes.
     """
     value = _parsed(text) if isinstance(text, str) else _whole(text)
     if value < 0:
@@ -39,13 +41,20 @@ def parse_bytes(text: str | int) -> int:
 
 
 def _parsed(text: str) -> int:
-    match = re.fullmatch(r"\s*(\d+)(?:\.(\d+))?\s*([A-Za-z]*)\s*", text) if len(text) <= 100 else None
-    factor = _FACTORS.get(match[3].lower()) if match else None
-    if match is None or factor is None:
-        raise InputError(f"size {show(text)}: expected a number with a unit such as '64KiB', '32MiB' or '2GB'")
-    decimals = match[2] or ""
+    match = _SIZE.match(text)
+    assert match is not None  # every part of it may be missing
+    factor = _FACTORS.get(match["unit"].lower())
+    wrong = match.start("unit") if match["whole"] and factor is None else match.end()
+    if not match["whole"] or factor is None or wrong < len(text) or len(text) > 100:
+        found = f"found {text[wrong]!r}" if wrong < len(text) else "the text ends"
+        if match["whole"] and match["unit"] and factor is None:
+            found = f"{show(match['unit'])} is no unit"
+        elif wrong == len(text) > 100:
+            wrong, found = 0, "it has more than a hundred characters"
+        raise TextError("size", text, wrong, found, "a number with a unit such as '64KiB', '32MiB' or '2GB'")
+    decimals = match["decimals"] or ""
     scale: int = 10 ** len(decimals)
-    value, rest = divmod(int(match[1] + decimals) * factor, scale)
+    value, rest = divmod(int(match["whole"] + decimals) * factor, scale)
     if rest:
         raise InputError(f"size {show(text)}: is not a whole number of bytes")
     return value

@@ -51,6 +51,7 @@ class Engine(_Engine):
         from isoviz.runtime.calibration import recorded
         from isoviz.runtime.ledger import recording
 
+        self._home.require()
         tried = self._tried(plan, source, destination, cancel) if trial and pipelined and chunks is None else None
         report = super().run(
             plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks

@@ -14,7 +14,6 @@ import errno
 import os
 import platform
 import sys
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from isoviz.backends.host import Bytes
+from isoviz.forks import Lock, in_child
 
 DEPTH = 64
 """Requests that are handed over together."""
@@ -263,7 +263,7 @@ def address_of(array: np.ndarray[Any, Any]) -> int:
 
 
 _free: list[Queue] = []
-_lock = threading.Lock()
+_lock = Lock()
 
 
 def _taken() -> Queue | None:
@@ -278,14 +278,7 @@ def _taken() -> Queue | None:
         return None
 
 
-def _forget() -> None:
-    global _lock
-    _lock = threading.Lock()
-    _free.clear()  # a child of this process does not have them
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+in_child(_free.clear)  # a child of this process does not have them
 
 
 def _failed() -> OSError:

@@ -9,12 +9,13 @@ from __future__ import annotations
 import threading
 
 from isoviz.backends.host import HUGE, Bytes, page_aligned
+from isoviz.forks import Lock
 
 BOUNCE = 1 << 20
 """Bytes of a buffer."""
 
 _mine = threading.local()
-_lock = threading.RLock()  # a collection of garbage may end a thread's buffer while another one is taken
+_lock = Lock()  # a collection of garbage may end a thread's buffer while another one is taken
 _spare: list[Bytes] = []
 
 

@@ -23,7 +23,7 @@ from isoviz.backends.records import Record
 from isoviz.backends.runs import read_runs, write_runs
 from isoviz.backends.shared_pages import SHARED
 from isoviz.backends.stored import Stored, new_header, stored_as
-from isoviz.errors import FileError, TransferError
+from isoviz.errors import FileError, TransferError, printable
 from isoviz.layouts import StridedCopy
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ class FileStore:
             if self.file.cached_bytes * 8 <= self.file.moved_bytes:
                 return self._notes
             share = self.file.cached_bytes / self.file.moved_bytes
-            return (*self._notes, f"{self.file.path}: {share:.0%} went through the page cache (short runs)")
-        return (*self._notes, f"{self.file.path}: buffered (the file system takes no unbuffered access)")
+            return (*self._notes, f"{printable(str(self.file.path))}: {share:.0%} went through the page cache (short runs)")
+        return (*self._notes, f"{printable(str(self.file.path))}: buffered (the file system takes no unbuffered access)")
 
     def flush(self) -> None:
         if isinstance(self.file, NewFile):
@@ -198,7 +198,7 @@ class DiskMemory:
                 raise
         finally:
             existing.close()
-        note = f"{path}: the rest of it was copied from the file as it was, which is not in the measured time"
+        note = f"{printable(str(path))}: the rest of it was copied from the file as it was, which is not in the measured time"
         return FileStore(file, stored.data_offset, stored.linearization.nbytes, (note,), _identity(path))
 
 

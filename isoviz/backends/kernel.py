@@ -20,6 +20,7 @@ import numpy as np
 from isoviz.backends import kernels
 from isoviz.backends.kernels.many import many_of
 from isoviz.errors import LayoutError
+from isoviz.forks import in_child
 from isoviz.layouts import StridedCopy, apply
 from isoviz.layouts.kernel import strided_view
 from isoviz.layouts.recurring import neighbours, split_together
@@ -159,6 +160,9 @@ def _apart(copy: StridedCopy, k: int) -> list[StridedCopy]:
 def _pool() -> ThreadPoolExecutor:
     """Threads that copy parts."""
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "isoviz copies")
+
+
+in_child(_pool.cache_clear)  # it would wait there for threads that it does not have
 
 
 def _check(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from isoviz._version import __version__
+from isoviz.errors import LONGEST, InputError, IsovizError, TextError, line
 
 # Modules of one command each, with `add_parser(subparsers)`; what they need is imported when they run.
 _COMMANDS = ("plan", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "lab")
@@ -24,7 +25,7 @@ class _Parser(argparse.ArgumentParser):
     """Errors in one line, like all others."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"isoviz: error: {message} (see: {self.prog} --help)\n")
+        self.exit(2, f"isoviz: error: {line(message, LONGEST - 40)} (see: {self.prog} --help)\n")
 
 
 def parser() -> argparse.ArgumentParser:
@@ -39,8 +40,6 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit status."""
-    from isoviz.errors import InputError, IsovizError, NotationError
-
     try:
         if isinstance(sys.stdout, io.TextIOWrapper):  # a character that the locale lacks is no reason to fail
             sys.stdout.reconfigure(errors="backslashreplace")
@@ -54,9 +53,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         number = interrupt.args[0] if interrupt.args and isinstance(interrupt.args[0], int) else 2
         _say("interrupted; nothing was left behind")
         return 128 + number
-    except NotationError as error:
+    except TextError as error:
         _say(str(error))
-        sys.stderr.write("".join(f"  {line}\n" for line in error.pointer.splitlines()))
+        text, caret = error.pointer.split("\n")
+        sys.stderr.write(f"  {text}\n  {caret}\n")
         return 2
     except IsovizError as error:
         _say(str(error))
@@ -74,7 +74,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Exception as error:
         if os.environ.get("ISOVIZ_TRACEBACK"):
             raise
-        _say(f"internal error, {type(error).__name__}: {error} (ISOVIZ_TRACEBACK=1 shows where; please report it)")
+        said = line(" ".join(str(error).split()), 200)
+        _say(f"internal error, {type(error).__name__}: {said} (ISOVIZ_TRACEBACK=1 shows where; please report it)")
         return 1
     return status
 
@@ -85,4 +86,4 @@ def _drop_output() -> None:
 
 
 def _say(message: str) -> None:
-    sys.stderr.write(f"isoviz: error: {' '.join(message.split())}\n")
+    sys.stderr.write(f"isoviz: error: {line(' '.join(message.split()))}\n")

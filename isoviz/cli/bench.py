@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.progress import ProgressLine
 
 
@@ -24,8 +25,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--directory", metavar="DIR", help="where files are written (default: the temporary directory; predictions: here)"
     )
-    parser.add_argument("--repeat", metavar="N", type=int, help="rounds; medians are reported")
-    parser.add_argument("--seed", metavar="N", type=int, help="draws other random transfers (predictions)")
+    parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
+    parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (predictions)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -35,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from isoviz.bench import SUITES
-    from isoviz.cli.output import print_json, watched, write_file
+    from isoviz.cli.output import print_json, print_text, watched, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger import unrecorded
 
@@ -64,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(table.to_json())
     else:
-        print(table)
+        print_text(table)
     return 0
 
 

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import re
+
+from isoviz.cli.output import whole_number
+from isoviz.errors import show
 
 _EPILOG = """\
 Layouts count fastest first: "<F, x>" is an array of structs, "<x, F>" a struct of arrays, and "<F, x, y>" a C-order array whose
@@ -43,7 +47,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB (default: 256MiB)")
     parser.add_argument(
         "--passes",
-        type=int,
+        type=whole_number,
         choices=(1, 2),
         help="one pass, or two by way of a temporary file beside OUT (default: what is predicted to be done sooner)",
     )
@@ -57,7 +61,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Convert and print the report."""
     from isoviz.backends.conversion import convert
-    from isoviz.cli.output import print_json, watched
+    from isoviz.cli.output import print_json, print_text, watched
 
     with watched(args.quiet) as watch:
         done = convert(
@@ -77,7 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(done.to_json())
     elif not args.quiet:
-        print(done)
+        print_text(done)
     return 0
 
 
@@ -85,16 +89,21 @@ def parse_space(text: str) -> dict[str, int]:
     """The sizes in `"x=4096,y=4096"`.
 
     Raises:
-        InputError: not such a list.
+        TextError: not such a list.
     """
-    from isoviz.errors import InputError
+    from isoviz.errors import TextError
 
     found = {}
-    for name, value in parse_pairs("--space", text, "x=4096,y=4096").items():
-        try:
-            found[name] = int(value.replace("_", ""))
-        except ValueError:
-            raise InputError(f"--space {text!r}: size {value!r} of {name!r} is not a whole number") from None
+    for name, value, position in _pairs("--space", text, "x=4096,y=4096"):
+        number = re.match(r"[-+]?[0-9]*", value)
+        assert number is not None
+        end = number.end()
+        if end < len(value) or not value[-1].isdigit():
+            problem = f"found {value[end]!r}" if end < len(value) else "the size ends"
+            raise TextError("--space", text, position + end, problem, f"a whole number as the size of {show(name)}, such as 4096")
+        if len(value) > 30:
+            raise TextError("--space", text, position, "a number of many digits", f"a size of {show(name)} below 2^63")
+        found[name] = int(value)
     return found
 
 
@@ -102,16 +111,25 @@ def parse_pairs(option: str, text: str, example: str) -> dict[str, str]:
     """The pairs in `"name=value,name=value"`, in order.
 
     Raises:
-        InputError: not such a list, or a name twice.
+        TextError: not such a list, or a name twice.
     """
-    from isoviz.errors import InputError
+    return {name: value for name, value, _ in _pairs(option, text, example)}
 
-    found: dict[str, str] = {}
+
+def _pairs(option: str, text: str, example: str) -> list[tuple[str, str, int]]:
+    """Names, values and where the values begin."""
+    from isoviz.errors import TextError
+
+    found: dict[str, tuple[str, str, int]] = {}
+    start = 0
     for item in text.split(","):
+        at = start + len(item) - len(item.lstrip())
         name, equals, value = (part.strip() for part in item.partition("="))
         if not equals or not name or not value:
-            raise InputError(f"{option} {text!r}: {item.strip()!r} is not name=value; expected a list such as {example!r}")
+            raise TextError(option, text, at, f"{show(item.strip())} is not name=value", f"a list such as {example!r}")
         if name in found:
-            raise InputError(f"{option} {text!r}: {name!r} stands twice")
-        found[name] = value
-    return found
+            raise TextError(option, text, at, f"{show(name)} stands twice", "every name once")
+        behind = item.partition("=")[2]
+        found[name] = name, value, start + len(item) - len(behind.lstrip())
+        start += len(item) + 1
+    return list(found.values())

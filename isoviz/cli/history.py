@@ -6,6 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.output import whole_number
+from isoviz.errors import printable
+
 if TYPE_CHECKING:
     from isoviz.runtime.ledger import Ledger
     from isoviz.runtime.ledger_entry import LedgerEntry
@@ -23,7 +26,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " shows how good the predictions were, by the channels of the path, and the last runs. ISOVIZ_LEDGER names another file,"
         " or says 'off'.",
     )
-    parser.add_argument("-n", "--last", metavar="N", type=int, help=f"only the last N runs (listed without it: {LISTED})")
+    parser.add_argument(
+        "-n", "--last", metavar="N", type=whole_number, help=f"only the last N runs (listed without it: {LISTED})"
+    )
     parser.add_argument("--machine", metavar="NAME", help="only runs on the machine of this name")
     parser.add_argument("--clear", action="store_true", help="forget all runs")
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page: predicted against measured as a scatter")
@@ -33,13 +38,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show or forget."""
-    from isoviz.cli.output import print_json, write_file
+    from isoviz.cli.output import print_json, print_text, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger import ledger
 
     book = ledger()
     if book is None:
-        raise InputError("history: runs are not kept (ISOVIZ_LEDGER says off)")
+        raise InputError("history: runs are not kept (ISOVIZ_LEDGER says off, or there is no folder for them)")
     if args.last is not None and args.last < 1:
         raise InputError(f"history: --last {args.last}; expected 1 or more")
     if args.clear:
@@ -53,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_summary(entries, book, reading.unreadable))
     elif args.output is None:
-        print(_text(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
+        print_text(_text(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
     return 0
 
 
@@ -94,11 +99,11 @@ def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed:
     from isoviz.runtime.prediction_errors import by_path
 
     if not entries:
-        return f"no runs in {book.path}; `isoviz run FILE` makes one"
+        return f"no runs in {printable(str(book.path))}; `isoviz run FILE` makes one"
     days = sorted({each.date[:10] for each in entries})
     span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     count = f"{len(entries):,} runs" if len(entries) > 1 else "1 run"
-    lines = [f"{count}, {span}, in {book.path}"]
+    lines = [f"{count}, {span}, in {printable(str(book.path))}"]
     if unreadable:
         lines.append(f"{unreadable:,} line{'s'[: unreadable > 1]} could not be read")
     hops = by_path(hop_outcomes(_real(entries)))

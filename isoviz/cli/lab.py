@@ -16,7 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from isoviz.errors import FileError, InputError, MissingPartError
+from isoviz.cli.output import tell, whole_number
+from isoviz.errors import FileError, InputError, MissingPartError, printable
 
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
@@ -31,7 +32,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "Without a display, the address is printed.",
     )
     parser.add_argument("--dir", type=Path, default=Path(), metavar="DIR", help="the folder to serve (default: this one)")
-    parser.add_argument("--port", type=int, metavar="PORT", help="the port to listen on (default: 8888 or the next free one)")
+    parser.add_argument(
+        "--port", type=whole_number, metavar="PORT", help="the port to listen on (default: 8888 or the next free one)"
+    )
     parser.add_argument("--ip", default="localhost", metavar="ADDRESS", help="the address to listen on (default: localhost)")
     parser.add_argument("--no-browser", action="store_true", help="open no window; print the address")
     parser.add_argument("--fresh", action="store_true", help="set an edited working copy aside and start from a new one")
@@ -163,4 +166,4 @@ def start(command: list[str]) -> NoReturn:
 
 
 def _say(text: str) -> None:
-    print(f"isoviz: {text}", file=sys.stderr)
+    tell(f"isoviz: {printable(text)}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.progress import ProgressLine
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("file", metavar="FILE", nargs="?", help="a machine file (default: a preset)")
     parser.add_argument("--preset", metavar="NAME", help="the preset (default: local, this computer)")
-    parser.add_argument("--nodes", type=int, metavar="N", help="how many nodes, where the preset takes it")
-    parser.add_argument("--gpus", type=int, metavar="N", help="how many GPUs per node, where the preset takes it")
+    parser.add_argument("--nodes", type=whole_number, metavar="N", help="how many nodes, where the preset takes it")
+    parser.add_argument("--gpus", type=whole_number, metavar="N", help="how many GPUs per node, where the preset takes it")
     parser.add_argument("--measure", action="store_true", help="measure this computer; the preset local uses it from then on")
     parser.add_argument("--thorough", action="store_true", help="with --measure: more samples and repetitions, a few minutes")
     parser.add_argument(
@@ -38,8 +39,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print or write."""
-    from isoviz.cli.output import check_outputs, print_json, write_file
-    from isoviz.errors import InputError
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
+    from isoviz.errors import InputError, printable
 
     if args.list:
         return _list(args)
@@ -56,16 +57,16 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(machine.to_json())
     elif args.output is None:
-        print(machine)
+        print_text(machine)
         if machine.measurement is not None:
-            print(f"\n{machine.measurement}")
+            print_text(f"\n{machine.measurement}")
     else:
-        print(args.output)
+        print_text(printable(args.output))
     return 0
 
 
 def _list(args: argparse.Namespace) -> int:
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import print_json, print_text
     from isoviz.machines import presets
 
     if args.json:
@@ -73,7 +74,7 @@ def _list(args: argparse.Namespace) -> int:
     else:
         width = max(map(len, presets()))
         for name, info in presets().items():
-            print(f"{name:{width}} {info}")
+            print_text(f"{name:{width}} {info}")
     return 0
 
 

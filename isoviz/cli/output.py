@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+import re
 import signal
 import sys
 import threading
@@ -13,7 +15,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.progress import ProgressLine
-from isoviz.errors import Cancelled
+from isoviz.errors import Cancelled, printable, show
 
 if TYPE_CHECKING:
     from isoviz.runtime import Progress
@@ -21,9 +23,34 @@ if TYPE_CHECKING:
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
+def whole_number(text: str) -> int:
+    """What an option that takes a number is given, in the digits 0 to 9.
+
+    Raises:
+        argparse.ArgumentTypeError: something else.
+    """
+    if not re.fullmatch(r"[-+]?[0-9]{1,30}", text):
+        raise argparse.ArgumentTypeError(f"{show(text)} is not a whole number, such as 4")
+    return int(text)
+
+
 def print_json(data: Any) -> None:
     """One JSON object on standard output, in ASCII: right in every locale, whatever bytes a file name has."""
     print(json.dumps(data, indent=2, allow_nan=False))
+
+
+def print_text(text: object = "") -> None:
+    """Text for people on standard output: what a terminal would take for a command, in the name of a file, say, is escaped."""
+    print(_printable_lines(text))
+
+
+def tell(text: object) -> None:
+    """The same on standard error, beside what a command prints."""
+    sys.stderr.write(f"{_printable_lines(text)}\n")
+
+
+def _printable_lines(text: object) -> str:
+    return "\n".join(map(printable, str(text).split("\n")))
 
 
 class Watch:
@@ -103,7 +130,7 @@ def write_file(name: str, content: bytes) -> None:
         new.publish()
     finally:
         new.close()
-    sys.stderr.write(f"wrote {name}\n")
+    tell(f"wrote {printable(name)}")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:

@@ -6,6 +6,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+from isoviz.cli.output import whole_number
+
 if TYPE_CHECKING:
     from isoviz.runtime.rehearsal import Rehearsal
 
@@ -32,7 +34,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     trials.add_argument(
         "--rehearse",
         metavar="N",
-        type=int,
+        type=whole_number,
         nargs="?",
         const=1,
         help="move the first chunks on this computer to see what it takes; with N, of the N best plans, and take the quickest",
@@ -68,14 +70,17 @@ def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
         "--explain", action="store_true", help="say why: constraints, program, rejected candidates, what would make rivals win"
     )
     parser.add_argument(
-        "--candidates", metavar="N", type=int, help=f"rejected candidates to list (default: {CANDIDATES}; implies --explain)"
+        "--candidates",
+        metavar="N",
+        type=whole_number,
+        help=f"rejected candidates to list (default: {CANDIDATES}; implies --explain)",
     )
 
 
 def run(args: argparse.Namespace) -> int:
     """Plan and print."""
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import print_json, print_text
     from isoviz.errors import InputError
     from isoviz.planner import explain_plan, load_transfer
     from isoviz.planner.explanation_file import explanation_to_json
@@ -106,22 +111,22 @@ def run(args: argparse.Namespace) -> int:
         best = quickest(found)
         plan, expected = best.plan, best.prediction
         if args.rehearse > 1 and not args.json:
-            print(rehearsal_table(found), end="\n\n")
+            print_text(rehearsal_table(found) + "\n")
     interval = {} if expected is None else expected.to_json()
     if not (args.explain or args.candidates is not None):
         if args.json:
             print_json({**plan.to_json(), **interval})
         else:
-            print(plan)
+            print_text(plan)
             if expected is not None:
-                print(f"  {expected}")
+                print_text(f"  {expected}")
         return 0
     most = CANDIDATES if args.candidates is None else args.candidates
     explanation = explain_plan(plan, machine, file.options, turns=RIVALS)
     if args.json:
         print_json({**plan.to_json(), **interval, "explanation": explanation_to_json(explanation, most)})
     else:
-        print(explanation_text(explanation, most=most))
+        print_text(explanation_text(explanation, most=most))
         if expected is not None:
-            print(f"\n{expected}")
+            print_text(f"\n{expected}")
     return 0

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TextIO
 
+from isoviz.errors import printable
+
 if TYPE_CHECKING:
     from isoviz.runtime import Progress
 
@@ -61,7 +63,7 @@ class ProgressLine:
         return text
 
     def _write(self, line: str) -> None:
-        line = line[: max(1, shutil.get_terminal_size().columns - 1)]  # a line that wraps cannot be taken back
+        line = printable(line)[: max(1, shutil.get_terminal_size().columns - 1)]  # a line that wraps cannot be taken back
         if line == self._line:
             return
         self._stream.write("\r" + line.ljust(len(self._line)))

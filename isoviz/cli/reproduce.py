@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.bench.reproduce.isometry import reproduce
     from isoviz.bench.reproduce.page import page
     from isoviz.bench.reproduce.report import markdown
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import print_json, print_text
     from isoviz.errors import FileError
 
     for name in (args.output, args.report):
@@ -48,15 +48,17 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(found.to_json())
     else:
-        print("\n\n".join(grid.text() for grid in grids.everything(found)))
-        print("\n" + "\n".join(f"note: {what}: {why}" for what, why in grids.reasons(found)))
+        print_text("\n\n".join(grid.text() for grid in grids.everything(found)))
+        print_text("\n" + "\n".join(f"note: {what}: {why}" for what, why in grids.reasons(found)))
     return 0
 
 
 def _say(what: str) -> None:
     """Progress, where somebody looks."""
+    from isoviz.cli.output import tell
+
     if sys.stderr.isatty():
-        sys.stderr.write(f"{what} …\n")
+        tell(f"{what} …")
 
 
 def _check(name: str | None) -> None:

@@ -29,7 +29,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Run and print the report."""
     from isoviz.backends.running import run_file
-    from isoviz.cli.output import check_outputs, print_json, watched, write_file
+    from isoviz.cli.output import check_outputs, print_json, print_text, watched, write_file
     from isoviz.planner import load_transfer
 
     file = load_transfer(args.file)
@@ -46,5 +46,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(report.to_json())
     else:
-        print(report)
+        print_text(report)
     return 0

@@ -26,7 +26,8 @@ def run(args: argparse.Namespace) -> int:
 
     from isoviz.backends.disk import NewFile
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.errors import FileError
+    from isoviz.cli.output import print_text
+    from isoviz.errors import FileError, printable
     from isoviz.figures import page
     from isoviz.planner import explain_plan, load_transfer
 
@@ -43,5 +44,5 @@ def run(args: argparse.Namespace) -> int:
         new.publish()
     finally:
         new.close()
-    print(out)
+    print_text(printable(str(out)))
     return 0

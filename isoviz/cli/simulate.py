@@ -6,6 +6,7 @@ import argparse
 import json
 from typing import TYPE_CHECKING, Any
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.plan import add_transfer_arguments
 
 if TYPE_CHECKING:
@@ -26,9 +27,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument(
         "--store-and-forward", action="store_true", help="let every hop move everything before the next one begins"
     )
-    parser.add_argument("--repeat", metavar="N", type=int, default=1, help="so many of the same transfer at once (default: 1)")
     parser.add_argument(
-        "--steps", metavar="N", type=int, help="print the first N things that happen, each with what the scheduler answers"
+        "--repeat", metavar="N", type=whole_number, default=1, help="so many of the same transfer at once (default: 1)"
+    )
+    parser.add_argument(
+        "--steps",
+        metavar="N",
+        type=whole_number,
+        help="print the first N things that happen, each with what the scheduler answers",
     )
     parser.add_argument("--trace", metavar="OUT.json", help="write the trace: every request of every transfer")
     parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev or chrome://tracing")
@@ -40,7 +46,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Plan, simulate, print and write."""
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.cli.output import check_outputs, print_json, write_file
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
     from isoviz.errors import InputError
     from isoviz.planner import load_transfer
 
@@ -62,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(_summary(plan, trace, stored, args))
     else:
-        print(_text(plan, trace, stored, args))
+        print_text(_text(plan, trace, stored, args))
     if args.trace is not None:
         write_file(args.trace, json.dumps(trace.to_json(), allow_nan=False).encode())
     if args.chrome is not None:
@@ -94,12 +100,13 @@ def _stored(plan: Plan, machine: Machine, count: int) -> Trace | None:
 def _print_steps(simulator: Simulator, most: int) -> None:
     from itertools import islice
 
+    from isoviz.cli.output import print_text
     from isoviz.figures.step_text import steps_text
 
     steps = islice(iter(simulator.step, None), most)
     for line in steps_text(steps):
-        print(line)
-    print()
+        print_text(line)
+    print_text()
 
 
 # ---- what it says

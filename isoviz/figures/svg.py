@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
 from collections import Counter
 from collections.abc import Sequence
 
 from isoviz.figures import theme as themes
 from isoviz.figures.theme import MONO, SANS, ThemeName
+from isoviz.forks import Lock
 
 # Stands for the id of the picture until the picture is complete. `escape` removes it from all text that comes from outside.
 ID = "\x00"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _seen: Counter[str] = Counter()
-_seen_lock = threading.Lock()
+_seen_lock = Lock()
 
 
 def escape(text: object) -> str:

@@ -15,7 +15,7 @@ _Refusal = Callable[[int, str, str], Exception]
 
 _BRACKETS = {"<": ">", "⟨": "⟩"}
 _NAME = re.compile(r"[^\W\d]\w*")
-_NUMBER = re.compile(r"\d+")
+_NUMBER = re.compile(r"[0-9]+")
 _RANK = re.compile(r"0|[1-9][0-9]{0,5}")
 _DIGIT = re.compile(r"(?P<dim>.+)_(?P<label>in|out|\d+)")
 

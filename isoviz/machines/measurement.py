@@ -9,6 +9,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from isoviz.errors import line
 from isoviz.machines import checks
 from isoviz.machines.reading import Node
 from isoviz.machines.this_computer import ComputerFacts, this_computer
@@ -148,7 +149,7 @@ def warn_elsewhere(measurement: Measurement, what: str) -> None:
     difference = measurement.elsewhere(this_computer())
     if difference:
         message = f"{what}: {difference}; its predictions hold there (isoviz.probe() measures this computer)"
-        warnings.warn(message, UserWarning, stacklevel=4)
+        warnings.warn(line(message), UserWarning, stacklevel=4)
 
 
 def _texts(field: str, value: object) -> tuple[tuple[str, str], ...]:

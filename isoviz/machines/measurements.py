@@ -7,8 +7,6 @@ import contextlib
 import hashlib
 import json
 import os
-import sys
-import tempfile
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +19,7 @@ from isoviz.machines.memory import MemoryKind
 from isoviz.machines.reading import Node, parse
 from isoviz.machines.this_computer import host_name, processor
 from isoviz.machines.throughput import Sampled, from_json
+from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
     from isoviz.machines.channel import Channel
@@ -127,11 +126,9 @@ def cached(directory: Path) -> LocalMeasurement | None:
 def keep(measurement: LocalMeasurement, directory: Path) -> bool:
     """Keeps a measurement for `cached`; False where the cache directory cannot be written to."""
     content = {"format": FORMAT, "version": VERSION, "key": _key(directory), "measurement": measurement.to_json()}
-    place = _place(directory)
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(place, files.format_json(content) + "\n")
-    except (FileError, OSError):
+        files.write_text(_place(directory), files.format_json(content) + "\n")
+    except FileError:
         return False
     return True
 
@@ -140,11 +137,9 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
     """Keeps a probe for `kept_probe`: what it found about the host memory and one disk, on whose file system the directory is;
     False where the cache directory cannot be written to."""
     content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": _with_disk(machine, disk).to_json()}
-    place = _place(directory, "probe")
     try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-        files.write_text(place, files.format_json(content) + "\n")
-    except (FileError, OSError):
+        files.write_text(_place(directory, "probe"), files.format_json(content) + "\n")
+    except FileError:
         return False
     return True
 
@@ -166,7 +161,7 @@ def kept_probe(directory: Path) -> Machine | None:
 
 def forget_probe(directory: Path) -> None:
     """Keeps no probe for the device of a directory any more."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, FileError):
         _place(directory, "probe").unlink(missing_ok=True)
 
 
@@ -196,21 +191,17 @@ def _renamed(channel: Channel, disk: str) -> Channel:
     return replace(channel, name="", source=source, destination=destination)
 
 
-def cache_directory() -> Path:
-    """Where isoviz keeps what it can make again: `$XDG_CACHE_HOME/isoviz`, or the system's usual place."""
-    chosen = os.environ.get("XDG_CACHE_HOME", "")
-    if chosen and Path(chosen).is_absolute():  # relative ones are to be ignored, says the XDG specification
-        return Path(chosen) / "isoviz"
-    try:
-        home = Path.home()
-    except RuntimeError:  # a user without a home
-        home = Path(tempfile.gettempdir())
-    return (home / "Library" / "Caches" if sys.platform == "darwin" else home / ".cache") / "isoviz"
-
-
 def _place(directory: Path, what: str = "local") -> Path:
+    """Where a measurement is kept.
+
+    Raises:
+        FileError: nothing can be kept.
+    """
+    folder = cache_folder()
+    if folder is None:
+        raise FileError("nothing is kept from run to run")
     digest = hashlib.sha256(json.dumps(_key(directory), sort_keys=True).encode()).hexdigest()
-    return cache_directory() / f"{what}-{digest[:16]}.json"
+    return folder / f"{what}-{digest[:16]}.json"
 
 
 def _key(directory: Path) -> dict[str, Any]:

@@ -9,11 +9,12 @@ Everything is a value: a machine that was edited is another machine, and its pla
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary
+
+from isoviz.forks import Lock
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -51,7 +52,7 @@ class PlanCache:
         self._plans: OrderedDict[tuple[Transfer, Machine, str, Options], Plan] = OrderedDict()
         self._paths: OrderedDict[Hashable, tuple[tuple[str, ...], int | None]] = OrderedDict()
         self._machines: WeakValueDictionary[str, Machine] = WeakValueDictionary()
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._hits = self._path_hits = self._misses = 0
 
     def plan(self, key: tuple[Transfer, Machine, str, Options]) -> Plan | None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import itertools
 import math
-import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.forks import Lock
 from isoviz.layouts import Mode
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
 
 _MOST_STRUCTURES = 4096
 _STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, tuple[bool, ...]], Structure] = OrderedDict()
-_LOCK = threading.Lock()
+_LOCK = Lock()
 
 
 def _skeleton(lin: Linearization) -> Skeleton:

@@ -64,8 +64,8 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     try:
         with path.open("rb") as file:
             content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FileError(f"transfer file {str(path)!r}: {error.strerror or error}") from None
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        raise FileError(f"transfer file {str(path)!r}: {getattr(error, 'strerror', None) or error}") from None
     try:
         if len(content) > LARGEST_FILE:
             raise ValueError(f"larger than {format_bytes(LARGEST_FILE)}")

@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, EngineClosed
-from isoviz.planner import Options, Transfer
-from isoviz.planner import plan as make_plan
+from isoviz.forks import Home
+from isoviz.planner import Options
 from isoviz.runtime.dispatcher import Dispatcher
 from isoviz.runtime.event import Event
 from isoviz.runtime.execution import Execution, trace_of
@@ -27,7 +27,7 @@ from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
 from isoviz.runtime.report import Report, unmeasured
 from isoviz.runtime.scheduler import Scheduler
-from isoviz.runtime.small_copies import Prepared, ended, prepared
+from isoviz.runtime.small_copies import PreparedCopies, ended
 from isoviz.runtime.trace import RequestSpan, Trace
 from isoviz.runtime.watching import setting, tell, watch
 from isoviz.runtime.work import Allocate, Finish, Issue, Release
@@ -35,7 +35,7 @@ from isoviz.runtime.work import Allocate, Finish, Issue, Release
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine
-    from isoviz.planner import Instance, Plan
+    from isoviz.planner import Plan
     from isoviz.runtime.pool import Policy
     from isoviz.runtime.protocols import CancelToken, Devices
     from isoviz.runtime.watching import ProgressCallback
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
 
 Request = tuple[Execution, Issue]
 """A request to carry out."""
-MOST_PREPARED = 4096
-"""Copies whose plans an engine keeps at hand."""
 
 
 class Engine:
@@ -53,7 +51,8 @@ class Engine:
     `policy` is how channels choose among transfers, `policies` names channels with another one (`isoviz.runtime.scheduler`);
     `request_bytes` how long requests are (up to four times that where runs are long), between which more urgent ones go first;
     `options` are those of the plans that `copy` makes. With `record` everything that happens is kept for `trace`. In a `with` its
-    threads stay until the end; without, they end whenever nothing is under way.
+    threads stay until the end; without, they end whenever nothing is under way. It belongs to the process that made it: in a
+    forked child everything raises ForkedError, and another engine can be made there.
     """
 
     def __init__(
@@ -67,6 +66,7 @@ class Engine:
         options: Options | None = None,
         record: bool = False,
     ) -> None:
+        self._home = Home("this engine")
         self.machine = machine
         self.devices = devices
         self.request_bytes = request_bytes
@@ -78,7 +78,7 @@ class Engine:
         self._executions: dict[int, Execution] = {}
         self._ending = 0
         self._real = OpenedDevices(machine, devices)
-        self._prepared: dict[tuple[int, int, int], Prepared] = {}
+        self._prepared = PreparedCopies(self._real)
         self._finisher = Dispatcher("finisher", 1)
         self._callbacks = Dispatcher("callbacks", 1)
         self._closed = False
@@ -88,14 +88,17 @@ class Engine:
     # ---- life
 
     def __enter__(self) -> Engine:
+        self._home.require()
         self._entered = True
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or self._home.is_here:  # else a child is on its way out for a reason of its own, which shall be seen
+            self.close()
 
     def close(self) -> None:
         """Cancel what is under way, wait until it has ended, and end all threads. Safe to call twice."""
+        self._home.require()
         with self._lock:
             self._closed = True
             numbers = list(self._executions)
@@ -124,13 +127,12 @@ class Engine:
         fields follow from the source. Of transfers on one channel those of the highest priority go first.
 
         Raises:
-            InputError: the two do not fit each other or their layouts. EngineClosed: after `close`.
+            InputError: they do not fit each other or their layouts. EngineClosed: after `close`. ForkedError: in a forked child.
         """
+        self._home.require()
         here = self.devices.describe(self.machine, source, source_layout, None)
         there = self.devices.describe(self.machine, destination, destination_layout, here)
-        known = self._prepared.get((id(here), id(there), priority))
-        if known is None:
-            known = self._prepare(here, there, priority)
+        known = self._prepared.of(here, there, priority, self.options)
         if known.copies is not None and self._recorded is None:
             ends, name = known.ends(source, destination), known.plan.hops[0].channel
             with self._lock:
@@ -139,15 +141,6 @@ class Engine:
                 if self._scheduler.is_idle(name):
                     return ended(known.plan, known.move(self._real.channel(name), *ends))
         return self.submit(known.plan, source, destination)
-
-    def _prepare(self, here: Instance, there: Instance, priority: int) -> Prepared:
-        plan = make_plan(Transfer(here, there, priority=priority), self.machine, None, self.options)
-        found = prepared(here, there, plan, self._real.memories(plan), self._real.channel(plan.hops[0].channel))
-        if here.path is None and there.path is None:  # files are described anew each time
-            if len(self._prepared) >= MOST_PREPARED:
-                self._prepared.clear()
-            self._prepared[id(here), id(there), priority] = found
-        return found
 
     @held()
     def submit(
@@ -165,7 +158,7 @@ class Engine:
 
         Raises:
             TransferError: the plan is for another machine, or this computer lacks one of its memories. LimitError: its buffers
-                are larger than a memory. EngineClosed: after `close`.
+                are larger than a memory. EngineClosed: after `close`. ForkedError: in a forked child.
         """
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
@@ -225,6 +218,9 @@ class Engine:
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
+            if not self._home.is_here:  # `progress` has forked, and this is the child: what is under way is the parent's
+                left = True
+                raise
             try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
                 if not moved.is_set():
                     self._cancel(execution.number)
@@ -243,6 +239,7 @@ class Engine:
     @property
     def held_bytes(self) -> int:
         """Bytes of intermediate buffers that transfers hold."""
+        self._home.require()
         with self._lock:
             return self._scheduler.counts.held_bytes
 
@@ -250,8 +247,9 @@ class Engine:
         """What has happened so far, of an engine that records.
 
         Raises:
-            ValueError: it does not.
+            ValueError: it does not. ForkedError: in a forked child.
         """
+        self._home.require()
         if self._recorded is None:
             raise ValueError("this engine keeps no trace; make it with record=True")
         return trace_of(self._recorded)
@@ -275,6 +273,7 @@ class Engine:
         chunks: int | None = None,
         waits: bool = False,
     ) -> Execution:
+        self._home.require()
         memories = self._real.memories(plan)
         channels = [self._real.channel(hop.channel) for hop in plan.hops]
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes, chunks=chunks)
@@ -388,6 +387,7 @@ class Engine:
 
     @held()
     def _cancel(self, number: int) -> None:
+        self._home.require()
         with self._lock:
             execution = self._executions.get(number)
             if execution is None:

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled
+from isoviz.forks import Home
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
@@ -20,7 +21,8 @@ _LOG = logging.getLogger("isoviz")
 class Event:
     """A transfer that was submitted: waitable, awaitable, cancellable; it carries the error if the transfer failed.
 
-    Any thread may use it. `plan` is the plan that is carried out.
+    Any thread may use it. `plan` is the plan that is carried out. A forked child has the outcome of what had ended before; of
+    anything else it would never hear, so everything there raises ForkedError.
     """
 
     def __init__(
@@ -30,6 +32,7 @@ class Event:
         arrived: Callable[[], None] | None = None,
         later: Callable[[Callable[[], None]], None] | None = None,
     ) -> None:
+        self.home = Home("this transfer")
         self.plan = plan
         self._request_cancel = cancel
         self._arrived = arrived
@@ -45,7 +48,10 @@ class Event:
     @property
     def done(self) -> bool:
         """Whether the transfer has ended, well or not."""
-        return self._over.is_set()
+        over = self._over.is_set()
+        if not over:
+            self.home.require()
+        return over
 
     @property
     def bytes_done(self) -> int:
@@ -63,7 +69,7 @@ class Event:
         Raises:
             TimeoutError: it has not ended after so many seconds.
         """
-        if not self._over.wait(timeout):
+        if not self.done and not self._over.wait(timeout):
             raise TimeoutError(f"the transfer has not ended after {timeout:g} s")
         return self._error
 
@@ -96,7 +102,7 @@ class Event:
 
     def cancel(self) -> None:
         """Ask for the transfer to stop between two requests; it ends with `Cancelled`. Without effect once it has ended."""
-        request = self._request_cancel
+        request = None if self.done else self._request_cancel
         if request is not None:
             request()
 
@@ -104,10 +110,11 @@ class Event:
         """Call a function with this event once the transfer has ended, at once where it has. It is called in a thread that
         does nothing else, so it may wait for other transfers, submit some or close the engine; what it raises is logged, and
         harms nobody."""
-        with self._lock:
-            if not self._over.is_set():
-                self._callbacks.append(callback)
-                return
+        if not self.done:
+            with self._lock:
+                if not self._over.is_set():
+                    self._callbacks.append(callback)
+                    return
         self._call(callback)
 
     def _call(self, callback: Callable[[Event], object]) -> None:
@@ -142,6 +149,8 @@ class Event:
                 later(partial(self._call, callback))
 
     def __repr__(self) -> str:
+        if not self.home.is_here and not self._over.is_set():
+            return f"<Event {self.plan.transfer}: of another process>"
         state = "under way" if not self.done else "done" if self._error is None else type(self._error).__name__
         if isinstance(self._error, Cancelled):
             state = "cancelled"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import stat
-import threading
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from isoviz.errors import FileError, InputError
-from isoviz.machines.measurements import cache_directory
+from isoviz.forks import Lock
 from isoviz.runtime.ledger_entry import LedgerEntry
+from isoviz.user_cache import cache_folder, expanded
 
 VARIABLE = "ISOVIZ_LEDGER"
 MOST_BYTES = 4 << 20
@@ -44,7 +44,7 @@ class Ledger:
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self.path = path
         self.most_bytes = most_bytes
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._file: tuple[int, int] | None = None
         self._read_to = 0
         self._recent: deque[LedgerEntry] = deque(maxlen=RECENT_RUNS)
@@ -190,11 +190,14 @@ def _ledger(path: Path) -> Ledger:
 
 
 def ledger() -> Ledger | None:
-    """The user's ledger, as `ISOVIZ_LEDGER` says; None where it says `off`."""
+    """The user's ledger, as `ISOVIZ_LEDGER` says; None where it says `off`, or where nothing can be kept."""
     chosen = os.environ.get(VARIABLE, "").strip()
     if chosen.lower() in ("off", "0", "no"):
         return None
-    return _ledger(Path(chosen).expanduser() if chosen else cache_directory() / "runs.jsonl")
+    if chosen:
+        return _ledger(expanded(chosen))
+    folder = cache_folder()
+    return None if folder is None else _ledger(folder / "runs.jsonl")
 
 
 def recording() -> Ledger | None:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import RunError, TransferError
+from isoviz.planner import Transfer
+from isoviz.planner import plan as make_plan
 from isoviz.runtime.event import Event
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
-    from isoviz.planner import Instance, Plan
+    from isoviz.planner import Instance, Options, Plan
+    from isoviz.runtime.opened import OpenedDevices
     from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
 
+MOST_PREPARED = 4096
+"""Copies whose plans an engine keeps at hand."""
 AT_ONCE = 64 << 10
 """Bytes up to which a copy is small: handing it over to another thread would take longer."""
 
@@ -49,7 +54,39 @@ class Prepared(NamedTuple):
         return None
 
 
-def prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMemory], channel: RealChannel) -> Prepared:
+class PreparedCopies:
+    """The copies whose plans an engine has at hand. Any thread may ask."""
+
+    def __init__(self, real: OpenedDevices) -> None:
+        self._real = real
+        self._known: dict[tuple[int, int, int], Prepared] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, here: Instance, there: Instance, priority: int, options: Options) -> Prepared:
+        """The copy between two instances, planned if that was not done before.
+
+        Raises:
+            InputError: there is no plan for it, or this computer lacks one of its memories.
+        """
+        found = self._known.get((id(here), id(there), priority))
+        if found is not None:
+            return found
+        plan = make_plan(Transfer(here, there, priority=priority), self._real.machine, None, options)
+        found = _prepared(here, there, plan, self._real.memories(plan), self._real.channel(plan.hops[0].channel))
+        if here.path is None and there.path is None:  # files are described anew each time
+            if len(self._known) >= MOST_PREPARED:
+                self._known.clear()
+            self._known[id(here), id(there), priority] = found
+        return found
+
+    def clear(self) -> None:
+        """Forget all of them."""
+        self._known.clear()
+
+
+def _prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMemory], channel: RealChannel) -> Prepared:
     """What is known of a copy from its plan; `channel` is that of its first hop."""
     copies = None
     if len(plan.hops) == 1 and plan.bytes <= AT_ONCE and channel.at_once:

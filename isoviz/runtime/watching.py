@@ -69,3 +69,4 @@ def tell(execution: Execution, progress: ProgressCallback | None, stage: str) ->
     if progress is not None:
         plan = execution.plan
         progress(Progress(stage, execution.chunks_done, plan.chunk_count, execution.event.bytes_done, plan.bytes))
+        execution.event.home.require()  # `progress` may have forked: nothing would ever arrive in that child

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import re
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
+from isoviz.forks import Lock, in_child
 from isoviz.units import format_bytes, parse_bytes
 from isoviz.widgets.settings import Row, Settings
 from isoviz.widgets.state import Derived, Problem, State
@@ -30,7 +30,8 @@ PLOT_WIDTH = 620
 """CSS pixels of a linearization plot at natural size: what fits beside the controls in a cell of usual width."""
 
 _machines: dict[tuple[str, tuple[tuple[str, str], ...]], Future[Machine]] = {}
-_machines_lock = threading.Lock()
+_machines_lock = Lock()
+in_child(_machines.clear)  # those in the making would never be made there
 
 
 def derive(before: Derived) -> Iterator[Derived]:
@@ -75,8 +76,8 @@ def _space(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | Non
     from isoviz.layouts import IndexSpace
 
     def check(row: Row) -> int:
-        text = row.value.strip().replace("_", "")
-        if not re.fullmatch(r"\d{1,19}", text):
+        text = row.value.strip()
+        if not re.fullmatch("[0-9]{1,19}", text):
             found = f"{row.value.strip()!r} is not a size" if row.value.strip() else "the size is missing"
             raise InputError(f"{found}; expected a whole number of at least 1")
         size = int(text)
@@ -228,7 +229,7 @@ def _machine_options(settings: Settings, problems: dict[str, Problem]) -> dict[s
         if not text.strip():
             continue
         default = known.options[name].default if known is not None and name in known.options else None
-        if isinstance(default, int) and not re.fullmatch(r"\d{1,9}", text.strip()):
+        if isinstance(default, int) and not re.fullmatch("[0-9]{1,9}", text.strip()):
             problems[f"machine-option:{name}"] = Problem(f"{text!r} cannot be; expected a whole number such as {default}")
             return None
         options[name] = int(text) if isinstance(default, int) else text.strip()

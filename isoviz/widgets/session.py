@@ -109,9 +109,10 @@ class Session(traitlets.HasTraits):
         """Wait until everything asked for so far is done, runs included, and return the state.
 
         Raises:
-            TimeoutError: it takes longer than `timeout` seconds.
+            TimeoutError: it takes longer than `timeout` seconds. ForkedError: in a forked child.
         """
         end = None if timeout is None else time.monotonic() + timeout
+        _ = self._worker.idle  # raises in a forked child, which would wait for a lock that nobody opens
         with self._changed:
             while not (self._worker.idle and self.state.settled and not self.state.run.active):
                 left = None if end is None else end - time.monotonic()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from isoviz.errors import NotationError
+from isoviz.errors import TextError
 from isoviz.widgets.settings import Settings
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class Problem:
     @classmethod
     def of(cls, error: Exception) -> Problem:
         """The problem that an error tells of."""
-        if isinstance(error, NotationError):
+        if isinstance(error, TextError):
             # The pane draws the text with a caret below it; the sentence need not repeat text and place.
             problem = str(error).partition(f"character {error.position + 1}: ")[2] or str(error)
             return cls(sentence(problem), error.text, error.position, error.expected)

@@ -1,7 +1,8 @@
 """Threads of the explorer: one that owns the state, one that computes, one that publishes.
 
 The thread in which Jupyter delivers a message differs between kernels and even between two clicks, so callbacks only put a
-message into a queue. All threads are daemons and stop when closed; none of them polls.
+message into a queue. All threads are daemons and stop when closed; none of them polls. A forked child does not have them: there
+everything but `close` raises ForkedError.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Generic, TypeVar
 
+from isoviz.forks import Home
+
 Message = TypeVar("Message")
 Request = TypeVar("Request")
 Result = TypeVar("Result")
+
+_WHAT = "this explorer"
+"""What the threads belong to, as users know it."""
 
 
 class Worker(Generic[Message]):
@@ -25,6 +31,7 @@ class Worker(Generic[Message]):
     """
 
     def __init__(self, handle: Callable[[list[Message]], None], failed: Callable[[Exception], None], name: str) -> None:
+        self._home = Home(_WHAT)
         self._handle = handle
         self._failed = failed
         self._waiting: deque[Message] = deque()
@@ -36,6 +43,7 @@ class Worker(Generic[Message]):
 
     def put(self, message: Message) -> None:
         """Queue a message; from any thread. Ignored after `close`."""
+        self._home.require()
         with self._change:
             if not self._closed:
                 self._waiting.append(message)
@@ -44,11 +52,14 @@ class Worker(Generic[Message]):
     @property
     def idle(self) -> bool:
         """Whether every message put so far has been handled."""
+        self._home.require()
         with self._change:
             return not self._waiting and not self._working
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop after the message in hand; waits for the thread unless called from it."""
+        if not self._home.is_here:
+            return
         with self._change:
             self._closed = True
             self._waiting.clear()
@@ -90,6 +101,7 @@ class Calculator(Generic[Request, Result]):
         patience: float = 0.3,
         overtaking: int = 2,
     ) -> None:
+        self._home = Home(_WHAT)
         self._compute = compute
         self._deliver = deliver
         self._name = name
@@ -103,6 +115,7 @@ class Calculator(Generic[Request, Result]):
 
     def request(self, number: int, request: Request) -> None:
         """Compute this; `number` increases from request to request."""
+        self._home.require()
         with self._lock:
             if self._closed:
                 return
@@ -117,6 +130,8 @@ class Calculator(Generic[Request, Result]):
 
     def close(self) -> None:
         """Take nothing more; a computation in hand ends at its next result, and nobody hears of it."""
+        if not self._home.is_here:
+            return
         with self._lock:
             self._closed = True
             self._pending = None
@@ -163,6 +178,7 @@ class Publisher:
     """
 
     def __init__(self, publish: Callable[[], None], name: str, quick: float = 0.03, slow: float = 0.1) -> None:
+        self._home = Home(_WHAT)
         self._publish = publish
         self._quick = quick
         self._slow = slow
@@ -175,6 +191,7 @@ class Publisher:
 
     def touch(self, urgent: bool) -> None:
         """Something changed; `urgent` where it is finished and should be seen now. From any thread."""
+        self._home.require()
         with self._change:
             self._urgent = self._urgent or urgent
             if self._since is None:
@@ -183,6 +200,8 @@ class Publisher:
 
     def close(self, timeout: float = 5.0) -> None:
         """Stop; waits for the thread unless called from it."""
+        if not self._home.is_here:
+            return
         with self._change:
             self._closed = True
             self._change.notify_all()

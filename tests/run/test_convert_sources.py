@@ -227,6 +227,7 @@ def test_a_folder_that_cannot_be_written_to(tmp_path: Path, monkeypatch: pytest.
     folder = tmp_path / "closed"
     folder.mkdir(mode=0o500)
     if os.access(folder, os.W_OK):  # root may write everywhere
+        monkeypatch.setenv("HOME", str(tmp_path / "home"))  # nothing that is tried there shall be left in the user's own
         monkeypatch.setattr(os, "access", lambda *_, **__: False)
     with pytest.raises(FileError, match="directory not writable"):
         convert(tmp_path / "in.npy", folder / "out.npy", None, "<F, y, x>")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -504,11 +505,99 @@ def test_nothing_is_compiled_that_cannot_be_kept(tmp_path: Path) -> None:
     """A cache directory that is a file: no process compiles in the background, run after run."""
     (tmp_path / "isoviz").write_text("in the way")
     code = "from isoviz.backends import kernels; print(kernels.prepare(), kernels._compiling); print(kernels.state())"
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)}
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path / "isoviz")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     first, second = done.stdout.splitlines()
     assert first == "False None"
     assert "nothing can be kept" in second
+
+
+def kept_kernels(tmp_path: Path) -> tuple[Path, dict[str, str]]:
+    """A copy of the compiled kernels, and the environment in which it is used."""
+    from isoviz.backends.kernels import cache
+
+    assert kernels.prepare(wait=True), kernels.state()
+    place = cache.folder()
+    assert place is not None
+    folder = tmp_path / "isoviz" / place.name
+    shutil.copytree(place, folder)
+    return folder, {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path / "isoviz")}
+
+
+def asked(code: str, environment: dict[str, str]) -> str:
+    program = f"from isoviz.backends import kernels; {code}; print(kernels.state())"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=environment)
+    return done.stdout
+
+
+@pytest.mark.parametrize("damage", [b"", b"garbage" * 40, None, "flipped", "gone"])
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
+def test_damaged_kernels_are_compiled_again(damage: bytes | str | None, ending: str, tmp_path: Path) -> None:
+    """Not loaded, for they are pickles; deleted, and there again for the next process. None: cut short."""
+    folder, environment = kept_kernels(tmp_path)
+    victim = min(folder.rglob(f"walk.stream_rows*{ending}"))
+    whole = victim.read_bytes()
+    if damage == "gone":
+        victim.unlink()
+    elif damage == "flipped":
+        victim.write_bytes(whole[:-9] + bytes([whole[-9] ^ 1]) + whole[-8:])
+    else:
+        victim.write_bytes(whole[: len(whole) // 2] if damage is None else damage)  # type: ignore[arg-type]
+    others = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?") if "stream_rows" not in path.name}
+    code = "kernels._in_background = lambda: None; from isoviz.backends.kernels import cache; print(kernels.prepare())"
+    assert "compiled in the background" in asked(code, environment)
+    assert not list(folder.rglob("walk.stream_rows*"))
+    assert "compiled kernels" in asked("kernels.prepare(wait=True)", environment)
+    assert "compiled kernels" in asked("kernels.prepare()", environment), "the next process has them at once"
+    assert {path: path.stat().st_mtime_ns for path in others} == others, "nothing else was compiled again"
+
+
+@pytest.mark.parametrize("content", ["", "{", "[1]", "{}", "5", '{"a.py": 1}'])
+def test_a_list_of_kernels_that_is_damaged(content: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from isoviz.backends.kernels import cache
+
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    assert not cache.is_complete()
+    (tmp_path / "inner").mkdir()
+    (tmp_path / "inner" / "f.py311.nbi").write_bytes(b"1")
+    assert cache.mark_complete() and cache.is_complete()
+    (tmp_path / "complete").write_text(content)
+    assert not cache.is_complete()
+    assert not [path for path in tmp_path.rglob("*") if path.is_file()]
+
+
+@pytest.mark.parametrize("error", [EOFError, ImportError, ValueError])
+@pytest.mark.parametrize("wait", [True, False])
+def test_damage_that_no_list_shows(error: type[Exception], wait: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where compiling was interrupted and the disk lost what was written: what is there is deleted, and compiled. An error that
+    stays is not the cache's."""
+    from isoviz.backends.kernels import cache, compiled
+
+    monkeypatch.setattr(cache, "folder", lambda: tmp_path)
+    for name, value in (("_compiled", None), ("_reason", ""), ("_compiling", None), ("_in_background", lambda: None)):
+        monkeypatch.setattr(kernels, name, value)
+    calls = []
+
+    def loaded() -> object:
+        calls.append(sorted(path.name for path in tmp_path.iterdir()))
+        if "f.py311.nbi" in calls[-1]:
+            raise error("damaged")
+        return compiled, kernels._width
+
+    monkeypatch.setattr(kernels, "_loaded", loaded)
+    (tmp_path / "f.py311.nbi").write_bytes(b"")
+    if not wait:
+        assert cache.mark_complete()
+    assert kernels.prepare(wait=wait) is wait
+    assert len(calls) == 1 + wait and not (tmp_path / "f.py311.nbi").exists()
+
+    def always() -> object:
+        raise error("not the cache's")
+
+    monkeypatch.setattr(kernels, "_loaded", always)
+    monkeypatch.setattr(kernels, "_compiled", None)
+    assert not kernels.prepare(wait=True)
+    assert "not the cache's" in kernels.state()
 
 
 def test_kernels_that_nobody_uses_any_more_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

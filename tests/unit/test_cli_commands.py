@@ -13,7 +13,7 @@ import pytest
 
 from isoviz.cli import main
 from isoviz.cli.convert import parse_pairs, parse_space
-from isoviz.errors import InputError
+from isoviz.errors import InputError, TextError
 
 TRANSFER = """
 [space]
@@ -203,7 +203,8 @@ def test_bad_input_is_one_line_and_status_2(
     status, out, error = call(capsys, *BAD[name], *(["--json"] if as_json and BAD[name] else []))
     assert (status, out) == (2, "")
     assert error.startswith("isoviz: error: ")
-    assert error.count("\n") == 1, error
+    pointed = error.splitlines()[-1].strip() == "^"  # at the offending character, below the text
+    assert error.count("\n") == (3 if pointed else 1), error
     assert names_in(tmp_path) == ["a.raw", "broken.toml", "transfer.toml"]
 
 
@@ -217,11 +218,48 @@ def test_a_wrong_layout_is_pointed_at(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_lists_on_the_command_line() -> None:
-    assert parse_space("x=4_096, y=2") == {"x": 4096, "y": 2}
+    assert parse_space("x=4096, y=2") == {"x": 4096, "y": 2}
     assert parse_pairs("--fields", "re=float32,im=>f8", "") == {"re": "float32", "im": ">f8"}
     for text in ("", "x", "x=", "=3", "x=1,,y=2", "x=1,x=2", "x=1.5"):
         with pytest.raises(InputError):
             parse_space(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [
+        ("x=٤", 2),
+        ("x=4, y=4__", 8),
+        ("x=4_0", 3),
+        ("x = 4096 , y = 40９6", 17),
+        ("x=4,y=+", 7),
+        ("x=0x10", 3),
+        ("x=4,,y=4", 4),
+        ("x=4, y", 5),
+        ("x=4,  x=5", 6),
+        ("x=" + "9" * 5000, 2),
+        ("a=1," * 3 + "x=٤", 4),
+    ],
+)
+def test_lists_that_are_pointed_into(text: str, position: int) -> None:
+    """Digits are 0 to 9, nothing else that Python's `int` takes."""
+    with pytest.raises(TextError) as caught:
+        parse_space(text)
+    assert caught.value.position == position
+    shown, caret = caught.value.pointer.split("\n")
+    if position < len(text):
+        assert shown[caret.index("^")] == text[position]
+    assert len(str(caught.value)) < 380
+
+
+@pytest.mark.parametrize("number", ["٤", "4_0", "4__", "", " 4", "1e1", "4.0", "9" * 5000, "\x1b[31m"])
+def test_numbers_of_options(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main(["machine", "--preset", "two-node", f"--nodes={number}"])
+    assert end.value.code == 2
+    error = capsys.readouterr().err
+    assert "argument --nodes: " in error and "is not a whole number" in error
+    assert error.count("\n") == 1 and error[:-1].isprintable() and len(error) < 200
 
 
 def test_what_cannot_be_printed_is_escaped_or_one_line(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from isoviz import user_cache
 from isoviz.errors import FileError
 from isoviz.machines import Machine, Sampled, measure_disk, measure_memory, measurements, preset
 from isoviz.machines.measure_disk import DiskMeasurement, Triples
@@ -112,7 +113,8 @@ def test_of_another_computer_is_not_used(
 
 def test_works_without_a_place_to_remember(counted: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME", "HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "file"))
     preset("local", directory=tmp_path)
     preset("local", directory=tmp_path)
     assert len(counted) == 2
@@ -187,6 +189,7 @@ def test_the_kernel_measured_really_converts() -> None:
         assert np.array_equal(destination, expected)
 
 
-def test_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_relative_cache_home_is_ignored(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", "relative")
-    assert measurements.cache_directory().is_absolute()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert user_cache.cache_folder() == tmp_path / ".cache" / "isoviz"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, TextError
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share, parse_bytes
 
 
@@ -76,3 +76,15 @@ def test_what_is_no_size(given: object, problem: str) -> None:
 )
 def test_written_for_people(text: str, written: str) -> None:
     assert text == written
+
+
+@pytest.mark.parametrize(
+    ("text", "position"),
+    [("٤MiB", 0), ("4_0MiB", 1), ("4__", 1), ("1٤", 1), ("1.٤", 1), ("4 furlongs", 2), ("", 0), ("  ", 2), ("-4", 0),
+     ("4 MiB x", 6), ("1e3", 1), (".5GB", 0), ("1." + "0" * 5000, 0)],
+)  # fmt: skip
+def test_sizes_that_are_none_are_pointed_into(text: str, position: int) -> None:
+    with pytest.raises(TextError) as caught:
+        parse_bytes(text)
+    assert caught.value.position == position
+    assert "expected a number with a unit" in str(caught.value)

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.forks import held_over_forks
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import ModuleType
@@ -36,6 +38,7 @@ PLAIN = 512 << 10
 _PAGE = 4096
 
 _lock = threading.Lock()
+held_over_forks(_lock)  # a child would wait for ever for the modules that another thread was importing
 _compiled: ModuleType | None = None
 _reason = "they have not been needed yet"
 _asked = False
@@ -52,7 +55,7 @@ def prepare(*, wait: bool = False) -> bool:
     What was compiled before is loaded, which takes about a second. Else it is compiled by another process in the background; with
     `wait` here and now (half a minute to a minute, once for every computer and version).
     """
-    global _compiled, _reason, _compiling, _asked, _width  # one set of kernels for the process
+    global _compiled, _reason, _asked, _width  # one set of kernels for the process
     _asked = True
     if is_ready():
         return True
@@ -66,19 +69,15 @@ def prepare(*, wait: bool = False) -> bool:
             from isoviz.backends.kernels import cache
 
             if not (wait or cache.is_complete()):
-                if not cache.can_keep():  # every run would compile them anew, for nobody
-                    _reason = f"nothing can be kept in {cache.folder()}"
-                    return False
-                _reason = "they are being compiled in the background"
-                if _compiling is None:
-                    _compiling = _in_background()
-                return False
-            from isoviz.backends.kernels import compiled
-            from isoviz.backends.kernels.vectors import WIDE
-
-            _warmed(compiled)
-            if hasattr(compiled, "turn_squares"):
-                _tune(compiled)
+                return _left_to_another()
+            try:
+                compiled, width = _loaded()
+            except Exception:
+                if not cache.discard():
+                    raise
+                if not wait:
+                    return _left_to_another()
+                compiled, width = _loaded()  # what was kept is damaged, more likely than not
             cache.mark_complete()  # at last: whoever finds it complete need not measure at the same time
         except ImportError as error:
             _reason = f"Numba cannot be loaded: {error}"
@@ -86,8 +85,33 @@ def prepare(*, wait: bool = False) -> bool:
         except Exception as error:  # noqa: BLE001  # a kernel that cannot be compiled here must not keep anybody from copying
             _reason = f"Numba cannot compile them: {type(error).__name__}: {error}"
             return False
-        _compiled, _reason, _width = compiled, "", WIDE
+        _compiled, _reason, _width = compiled, "", width
     return True
+
+
+def _loaded() -> tuple[ModuleType, int]:
+    """The kernels, compiled or loaded, and the width of the vectors that they use, in bytes."""
+    from isoviz.backends.kernels import compiled
+    from isoviz.backends.kernels.vectors import WIDE
+
+    _warmed(compiled)
+    if hasattr(compiled, "turn_squares"):
+        _tune(compiled)
+    return compiled, WIDE
+
+
+def _left_to_another() -> bool:
+    """Have another process compile the kernels, for those to come; False, for this one does without."""
+    global _reason, _compiling  # one set of kernels for the process
+    from isoviz.backends.kernels import cache
+
+    if not cache.can_keep():  # every run would compile them anew, for nobody
+        _reason = "nothing can be kept of what is compiled"
+        return False
+    _reason = "they are being compiled in the background"
+    if _compiling is None:
+        _compiling = _in_background()
+    return False
 
 
 def state() -> str:

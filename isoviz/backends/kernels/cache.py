@@ -1,12 +1,14 @@
 """Where compiled kernels are kept: a folder for every version of their source, of Numba and of the processor.
 
-A file in it says that everything has been compiled; without it the first use would take many seconds.
+A file in it says that everything has been compiled, and what every file must hold; without it the first use would take many
+seconds. The files are pickles: one that is damaged is not loaded but deleted, and compiled again.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import platform
 import shutil
@@ -17,7 +19,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz.machines.measurements import cache_directory
+from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,12 +46,16 @@ KEPT = 30 * 86400
 
 
 @cache
-def folder() -> Path:
-    """The folder for this source, this Python and this processor."""
+def folder() -> Path | None:
+    """The folder for this source, this Python and this processor; None where nothing can be kept."""
+    above = cache_folder()
+    if above is None:
+        return None
     here = Path(__file__).parent
-    parts = [(here / name).read_bytes() for name in _SOURCES]
+    parts = [os.fsencode(here)]  # Numba keeps what it compiled by that
+    parts += [(here / name).read_bytes() for name in _SOURCES]
     parts += [text.encode() for text in (version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor())]
-    return cache_directory() / f"kernels-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
+    return above / f"kernels-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
 
 
 def kept(function: Callable[..., Any]) -> Any:
@@ -58,7 +64,8 @@ def kept(function: Callable[..., Any]) -> Any:
     from numba.core import config as numba_config
 
     config: Any = numba_config
-
+    if not can_keep():
+        return njit(nogil=True)(function)
     elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder())  # only for what is compiled here
     try:
         return njit(cache=True, nogil=True)(function)
@@ -76,30 +83,78 @@ def _processor() -> str:
 
 
 def is_complete() -> bool:
-    """Whether everything has been compiled."""
-    return (folder() / _DONE).exists()
+    """Whether everything has been compiled and is as it was then. What is not is deleted."""
+    place = folder()
+    if place is None:
+        return False
+    try:
+        known = json.loads((place / _DONE).read_text(encoding="utf-8"))
+        found = _digests(place)
+        wrong = {name for name in {*known, *found} if known.get(name) != found.get(name)}
+    except FileNotFoundError:  # it has not been compiled yet, or is being compiled
+        return False
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # not what `mark_complete` writes
+        discard()
+        return False
+    if known and not wrong:
+        return True
+    functions = {name.partition(".py")[0] for name in wrong}
+    _delete([place / _DONE, *(place / name for name in found if name.partition(".py")[0] in functions)])
+    return False
+
+
+def discard() -> bool:
+    """Delete all that was compiled; whether there was anything."""
+    place = folder()
+    return place is not None and _delete([place / _DONE, *_files(place)])
+
+
+def _delete(paths: list[Path]) -> bool:
+    """Delete files, and whether one was there. Folders stay: another process may be about to write to them."""
+    found = False
+    for path in paths:
+        with contextlib.suppress(OSError):
+            path.unlink()
+            found = True
+    return found
+
+
+def _files(place: Path) -> list[Path]:
+    """What Numba keeps: an index (`.nbi`) for every function, and what was compiled of it (`.nbc`)."""
+    return sorted(path for path in place.rglob("*.nb?") if path.suffix in (".nbi", ".nbc"))
+
+
+def _digests(place: Path) -> dict[str, str]:
+    return {str(path.relative_to(place)): hashlib.sha256(path.read_bytes()).hexdigest() for path in _files(place)}
 
 
 def can_keep() -> bool:
     """Whether what is compiled can be kept."""
+    place = folder()
+    if place is None:
+        return False
     try:
-        folder().mkdir(parents=True, exist_ok=True)
+        place.mkdir(mode=0o700, exist_ok=True)
     except OSError:
         return False
-    return os.access(folder(), os.W_OK)
+    return os.access(place, os.W_OK)
 
 
 def mark_complete() -> bool:
     """Everything has been compiled and kept, and is in use; False where nothing can be kept. What other versions left, and nobody
     has used for long, is removed."""
+    place = folder()
+    if place is None or not can_keep():
+        return False
     try:
-        folder().mkdir(parents=True, exist_ok=True)
-        (folder() / _DONE).touch()
+        done, beside = place / _DONE, place / f"{_DONE}.{os.getpid()}"
+        beside.write_text(json.dumps(_digests(place)), encoding="utf-8")
+        beside.replace(done)
     except OSError:
         return False
-    for other in folder().parent.glob("kernels-*"):
+    for other in place.parent.glob("kernels-*"):
         with contextlib.suppress(OSError):
             last = (other / _DONE if (other / _DONE).exists() else other).stat().st_mtime
-            if other != folder() and time.time() - last > KEPT:
+            if other != place and time.time() - last > KEPT:
                 shutil.rmtree(other)
     return True

@@ -1,0 +1,115 @@
+"""The one folder in which isoviz keeps what it can make again for a user: compiled kernels, measurements, the ledger of runs.
+
+Compiled kernels are pickles, and to load a pickle is to run what it says. So the folder is the user's alone (mode 0700): one that
+belongs to somebody else, or that others may write to, is left alone and another one is used. On Linux it is
+`$XDG_CACHE_HOME/isoviz`, else `~/.cache/isoviz`; on macOS `~/Library/Caches/isoviz`; where that cannot be used, a folder for the
+state of programs takes its place, and where that cannot be used either nothing is kept.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+from pathlib import Path
+
+from isoviz.errors import InputError, line
+
+_LOG = logging.getLogger("isoviz")
+_said: set[str] = set()
+"""What this process has said already: everything is said once."""
+
+
+def cache_folder() -> Path | None:
+    """The folder, there and private; None where nothing can be kept. What is not as expected is logged as a warning, once."""
+    problems: list[str] = []
+    for path in _candidates():
+        problem = _problem(path)
+        if problem is None:
+            if problems:
+                _say(f"isoviz: {problems[0]}; {path} is used instead")
+            return path
+        problems.append(problem)
+    _say(f"isoviz: nothing is kept from run to run: {problems[0] if problems else 'this user has no home folder'}")
+    return None
+
+
+def home() -> Path | None:
+    """The user's home: `$HOME`, else what the system says; None where there is none. `/` is nobody's."""
+    import pwd
+
+    named = Path(os.environ.get("HOME", ""))
+    if not named.is_absolute():
+        try:
+            named = Path(pwd.getpwuid(os.getuid()).pw_dir)
+        except KeyError:
+            return None
+    return named if named.is_absolute() and named != Path("/") else None
+
+
+def expanded(text: str) -> Path:
+    """A path that may begin with `~`.
+
+    Raises:
+        InputError: it does, and there is no such home.
+    """
+    path, here = Path(text), home()
+    if path.parts[:1] == ("~",) and here is not None:
+        return here.joinpath(*path.parts[1:])
+    try:
+        if path.parts[:1] == ("~",):
+            raise RuntimeError
+        return path.expanduser()
+    except RuntimeError:
+        raise InputError(f"{text}: there is no such home folder; write the whole path") from None
+
+
+def _candidates() -> list[Path]:
+    """Where the folder may be, the best place first."""
+    import platformdirs
+
+    found = []
+    chosen = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    if chosen.is_absolute():  # relative ones are to be ignored, says the XDG specification
+        found.append(chosen / "isoviz")
+    here = home()
+    if here is not None:
+        usual = platformdirs.PlatformDirs("isoviz", appauthor=False)
+        found += [Path(usual.user_cache_dir), Path(usual.user_state_dir) / "cache"]
+    # Older versions of the library take an empty $HOME for the root of the file system.
+    return [path for path in dict.fromkeys(found) if path.parts[1:2] not in ((".cache",), (".local",), ("Library",))]
+
+
+def _problem(path: Path) -> str | None:
+    """Why a folder, made if it is not there, cannot be used; None where it can."""
+    me = os.geteuid()
+    try:
+        missing = []
+        at = path
+        while not at.exists():
+            missing.append(at)
+            at = at.parent
+        if missing and at.stat().st_uid not in (0, me):
+            return f"{path} would lie in a folder of another user"
+        for each in reversed(missing):
+            each.mkdir(mode=0o700, exist_ok=True)
+        status = path.stat()
+        if not stat.S_ISDIR(status.st_mode):
+            return f"{path} is no folder"
+        if status.st_uid != me:
+            return f"{path} belongs to another user"
+        if status.st_mode & 0o022:
+            return f"others may write to {path} (remove it, or make it yours alone: chmod 700)"
+        if status.st_mode & 0o077:
+            path.chmod(0o700)
+        if not os.access(path, os.W_OK | os.X_OK):
+            return f"{path} cannot be written to"
+    except (OSError, ValueError) as error:
+        return f"{path} cannot be used: {getattr(error, 'strerror', None) or error}"
+    return None
+
+
+def _say(text: str) -> None:
+    if text not in _said:
+        _said.add(text)
+        _LOG.warning(line(text))
