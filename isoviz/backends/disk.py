@@ -16,11 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.bounce import BOUNCE, bounce
-from isoviz.backends.file_system import final_path, free_bytes, open_for_reading, reason
+from isoviz.backends.file_system import free_bytes
 from isoviz.backends.host import PAGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
 from isoviz.backends.shared_pages import SHARED, SharedPages
 from isoviz.errors import FileError, RunError
+from isoviz.regular_files import final_path, open_for_reading, reason
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -238,7 +239,7 @@ class NewFile(_OpenFile):
     ) -> None:
         self.replace = replace
         self.shared = SharedPages(shared)
-        self.final = None if final is None else final_path(Path(final))
+        self.final = None if final is None else final_path(final)
         self.directory = self.final.parent if self.final is not None else Path(directory or ".")
         self.size = size
         self._temporary: Path | None = None

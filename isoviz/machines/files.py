@@ -16,6 +16,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.reading import Node, parse
+from isoviz.regular_files import final_path, read_some
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -164,13 +165,7 @@ def read_text(path: str | Path) -> str:
         FileError: it cannot be read.
         MachineError: it is too large, or no text.
     """
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in the name
-        raise FileError(f"{str(path)!r}: cannot be read: {error}") from None
+    content = read_some(path, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise MachineError(f"larger than {format_bytes(LARGEST_FILE)}, so no description of a machine")
     try:
@@ -188,9 +183,9 @@ def write_text(path: str | Path, text: str) -> None:
     """Writes a file so that at every moment it has its old or its new content, never a part.
 
     Raises:
-        FileError: it cannot be written.
+        FileError: it cannot be written, or the name is that of something else than a file.
     """
-    target = Path(path)
+    target = final_path(path)
     temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
     try:
         try:

@@ -14,6 +14,7 @@ from isoviz.machines import Machine, preset
 from isoviz.planner.options import Options
 from isoviz.planner.reading import needed, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
+from isoviz.regular_files import read_some
 from isoviz.units import format_bytes
 
 LARGEST_FILE = 16 * 1024 * 1024
@@ -62,10 +63,9 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
         return _parse(source, "transfer", Path())
     path = Path(source)
     try:
-        with path.open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FileError(f"transfer file {str(path)!r}: {error.strerror or error}") from None
+        content = read_some(path, LARGEST_FILE + 1)
+    except FileError as error:
+        raise FileError(f"transfer file {error}") from None
     try:
         if len(content) > LARGEST_FILE:
             raise ValueError(f"larger than {format_bytes(LARGEST_FILE)}")

@@ -255,13 +255,21 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
         Machine.load(path)
 
 
-@pytest.mark.parametrize("name", ["missing.json", ".", "no/such/place.json", "a\0b"])
-def test_files_that_cannot_be_read_or_written(name: str, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read") as caught:
+@pytest.mark.parametrize(
+    ("name", "read", "written"),
+    [
+        ("missing.json", "no such file", ""),
+        (".", "is a directory", "is a directory"),
+        ("no/such/place.json", "no such file", "cannot be written"),
+        ("a\0b", "null byte", "null byte"),
+    ],
+)
+def test_files_that_cannot_be_read_or_written(name: str, read: str, written: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=read) as caught:
         Machine.load(tmp_path / name)
     assert "\n" not in str(caught.value)
-    if name != "missing.json":
-        with pytest.raises(FileError, match="cannot be written"):
+    if written:
+        with pytest.raises(FileError, match=written):
             RICH.save(tmp_path / name)
 
 
