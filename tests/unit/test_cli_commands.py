@@ -236,11 +236,58 @@ def test_what_cannot_be_printed_is_escaped_or_one_line(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["source"] == name
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "in.npy", "out.npy", "--to", "<F, x>", "--json"),
+        ("convert", "in.npy", "out.npy", "--to", "<F, x>"),
+        ("plan", "transfer.toml"),
+        ("machine", "--preset", "dgx-h100-pair", "--json"),  # more than a buffer holds
+        ("machine", "--list"),
+        ("show", "transfer.toml"),
+        ("--help",),
+        ("--version",),
+    ],
+)
+@pytest.mark.parametrize(("redirection", "problem"), [("> /dev/full", "no space left on device"), (">&-", "it is closed")])
+def test_a_failing_standard_output_is_told_as_such(
+    arguments: tuple[str, ...], redirection: str, problem: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "in.npy", np.zeros(4, "f4"))
+    transfer(tmp_path)
+    done = shell(tmp_path, arguments, redirection)
+    assert done.stderr == f"isoviz: error: standard output: {problem}; the result cannot be printed\n"
     assert done.returncode == 1
-    assert done.stderr.startswith("isoviz: error: [Errno 28]")
-    assert done.stderr.count("\n") == 1
+    if arguments[0] == "convert":
+        assert np.load(tmp_path / "out.npy").shape == (4,)
+
+
+def shell(folder: Path, arguments: tuple[str, ...], redirection: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from isoviz.cli import main; sys.exit(main())"
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_where_nothing_is_printed_nothing_fails(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.zeros(4, "f4"))
+    for redirection in ("> /dev/full", ">&-"):
+        done = shell(tmp_path, ("convert", "in.npy", "out.npy", "--to", "<F, x>", "--quiet", "--overwrite"), redirection)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_error_of_the_work_goes_first(tmp_path: Path) -> None:
+    for redirection in ("> /dev/full", "> /dev/full 2> /dev/full", "2>&-"):
+        done = shell(tmp_path, ("convert", "in.npy", "out.npy", "--to", "<F, x>"), redirection)
+        assert done.returncode == 2
+        assert done.stderr in ("isoviz: error: in.npy: no such file\n", "")
 
 
 def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:
