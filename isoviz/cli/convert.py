@@ -35,7 +35,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("source", metavar="IN", help="a .npy file, or raw bytes under any other name")
-    parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name")
+    parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name; not a directory")
     parser.add_argument("--from", dest="from_layout", metavar="LAYOUT", help="the layout of IN (for .npy by default its own)")
     parser.add_argument("--to", dest="to_layout", metavar="LAYOUT", required=True, help="the layout of OUT")
     parser.add_argument("--space", metavar="SIZES", help='the index space, such as "x=4096,y=4096"')

@@ -207,6 +207,25 @@ def test_bad_input_is_one_line_and_status_2(
     assert names_in(tmp_path) == ["a.raw", "broken.toml", "transfer.toml"]
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("new/", "ends in '/'"), ("there", "is a directory"), ("no/page.html", "there is no folder"), ("P", "is a pipe")],
+)
+def test_places_that_can_be_no_file_are_refused_before_the_work(
+    name: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    os.mkfifo(tmp_path / "P")
+    file, out = transfer(tmp_path), f"{tmp_path}/{name}"
+    for work in ("isoviz.backends.running.make_plan", "isoviz.machines.preset", "isoviz.backends.probing.probe"):
+        monkeypatch.setattr(work, lambda *_, **__: pytest.fail("worked"))
+    for arguments in (("show", file, "-o", out), ("run", file, "-o", out), ("machine", "--measure", "-o", out)):
+        status, _, error = call(capsys, *arguments)
+        assert (status, error.count("\n")) == (2, 1)
+        assert f"{name}: {problem}" in error
+    assert names_in(tmp_path) == ["P", "there", "transfer.toml"]
+
+
 def test_a_wrong_layout_is_pointed_at(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, error = call(capsys, "convert", "in.npy", "out.npy", "--from", "<F, x>", "--to", "<F, ?>")
     assert status == 2
