@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 
 class ThisComputer:
-    """Host memory and files of this process, as node 0 of any machine. Memories marked as emulated are held in host memory.
+    """Host memory and files of this process, as node 0 of any machine. Memories marked as emulated are held in host memory, and
+    what leads to and from them is a copy there, whatever its kind; reports say so.
 
     `directory` is where files without a path are kept (None: the working directory), `verify_budget` the bytes of memory that a
     comparison may use, `shared_pages` those that a file being written may keep (`isoviz.backends.disk.NewFile`). Meets
@@ -31,9 +32,12 @@ class ThisComputer:
         self.directory = directory
         self.verify_budget = verify_budget
         self.shared_pages = shared_pages
+        self._emulated: set[str] = set()
+        """Memories that were asked for and are not really here."""
 
     def memory(self, memory: Memory) -> RealMemory | None:
         if memory.emulated and memory.kind is not MemoryKind.DSK:
+            self._emulated.add(memory.name)
             return HostMemory(memory.name)
         if memory.node != 0:
             return None
@@ -48,7 +52,9 @@ class ThisComputer:
             return DiskRead()
         if channel.kind is ChannelKind.DISK_WRITE:
             return DiskWrite()
-        return Memcpy()  # every other channel joins memories that are host memory here
+        if channel.kind is ChannelKind.MEMCPY or not self._emulated.isdisjoint((channel.source, channel.destination)):
+            return Memcpy()
+        return None  # a device that is not here must not be mistaken for a copy
 
     def describe(self, machine: Machine, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         return describe(machine, given, layout, like)
