@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -66,6 +67,8 @@ def _memory_to_json(memory: Memory) -> dict[str, Any]:
         result["label"] = memory.label
     if memory.emulated:
         result["emulated"] = True
+    if memory.device is not None:
+        result["device"] = memory.device
     return result
 
 
@@ -122,7 +125,7 @@ def _read_limits(node: Node) -> Limits:
 
 
 def _read_memory(node: Node) -> Memory:
-    parts = node.members(("name", "kind"), ("node", "capacity", "slot_limit", "label", "emulated"))
+    parts = node.members(("name", "kind"), ("node", "capacity", "slot_limit", "label", "emulated", "device"))
     sizes = ("capacity", "slot_limit")
     values = {key: part.size() if key in sizes else part.value for key, part in parts.items()}
     return node.build(lambda: Memory(**values))
@@ -155,7 +158,19 @@ def load(path: str | Path) -> Machine:
         raise MachineError(f"{path}: {error}") from None
     if machine.measurement is not None:
         warn_elsewhere(machine.measurement, f"machine {machine.name!r} in {path}")
-    return machine
+    return _with_directories_of(machine, Path(path).parent)
+
+
+def _with_directories_of(machine: Machine, folder: Path) -> Machine:
+    """A machine whose disks are bound to directories that a file in this folder names."""
+    if not any(isinstance(memory.device, str) and not Path(memory.device).is_absolute() for memory in machine.memories):
+        return machine
+    here = Path.cwd() / folder
+    memories = (
+        replace(memory, device=str(here / memory.device)) if isinstance(memory.device, str) else memory
+        for memory in machine.memories
+    )
+    return replace(machine, memories=tuple(memories))
 
 
 def read_text(path: str | Path) -> str:
@@ -210,7 +225,13 @@ def format_json(value: Any, indent: str = "") -> str:
         return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
     if isinstance(value, list) and value and any(isinstance(part, dict) for part in value):
         return "[\n" + ",\n".join(inner + format_json(part, inner) for part in value) + f"\n{indent}]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Names of files may be no text. JSON can say such bytes, UTF-8 cannot.
+    return text if text.isascii() or _is_text(text) else json.dumps(value, allow_nan=False)
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_flat(parts: Any) -> bool:

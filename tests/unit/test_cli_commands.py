@@ -95,7 +95,8 @@ def test_run_with_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     path = tmp_path / "t.toml"
     path.write_text(text.format(source="node0.dsk", destination="node0.dsk", preset="local", more='measure = "assumed"'))
     status, _, error = call(capsys, "run", str(path))
-    assert (status, error) == (2, f"isoviz: error: {tmp_path}/in.npy: no such file\n")
+    problem = f"{tmp_path}/in.npy: no such file; the path is relative to the transfer file, {tmp_path}"
+    assert (status, error) == (2, f"isoviz: error: {problem}\n")
     dtype = np.dtype([("re", "f4"), ("im", "f8")], align=True)  # its gap is left out
     array = np.zeros((20, 300), dtype)
     array["re"], array["im"] = np.arange(6000).reshape(20, 300), -np.arange(6000).reshape(20, 300)
