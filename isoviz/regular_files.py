@@ -68,6 +68,12 @@ def read_some(path: str | Path, most: int) -> bytes:
             raise FileError(f"{path}: {reason(error)}") from None
 
 
+def base_of(path: str | Path) -> Path:
+    """Where relative paths in a file begin: its folder, or the working directory for what only a shell gave a name."""
+    folder = Path(path).parent
+    return Path() if folder.is_relative_to("/dev") or folder.is_relative_to("/proc") else folder
+
+
 def _opened(path: str | Path) -> tuple[int, os.stat_result]:
     try:
         # O_NONBLOCK: opening a pipe that nobody writes to must not wait. O_NOCTTY: a terminal stays what it is.

@@ -138,9 +138,9 @@ def sweep(directory: Path) -> None:
     """Remove what killed processes of this computer left unfinished in a directory; never what a process is writing."""
     ours = re.compile(rf"\.isoviz-{_computer()}-[0-9a-f]{{16}}\.part")
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
-        for entry in entries:
-            if ours.fullmatch(entry.name):
-                _remove_left(directory / entry.name)
+        for name in (entry.name for entry in entries):
+            if name.startswith(".isoviz-") and ours.fullmatch(name):  # most names in a large directory are not
+                _remove_left(directory / name)
 
 
 def _remove_left(path: Path) -> None:

@@ -17,7 +17,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.reading import Node, parse
-from isoviz.regular_files import final_path, read_some
+from isoviz.regular_files import base_of, final_path, read_some
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ def load(path: str | Path) -> Machine:
         raise MachineError(f"{path}: {error}") from None
     if machine.measurement is not None:
         warn_elsewhere(machine.measurement, f"machine {machine.name!r} in {path}")
-    return _with_directories_of(machine, Path(path).parent)
+    return _with_directories_of(machine, base_of(path))
 
 
 def _with_directories_of(machine: Machine, folder: Path) -> Machine:

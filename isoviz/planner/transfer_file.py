@@ -16,7 +16,7 @@ from isoviz.machines import Machine, preset
 from isoviz.planner.options import Options
 from isoviz.planner.reading import needed, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
-from isoviz.regular_files import read_some
+from isoviz.regular_files import base_of, read_some
 from isoviz.units import format_bytes
 
 LARGEST_FILE = 16 * 1024 * 1024
@@ -66,7 +66,7 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     `origin` in `[source]` and `[destination]` says where the box begins, and `space` and `fields` there override the common ones.
     A relative path of a file with data begins at the directory that its memory is bound to: `directory` in `[machine]`, or the
     `device` of that memory in a machine file. Where there is none, and for machine files and `directory` itself, paths are
-    relative to the transfer file.
+    relative to the transfer file, or to the working directory where that is a pipe.
 
     Raises:
         FileError: it cannot be read. TransferError: it is no TOML, or a key is missing, unknown or of another type.
@@ -86,7 +86,7 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
     except (ValueError, RecursionError) as error:  # ValueError: also text that is no UTF-8, or a number of thousands of digits
         reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "nested too deeply"
         raise TransferError(f"transfer file {str(path)!r}: is no TOML: {reason}") from None
-    return _parse(data, f"transfer file {str(path)!r}", path.parent)
+    return _parse(data, f"transfer file {str(path)!r}", base_of(path))
 
 
 def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:

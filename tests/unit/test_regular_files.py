@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 TRANSFER = """
 space = {x = 100}
 fields = {a = "u1"}
-source = {memory = "node0.sys", layout = "<F, x>"}
+source = {memory = "node0.dsk", layout = "<F, x>", path = "in.npy"}
 destination = {memory = "node0.sys", layout = "<F, x>"}
 machine = {preset = "local", measure = "assumed"}
 """
@@ -122,9 +122,13 @@ def test_pipes_of_a_shell_are_read(tmp_path: Path) -> None:
 
         writer = threading.Thread(target=write)
         writer.start()
-        assert read(Path(f"/dev/fd/{reading}"))  # type: ignore[operator]
+        found = read(Path(f"/dev/fd/{reading}"))  # type: ignore[operator]
         writer.join()
         os.close(reading)
+        if isinstance(found, Machine):
+            assert found == preset("local", measure="assumed")
+        else:
+            assert found.transfer.source.path == "in.npy"  # a pipe has no folder
 
 
 def test_names_that_can_be_no_file(tmp_path: Path, no_file: tuple[Path, str]) -> None:
