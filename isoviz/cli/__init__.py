@@ -68,7 +68,9 @@ def _status(argv: Sequence[str] | None) -> int:
 
     try:
         args = parser().parse_args(argv)
-        return int(args.func(args))
+        status = int(args.func(args))
+        sys.stdout.flush()  # which may wait for a reader, until somebody interrupts that
+        return status
     except SystemExit as leave:  # --help, --version and wrong options
         return int(leave.code or 0)
     except BrokenPipeError:  # whoever read has gone

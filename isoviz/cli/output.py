@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -113,7 +113,8 @@ def save_file(name: str | Path, content: bytes) -> None:
 def write_file(name: str, content: bytes) -> None:
     """Write a file that is complete or not there, and say so to people."""
     save_file(name, content)
-    sys.stderr.write(f"wrote {name}\n")
+    with suppress(OSError):  # it is written, whether that can be told or not
+        sys.stderr.write(f"wrote {name}\n")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:

@@ -58,6 +58,9 @@ class StandardOutput(io.TextIOBase):
         except OSError as error:
             raise self._failed(reason(error)) from None
 
+    def close(self) -> None:
+        """The stream is not this one's to close."""
+
     def _failed(self, problem: str) -> OutputError:
         self._has_failed = True
         return OutputError(f"standard output: {problem}; the result cannot be printed")
