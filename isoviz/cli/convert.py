@@ -17,7 +17,8 @@ structs are left out, byte order stays as it is.
 Memory is bounded whatever the size of the file. Where rows become columns, moving everything twice by way of a temporary file can
 be sooner done than once in short requests; which it is follows from the disk's request rates, measured before by "isoviz machine
 --measure" or assumed, and the report says so. A terminal shows a progress line. What is stopped is not resumed: until it is
-complete OUT has no name (nothing has to be tidied up, not even after SIGKILL), so a run begins anew.
+complete OUT has no name, so a run begins anew. Nothing has to be tidied up, not even after SIGKILL: where the file system knows
+no files without a name, or the process was killed while it replaced OUT, the next run in that directory removes what was left.
 
 examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
