@@ -20,6 +20,7 @@ from isoviz.backends.stored import Stored, empty_array, stored_array, stored_raw
 from isoviz.errors import FileError, InputError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.planner import Instance, Transfer
+from isoviz.regular_files import final_path
 from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
@@ -61,7 +62,8 @@ def convert(
     the sooner done of both (`isoviz.planner.passes`).
 
     Raises:
-        FileError, LayoutError, SpaceError: the file does not fit what is said about it, or the result cannot be stored.
+        FileError, LayoutError, SpaceError: the file does not fit what is said about it, or the result cannot be stored;
+            `destination` is a directory, a pipe or a device, or ends in a slash.
         TransferError: source and destination are the same file. LimitError: not even one block fits the limit.
         RunError: reading or writing failed, or the source was changed meanwhile; Cancelled: `cancel` was set. The destination is
             as it was.
@@ -69,6 +71,7 @@ def convert(
     mapped = None
     if isinstance(source, np.memmap):
         source, mapped = mapped_file(source)
+    final_path(destination)  # a name that can be none is refused before anything else
     source, destination = Path(source), Path(destination)
     limit = MEMORY_LIMIT if memory_limit is None else parse_bytes(memory_limit)
     if limit < _SMALLEST_LIMIT:

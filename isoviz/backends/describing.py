@@ -61,13 +61,31 @@ def _array(
 
 
 def _file(machine: Machine, path: Path, layout: Layout | str, like: Instance | None) -> Instance:
-    memory = _memory(machine, MemoryKind.DSK, "a file")
+    memory = _disk(machine, path)
     if like is not None:
         return Instance(memory, like.space, like.fields, Layout(layout), str(path))
     if not is_npy(path):
         raise FileError(f"{path}: a raw file does not say its space and fields; make a Transfer and `submit` its plan")
     space, fields, chosen = _stored(path, Layout(layout))
     return Instance(memory, space, fields, chosen, str(path))
+
+
+def _disk(machine: Machine, path: Path) -> str:
+    """The disk that a file is or will be on: of several the one bound to a directory on its file system, else the first."""
+    disks = [memory for memory in machine.memories if memory.kind is MemoryKind.DSK and memory.node == 0]
+    if len(disks) > 1:
+        here = _file_system(path.parent)
+        for memory in disks:
+            if here is not None and memory.device is not None and _file_system(Path(str(memory.device))) == here:
+                return memory.name
+    return _memory(machine, MemoryKind.DSK, "a file")
+
+
+def _file_system(directory: Path) -> int | None:
+    try:
+        return directory.stat().st_dev
+    except (OSError, ValueError):
+        return None
 
 
 def _stored(path: Path, layout: Layout) -> tuple[IndexSpace, FieldSpace, Layout]:

@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.bounce import BOUNCE, bounce
-from isoviz.backends.file_system import final_path, free_bytes, open_for_reading, reason
+from isoviz.backends.file_system import free_bytes
 from isoviz.backends.host import PAGE, Bytes, page_aligned
 from isoviz.backends.reserve import reserve
 from isoviz.backends.shared_pages import SHARED, SharedPages
+from isoviz.backends.unfinished import Unfinished, sweep
 from isoviz.errors import FileError, RunError
+from isoviz.regular_files import final_path, open_for_reading, reason
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -238,16 +240,17 @@ class NewFile(_OpenFile):
     ) -> None:
         self.replace = replace
         self.shared = SharedPages(shared)
-        self.final = None if final is None else final_path(Path(final))
+        self.final = None if final is None else final_path(final)
         self.directory = self.final.parent if self.final is not None else Path(directory or ".")
         self.size = size
-        self._temporary: Path | None = None
+        if self.final is not None:
+            sweep(self.directory)
         self._check_space()
-        descriptor = self._create()
-        super().__init__(self.final or self.directory / "temporary file", descriptor, os.O_RDWR)
+        self._unfinished = self._create()
+        super().__init__(self.final or self.directory / "temporary file", self._unfinished.descriptor, os.O_RDWR)
         try:
-            os.ftruncate(descriptor, size)
-            reserve(descriptor, size)
+            os.ftruncate(self.descriptor, size)
+            reserve(self.descriptor, size)
         except OSError as error:
             self.close()
             raise self._no_room(error) from None
@@ -259,25 +262,13 @@ class NewFile(_OpenFile):
                 f"{self.final or self.directory}: needs {format_bytes(self.size)}, the disk has {format_bytes(free)} free"
             )
 
-    def _create(self) -> int:
+    def _create(self) -> Unfinished:
         try:
             if self.final is not None and not os.access(self.directory, os.W_OK | os.X_OK):
                 raise FileError(f"{self.directory}: directory not writable")
-            with contextlib.suppress(OSError, AttributeError):
-                return os.open(self.directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o666)
-            for _ in range(100):
-                path = self._beside()
-                with contextlib.suppress(FileExistsError):
-                    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-                    self._temporary = path
-                    return descriptor
+            return Unfinished(self.directory)
         except OSError as error:
             raise FileError(f"{self.final or self.directory}: cannot be created: {reason(error)}") from None
-        raise FileError(f"{self.final or self.directory}: cannot be created beside a hundred unfinished ones")
-
-    def _beside(self) -> Path:
-        name = self.final.name if self.final is not None else "isoviz"
-        return self.directory / f".{name[:200]}.{os.urandom(4).hex()}.part"
 
     def write_at(self, offset: int, data: Bytes, check: Check = always, cached: bool = False) -> int:
         """Write `data` from byte `offset` on, to the page cache where `cached`; returns how many requests that took. `check` is
@@ -382,33 +373,24 @@ class NewFile(_OpenFile):
             raise self._no_room(error) from None
 
     def publish(self) -> None:
-        """Take the final name, in one step that replaces what had it."""
+        """Take the final name, in one step; with `replace` from the file that has it.
+
+        Raises:
+            RunError: a file got the name in the meantime, or the directory takes none any more.
+        """
         self.write_shared()
         if self.final is None:
             return
-        if not self.replace and os.path.lexists(self.final):
-            raise RunError(f"{self.final}: was created by somebody else in the meantime; it was left alone")
         try:
-            with contextlib.suppress(FileNotFoundError):
-                os.fchmod(self.descriptor, self.final.stat().st_mode & 0o7777)
-            if self._temporary is None:
-                self._temporary = self._link()
-            if self._temporary != self.final:
-                self._temporary.replace(self.final)
-            self._temporary = None
+            if self.replace:
+                with contextlib.suppress(FileNotFoundError):
+                    os.fchmod(self.descriptor, self.final.stat().st_mode & 0o7777)
+            self._unfinished.become(self.final, self.replace)
             self._sync_directory()
+        except FileExistsError:
+            raise RunError(f"{self.final}: was created by somebody else in the meantime; it was left alone") from None
         except OSError as error:
             raise RunError(f"{self.final}: cannot be put in place: {reason(error)}") from None
-
-    def _link(self) -> Path:
-        """Give the nameless file a temporary name."""
-        path = self._beside()
-        place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:  # a directory descriptor makes Python use linkat(), which alone follows the link in /proc
-            os.link(f"/proc/self/fd/{self.descriptor}", path.name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=True)
-        finally:
-            os.close(place)
-        return path
 
     def _sync_directory(self) -> None:
         place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -420,7 +402,4 @@ class NewFile(_OpenFile):
 
     def close(self) -> None:
         super().close()
-        if self._temporary is not None:
-            with contextlib.suppress(OSError):
-                self._temporary.unlink()
-            self._temporary = None
+        self._unfinished.remove()

@@ -129,12 +129,34 @@ class LentFile(FileStore):
 
 
 class DiskMemory:
-    """DSK: files. Data that nobody named a path for go to a nameless file in `directory`. `shared` as in `NewFile`."""
+    """DSK: files. Data that nobody named a path for go to a nameless file in `directory` (None: the working directory), or where
+    the system keeps temporary files, if that cannot be written to. `shared` as in `NewFile`."""
 
     def __init__(self, name: str, directory: str | Path | None = None, shared: int = SHARED) -> None:
         self.name, self.shared = name, shared
-        here = Path.cwd() if directory is None else Path(directory)
-        self.directory = here if os.access(here, os.W_OK | os.X_OK) else Path(tempfile.gettempdir())
+        self._asked = Path.cwd() if directory is None else Path(directory)
+
+    @property
+    def directory(self) -> Path:
+        """Where files without a name are.
+
+        Raises:
+            FileError: this computer has no such directory.
+        """
+        if not self._asked.is_dir():
+            raise FileError(f"{self.name}: is bound to the directory {self._asked}, which is not on this computer")
+        return self._asked if self._is_writable else Path(tempfile.gettempdir())
+
+    @property
+    def _is_writable(self) -> bool:
+        return os.access(self._asked, os.W_OK | os.X_OK)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What is to be said of a file without a name."""
+        if self._is_writable:
+            return ()
+        return (f"{self.name}: {self._asked} cannot be written to; data without a file were in {tempfile.gettempdir()}",)
 
     def slot(self, nbytes: int) -> HostStore:  # noqa: ARG002  # the protocol's signature
         raise TransferError(f"{self.name}: this engine keeps no intermediate buffers on a disk")
@@ -161,7 +183,7 @@ class DiskMemory:
         except BaseException:
             file.close()
             raise
-        return FileStore(file, 0, nbytes, ("the source holds generated data",))
+        return FileStore(file, 0, nbytes, ("the source holds generated data", *self._notes))
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
         lin = instance.linearization
@@ -171,7 +193,7 @@ class DiskMemory:
         target = given if isinstance(given, FileTarget) else None
         path = target.path if target else _path(given, instance, "destination")
         if path is None:
-            return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes)
+            return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes, self._notes)
         record = target.record if target else Record.of_fields(instance.fields)
         if partial and os.path.lexists(path):
             return self._copied(path, instance)

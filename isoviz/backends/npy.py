@@ -17,9 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.file_system import open_for_reading
 from isoviz.errors import FileError
 from isoviz.layouts.spaces import MAX_BYTES
+from isoviz.regular_files import open_for_reading
 
 MAGIC = b"\x93NUMPY"
 ALIGNMENT = 4096

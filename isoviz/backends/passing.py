@@ -16,7 +16,7 @@ from isoviz.backends.files import FileSource, FileStore, FileTarget, LentFile, S
 from isoviz.backends.host import Memcpy
 from isoviz.backends.verify import verify
 from isoviz.errors import Cancelled, FileError
-from isoviz.machines import ChannelKind
+from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.planner import Options
 from isoviz.planner.passes import Passes, passes
 from isoviz.runtime.watching import Progress
@@ -90,7 +90,9 @@ def disk_machine(directory: Path, limit: int) -> Machine:
         else channel
         for channel in machine.channels
     )
-    return replace(machine, channels=channels)
+    # The source may be on another file system than the result, and who opens the result sees whether there is room.
+    memories = (replace(memory, capacity=None) if memory.kind is MemoryKind.DSK else memory for memory in machine.memories)
+    return replace(machine, memories=tuple(memories), channels=channels)
 
 
 def folder_of(path: Path) -> Path:

@@ -144,7 +144,7 @@ class Steps:
         guess = LatencyBandwidth(1e-5, 1e9)  # until it is measured; decides nothing but which channel comes first
         channels = [Channel("", ChannelKind.MEMCPY, SYS, SYS, LatencyBandwidth(1e-9, 1e10), provenance=origin)]
         for name, place in self.directories.items():
-            memories.append(Memory(name, MemoryKind.DSK, capacity=disk_space(place)))
+            memories.append(Memory(name, MemoryKind.DSK, capacity=disk_space(place), device=str(place)))
             note = ", buffered: this file system takes no unbuffered access" if name in self.buffered else ""
             for kind, ends in ((ChannelKind.DISK_READ, (name, SYS)), (ChannelKind.DISK_WRITE, (SYS, name))):
                 alignment = 1 if note else BLOCK

@@ -39,6 +39,7 @@ def run_file(
         InputError: the file, the machine or the data are not right; RunError: the run failed.
     """
     file = path if isinstance(path, TransferFile) else load_transfer(path)
+    file.check_source()
     machine = file.machine()
     plan = plan_transfer_file(file, machine, planner)
     return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel, trial=trial)

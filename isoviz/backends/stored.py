@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.file_system import open_for_reading
 from isoviz.backends.npy import NpyHeader, header_bytes, is_npy, read_header
 from isoviz.backends.records import Record, array_of
 from isoviz.errors import FileError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.layouts.arrays import default_dims
 from isoviz.layouts.linearization import Mode
+from isoviz.regular_files import open_for_reading
 
 
 @dataclass(frozen=True)

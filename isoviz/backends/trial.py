@@ -179,19 +179,20 @@ def _of_all_hops(
     trying = _Trying(devices, short, size, None if path is None else Path(path).absolute().parent)
     with ExitStack() as stack:
         if plan.hops[0].kind == ChannelKind.DISK_READ and source is None and plan.transfer.source.path is None:
-            source = _generated(short, several, devices, stack)
+            folder = devices.folder(machine.memory(plan.transfer.source.memory))
+            source = _generated(short, several, folder, stack)
             if source is None:
                 return None
         ends = _ends(short, machine, several, source, None if isinstance(room, str | Path) else room)
         return None if ends is None else _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel, several)
 
 
-def _generated(plan: Plan, count: int, devices: ThisComputer, stack: ExitStack) -> Scratch | None:
+def _generated(plan: Plan, count: int, folder: str | Path | None, stack: ExitStack) -> Scratch | None:
     """A nameless file with generated data where the first chunks read; None where that is too much, or too far on in it."""
     parts = _union([(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for start, stop in _first_parts(plan, count, 0)])
     if parts[-1][1] > MOST_FILE or sum(stop - start for start, stop in parts) > MOST_MADE:
         return None
-    file = NewFile(None, parts[-1][1], DiskMemory(plan.transfer.source.memory, devices.directory).directory)
+    file = NewFile(None, parts[-1][1], DiskMemory(plan.transfer.source.memory, folder).directory)
     stack.callback(file.close)
     for start, stop in parts:
         fill_file(file, start, stop - start)
@@ -303,7 +304,7 @@ class _Trying(ThisComputer):
 
     def memory(self, memory: Memory) -> RealMemory | None:
         if self._size and memory.name == self._name:
-            return _TrialDisk(memory.name, self._folder or self.directory, self._size)
+            return _TrialDisk(memory.name, self._folder or self.folder(memory), self._size)
         return super().memory(memory)
 
 

@@ -36,7 +36,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Measure and print."""
     from isoviz.bench import SUITES
-    from isoviz.cli.output import print_json, print_text, watched, write_file
+    from isoviz.cli.output import check_outputs, print_json, print_text, watched, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger import unrecorded
 
@@ -49,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
     if args.output is not None and args.suite != "predictions":
         raise InputError(f"bench {args.suite}: takes no --output")
+    check_outputs(None, (args.output,))
     line = _Line()
     if args.suite == "predictions":
         options["progress"] = line.tell

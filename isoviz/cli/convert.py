@@ -21,7 +21,8 @@ structs are left out, byte order stays as it is.
 Memory is bounded whatever the size of the file. Where rows become columns, moving everything twice by way of a temporary file can
 be sooner done than once in short requests; which it is follows from the disk's request rates, measured before by "isoviz machine
 --measure" or assumed, and the report says so. A terminal shows a progress line. What is stopped is not resumed: until it is
-complete OUT has no name (nothing has to be tidied up, not even after SIGKILL), so a run begins anew.
+complete OUT has no name, so a run begins anew. Nothing has to be tidied up, not even after SIGKILL: where the file system knows
+no files without a name, or the process was killed while it replaced OUT, the next run in that directory removes what was left.
 
 examples:
   isoviz convert in.npy out.npy --from "<F, x>" --to "<x, F>"
@@ -39,7 +40,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("source", metavar="IN", help="a .npy file, or raw bytes under any other name")
-    parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name")
+    parser.add_argument("destination", metavar="OUT", help="the file to write, .npy or raw by its name; not a directory")
     parser.add_argument("--from", dest="from_layout", metavar="LAYOUT", help="the layout of IN (for .npy by default its own)")
     parser.add_argument("--to", dest="to_layout", metavar="LAYOUT", required=True, help="the layout of OUT")
     parser.add_argument("--space", metavar="SIZES", help='the index space, such as "x=4096,y=4096"')

@@ -38,7 +38,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Show or forget."""
-    from isoviz.cli.output import print_json, print_text, write_file
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
     from isoviz.errors import InputError
     from isoviz.runtime.ledger import ledger
 
@@ -50,6 +50,7 @@ def run(args: argparse.Namespace) -> int:
     if args.clear:
         book.clear()
         return 0
+    check_outputs(None, (args.output,))
     reading = book.read()
     entries = [each for each in reading.entries if args.machine in (None, each.machine)]
     entries = entries[-args.last :] if args.last is not None else entries

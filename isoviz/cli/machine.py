@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         return _list(args)
     if not args.measure and (args.thorough or args.disk):
         raise InputError("machine: --thorough and --disk belong to --measure")
-    check_outputs(args.file or ".", (args.output, args.figure))
+    check_outputs(args.file, (args.output, args.figure))
     machine = _machine(args)
     if args.output is not None:
         machine.save(args.output)

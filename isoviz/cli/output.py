@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import re
 import signal
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -101,36 +102,46 @@ def watched(quiet: bool = False) -> Iterator[Watch]:
             signal.signal(number, handler)
 
 
-def check_outputs(file: str, outputs: Iterable[str | None]) -> None:
-    """Files that are written must be others than the transfer file, and than each other.
+def check_outputs(file: str | None, outputs: Iterable[str | None]) -> None:
+    """See, before any work is done, that files can be written under these names, each another one than the transfer file and than
+    the others.
 
     Raises:
-        FileError: one is not.
+        FileError: one cannot, or is not.
     """
     from isoviz.errors import FileError
+    from isoviz.regular_files import final_path
 
-    taken = {Path(file).resolve(): "the transfer file itself"}
+    taken = {} if file is None else {Path(os.path.realpath(file)): "the transfer file itself"}
     for name in outputs:
         if name is not None:
-            path = Path(name).resolve()
+            path = final_path(name)
             if path in taken:
                 raise FileError(f"{name}: is {taken[path]}; give another name")
+            if not path.parent.is_dir():
+                raise FileError(f"{name}: there is no folder {path.parent}")
             taken[path] = "named twice"
 
 
-def write_file(name: str, content: bytes) -> None:
-    """Write a file that is complete or not there, and say so to people."""
+def save_file(name: str | Path, content: bytes) -> None:
+    """Write a file that is complete or not there."""
     import numpy as np
 
     from isoviz.backends.disk import NewFile
 
-    new = NewFile(Path(name), len(content))
+    new = NewFile(name, len(content))
     try:
         new.write_at(0, np.frombuffer(content, np.uint8))
         new.publish()
     finally:
         new.close()
-    tell(f"wrote {printable(name)}")
+
+
+def write_file(name: str, content: bytes) -> None:
+    """Write a file that is complete or not there, and say so to people."""
+    save_file(name, content)
+    with suppress(OSError):  # it is written, whether that can be told or not
+        tell(f"wrote {printable(name)}")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:

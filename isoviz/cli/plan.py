@@ -58,7 +58,12 @@ def rehearsal_table(found: list[Rehearsal]) -> str:
 
 def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
     """What `plan`, `run` and `show` take alike."""
-    parser.add_argument("file", metavar="FILE", help="the transfer file")
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="the transfer file; relative paths of data in it begin at the directory of their disk, if its [machine] names one,"
+        " else at the file",
+    )
     parser.add_argument(
         "--planner", metavar="NAME", help="auto, full, simple, spsl, spdl or direct (default: what the file says)"
     )

@@ -30,21 +30,20 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.bench.reproduce.isometry import reproduce
     from isoviz.bench.reproduce.page import page
     from isoviz.bench.reproduce.report import markdown
-    from isoviz.cli.output import print_json, print_text
+    from isoviz.cli.output import check_outputs, print_json, print_text, save_file
     from isoviz.errors import FileError
 
-    for name in (args.output, args.report):
-        _check(name)
+    check_outputs(None, (args.output, args.report))
     if args.figures is not None and not Path(args.figures).is_dir():
         raise FileError(f"{args.figures}: is no folder")
     found = reproduce(quick=args.quick, progress=_say)
     if args.output is not None:
-        _write(args.output, page(found))
+        save_file(args.output, page(found).encode())
     if args.figures is not None:
         for name, drawn in charts.everything(found).items():
-            _write(str(Path(args.figures) / f"{name}.svg"), drawn)
+            save_file(Path(args.figures) / f"{name}.svg", drawn.encode())
     if args.report is not None:
-        _write(args.report, markdown(found))
+        save_file(args.report, markdown(found).encode())
     if args.json:
         print_json(found.to_json())
     else:
@@ -59,26 +58,3 @@ def _say(what: str) -> None:
 
     if sys.stderr.isatty():
         tell(f"{what} …")
-
-
-def _check(name: str | None) -> None:
-    """Complain about a place that cannot be written before minutes are spent, not after."""
-    from isoviz.errors import FileError
-
-    if name is not None and not Path(name).resolve().parent.is_dir():
-        raise FileError(f"{name}: there is no folder {Path(name).parent}")
-
-
-def _write(name: str, text: str) -> None:
-    """A file, whole or not at all."""
-    import numpy as np
-
-    from isoviz.backends.disk import NewFile
-
-    content = text.encode()
-    new = NewFile(Path(name), len(content))
-    try:
-        new.write_at(0, np.frombuffer(content, np.uint8))
-        new.publish()
-    finally:
-        new.close()

@@ -22,27 +22,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Plan and write the page."""
-    import numpy as np
-
-    from isoviz.backends.disk import NewFile
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.cli.output import print_text
-    from isoviz.errors import FileError, printable
+    from isoviz.cli.output import check_outputs, print_text, save_file
+    from isoviz.errors import printable
     from isoviz.figures import page
     from isoviz.planner import explain_plan, load_transfer
 
     file = load_transfer(args.file)
+    out = args.output or str(Path(args.file).with_suffix(".html"))
+    check_outputs(args.file, (out,))
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
-    out = Path(args.output) if args.output else Path(args.file).with_suffix(".html")
-    if out.resolve() == Path(args.file).resolve():
-        raise FileError(f"{out}: is the transfer file itself; give another name with -o")
-    content = page(plan, machine=machine, explanation=explain_plan(plan, machine, file.options, turns=RIVALS)).encode()
-    new = NewFile(out, len(content))
-    try:
-        new.write_at(0, np.frombuffer(content, np.uint8))
-        new.publish()
-    finally:
-        new.close()
-    print_text(printable(str(out)))
+    save_file(out, page(plan, machine=machine, explanation=explain_plan(plan, machine, file.options, turns=RIVALS)).encode())
+    print_text(printable(out))
     return 0

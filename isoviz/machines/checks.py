@@ -21,6 +21,9 @@ BYTES_LIMIT = 2**63 - 1
 NAME_LIMIT = 200
 """The longest name or remark, in characters."""
 
+PATH_LIMIT = 4096
+"""The longest path, in characters."""
+
 Kind = TypeVar("Kind", bound=StrEnum)
 
 
@@ -82,6 +85,15 @@ def text(owner: str, field: str, value: object, *, empty: bool = False, spaces: 
     if not value.isprintable() or value != value.strip() or (not spaces and " " in value):
         kind = "one printable line" if spaces else "one printable word"
         raise FieldError(owner, field, f"expected {kind} without blanks around it, got {show(value)}")
+    return value
+
+
+def directory(owner: str, field: str, value: object) -> str:
+    """`value` as the name of a directory, whatever characters the system allows in it."""
+    if not isinstance(value, str) or not value or "\0" in value:
+        raise FieldError(owner, field, f"expected the path of a directory, got {show(value)}")
+    if len(value) > PATH_LIMIT:
+        raise FieldError(owner, field, f"expected a path of at most {PATH_LIMIT} characters, got {len(value)}")
     return value
 
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from isoviz.machines.throughput import ThroughputFunction
 
 WIDTH = 120
+_PATH = 36
 _COLUMN = 20
 _MOST_RESOURCES = 12
 """More shared resources than these are listed by family."""
@@ -138,6 +139,7 @@ def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
             text[1] = f"{len(members)} × {text[1]}"
         label = memory.label if len(members) == 1 else listed(each.label for each in members if each.label)
         text += [label] if label else []
+        text += [f"in {_tail(memory.device)}"] if isinstance(memory.device, str) and len(members) == 1 else []
         text += [f"slots up to {format_bytes(memory.slot_limit)}"] if memory.slot_limit is not None else []
         boxes.append([line if len(line) <= 40 else f"{line[:39]}…" for line in text])
     lines: list[str] = []
@@ -151,6 +153,12 @@ def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
         row.append(box)
         used += width
     return lines + _box_row(row)
+
+
+def _tail(path: str) -> str:
+    """A path as one short line; of a long one its end, which tells it apart."""
+    line = "".join(c if c.isprintable() else "?" for c in path)
+    return line if len(line) <= _PATH else f"…{line[1 - _PATH :]}"
 
 
 def _place_line(memory: Memory) -> str:

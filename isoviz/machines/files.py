@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
 from isoviz.machines.reading import Node, parse
+from isoviz.regular_files import base_of, final_path, read_some
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ def _memory_to_json(memory: Memory) -> dict[str, Any]:
         result["label"] = memory.label
     if memory.emulated:
         result["emulated"] = True
+    if memory.device is not None:
+        result["device"] = memory.device
     return result
 
 
@@ -121,7 +125,7 @@ def _read_limits(node: Node) -> Limits:
 
 
 def _read_memory(node: Node) -> Memory:
-    parts = node.members(("name", "kind"), ("node", "capacity", "slot_limit", "label", "emulated"))
+    parts = node.members(("name", "kind"), ("node", "capacity", "slot_limit", "label", "emulated", "device"))
     sizes = ("capacity", "slot_limit")
     values = {key: part.size() if key in sizes else part.value for key, part in parts.items()}
     return node.build(lambda: Memory(**values))
@@ -154,7 +158,19 @@ def load(path: str | Path) -> Machine:
         raise MachineError(f"{path}: {error}") from None
     if machine.measurement is not None:
         warn_elsewhere(machine.measurement, f"machine {machine.name!r} in {path}")
-    return machine
+    return _with_directories_of(machine, base_of(path))
+
+
+def _with_directories_of(machine: Machine, folder: Path) -> Machine:
+    """A machine whose disks are bound to directories that a file in this folder names."""
+    if not any(isinstance(memory.device, str) and not Path(memory.device).is_absolute() for memory in machine.memories):
+        return machine
+    here = Path.cwd() / folder
+    memories = (
+        replace(memory, device=str(here / memory.device)) if isinstance(memory.device, str) else memory
+        for memory in machine.memories
+    )
+    return replace(machine, memories=tuple(memories))
 
 
 def read_text(path: str | Path) -> str:
@@ -164,13 +180,7 @@ def read_text(path: str | Path) -> str:
         FileError: it cannot be read.
         MachineError: it is too large, or no text.
     """
-    try:
-        with Path(path).open("rb") as file:
-            content = file.read(LARGEST_FILE + 1)
-    except OSError as error:
-        raise FileError(f"{path}: cannot be read: {error.strerror or error}") from None
-    except ValueError as error:  # a NUL in the name
-        raise FileError(f"{str(path)!r}: cannot be read: {error}") from None
+    content = read_some(path, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise MachineError(f"larger than {format_bytes(LARGEST_FILE)}, so no description of a machine")
     try:
@@ -188,9 +198,9 @@ def write_text(path: str | Path, text: str) -> None:
     """Writes a file so that at every moment it has its old or its new content, never a part.
 
     Raises:
-        FileError: it cannot be written.
+        FileError: it cannot be written, or the name is that of something else than a file.
     """
-    target = Path(path)
+    target = final_path(path)
     temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
     try:
         try:
@@ -215,7 +225,13 @@ def format_json(value: Any, indent: str = "") -> str:
         return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
     if isinstance(value, list) and value and any(isinstance(part, dict) for part in value):
         return "[\n" + ",\n".join(inner + format_json(part, inner) for part in value) + f"\n{indent}]"
-    return json.dumps(value, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Names of files may be no text. JSON can say such bytes, UTF-8 cannot.
+    return text if text.isascii() or _is_text(text) else json.dumps(value, allow_nan=False)
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _is_flat(parts: Any) -> bool:

@@ -100,8 +100,10 @@ class Machine:
 
     @cached_property
     def digest(self) -> str:
-        """A hexadecimal fingerprint of everything the machine says; the same in every process, different for unequal machines."""
-        rest = json.dumps(replace(self, channels=()).to_json(), sort_keys=True, separators=(",", ":"))
+        """A hexadecimal fingerprint of what the machine says; the same in every process, different for machines that are unequal
+        in more than the devices their memories are bound to: plans and predictions do not depend on these."""
+        memories = tuple(replace(each, device=None) if each.device is not None else each for each in self.memories)
+        rest = json.dumps(replace(self, memories=memories, channels=()).to_json(), sort_keys=True, separators=(",", ":"))
         fingerprint = hashlib.sha256(rest.encode())
         # Many channels share few functions: these are written once and then known by number.
         number_of: dict[int, int] = {}
@@ -235,7 +237,7 @@ class Machine:
 
     @classmethod
     def load(cls, path: str | Path) -> Machine:
-        """Reads a machine file.
+        """Reads a machine file. Directories that disks are bound to are relative to the file.
 
         Raises:
             FileError: it cannot be read.

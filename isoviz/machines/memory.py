@@ -37,6 +37,10 @@ class Memory:
     intermediate buffer here, in bytes; None leaves it to the machine's limits (Isometry's TH). `label` is a remark for people.
     `emulated` memories stand in for hardware that is not there; whatever shows them says so.
 
+    `device` is what the memory is bound to in reality, None where nobody said: of a file system (DSK) a directory on it, else a
+    number from 0 on: a GPU's (FBM, ZCM), a rank's (REG), a NUMA node's (SYS). Backends go by it. Planner, simulator and digest do
+    not: the same hardware elsewhere is planned for alike.
+
     Raises:
         MachineError: a field of the wrong type or out of range.
     """
@@ -48,6 +52,7 @@ class Memory:
     slot_limit: int | None = None
     label: str = ""
     emulated: bool = False
+    device: str | int | None = None
 
     def __post_init__(self) -> None:
         name = checks.text("memory", "name", self.name, spaces=False)
@@ -62,6 +67,9 @@ class Memory:
                 object.__setattr__(self, field, checks.whole(owner, field, value, low=1))
         checks.text(owner, "label", self.label, empty=True)
         checks.flag(owner, "emulated", self.emulated)
+        if self.device is not None:
+            check = checks.directory if self.kind is MemoryKind.DSK else checks.whole
+            object.__setattr__(self, "device", check(owner, "device", self.device))
 
     @property
     def short_name(self) -> str:

@@ -25,7 +25,7 @@ from isoviz.runtime.interrupts import allowed, held
 from isoviz.runtime.opened import OpenedDevices
 from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.pool import highest_priority_first
-from isoviz.runtime.report import Report, unmeasured
+from isoviz.runtime.report import Report, emulated, unmeasured
 from isoviz.runtime.scheduler import Scheduler
 from isoviz.runtime.small_copies import PreparedCopies, ended
 from isoviz.runtime.trace import RequestSpan, Trace
@@ -214,7 +214,7 @@ class Engine:
             if chunks is None:
                 execution.destination.publish()
             execution.event.end()
-            notes = (*execution.notes, *unmeasured(plan, self.machine))
+            notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from isoviz.errors import FileError, InputError
 from isoviz.forks import Lock
+from isoviz.regular_files import open_for_reading
 from isoviz.runtime.ledger_entry import LedgerEntry
 from isoviz.user_cache import cache_folder, expanded
 
@@ -132,7 +133,7 @@ class Ledger:
                     content, self._read_to = _lines_from(self.path, self._read_to)
                 else:
                     content = b""
-            except OSError:
+            except (OSError, FileError):
                 return tuple(self._recent)
             complete = content.rfind(b"\n") + 1  # a line that is still being written is read next time
             self._recent.extend(_entries(content[:complete]).entries)
@@ -157,9 +158,8 @@ class Ledger:
 
 def _lines_from(path: Path, start: int) -> tuple[bytes, int]:
     """What a file holds from the first line on that begins at `start` or after it, and where that line begins."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise FileNotFoundError(path)
+    descriptor, _ = open_for_reading(path)
+    with os.fdopen(descriptor, "rb") as file:
         if start == 0:
             return file.read(), 0
         file.seek(start - 1)  # where the line before ends, if one begins here

@@ -82,6 +82,9 @@ class OpenedDevices:
                 described = self.machine.channel(name)
                 channel = self.devices.channel(described)
                 if channel is None:
-                    raise TransferError(f"channel {name}: this computer has no such device ({described.kind})")
+                    raise TransferError(
+                        f"channel {name}: this computer has no device that is a {described.kind}"
+                        f" from {described.source} to {described.destination}"
+                    )
                 found = self._channels[name] = channel, Dispatcher(name, self._limits[name])
             return found

@@ -126,7 +126,7 @@ class Devices(Protocol):
         """The real memory, or None where this computer has none such."""
 
     def channel(self, channel: Channel) -> RealChannel | None:
-        """The real channel, or None."""
+        """The real channel, or None where this computer has none such. The memories it joins were asked for before."""
 
     def describe(self, machine: Machine, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         """What the caller handed to `copy`, in the data model: the memory it is in, its spaces and its layout. `like` is the

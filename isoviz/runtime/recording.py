@@ -7,6 +7,7 @@ be replayed, step by step, on a computer that has none of it.
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from isoviz.errors import InputError, RunError, show
+from isoviz.regular_files import open_for_reading
 from isoviz.runtime.pool import ChannelState, Policy, first_come_first_served, highest_priority_first
 from isoviz.runtime.scheduler import Counts, Scheduler
 from isoviz.runtime.work import (
@@ -161,12 +163,14 @@ class Recording:
         """The recording in a file.
 
         Raises:
-            InputError: the file holds none. OSError: it cannot be read.
+            InputError: the file holds none. FileError: it cannot be read.
         """
-        try:
-            data = json.loads(Path(path).read_text(encoding="utf-8"))
-        except ValueError as error:  # neither JSON nor text
-            raise InputError(f"recording {str(path)!r}: {error}") from None
+        descriptor, _ = open_for_reading(path)
+        with os.fdopen(descriptor, encoding="utf-8") as file:
+            try:
+                data = json.load(file)
+            except ValueError as error:  # neither JSON nor text
+                raise InputError(f"recording {str(path)!r}: {error}") from None
         return cls.from_json(data)
 
 

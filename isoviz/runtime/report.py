@@ -114,6 +114,12 @@ def _ratio(measured: float, predicted: float) -> str:
     return f"{measured / predicted:.2f}×" if predicted > 0 else "–"
 
 
+def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
+    """A note for memories that stand in for hardware that is not there: what was measured says nothing about that."""
+    found = [name for name in dict.fromkeys(plan.memories) if machine.memory(name).emulated]
+    return (f"emulated in host memory: {', '.join(found)}",) if found else ()
+
+
 def unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
     channels = {hop.channel: machine.channel(hop.channel).provenance for hop in plan.hops}

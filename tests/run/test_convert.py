@@ -231,6 +231,21 @@ def test_files_in_the_way(tmp_path: Path) -> None:
     assert same(np.load(tmp_path / "in.npy"), array)
 
 
+@pytest.mark.parametrize("overwrite", [True, False])
+@pytest.mark.parametrize(
+    ("name", "problem"), [("new/", "ends in '/', as a directory does"), ("there", "is a directory"), ("there/", "ends in '/'")]
+)
+def test_a_directory_is_no_destination(
+    name: str, problem: str, overwrite: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And that is said before the source is even looked at."""
+    (tmp_path / "there").mkdir()
+    monkeypatch.setattr("isoviz.backends.conversion.read_header", lambda *_: pytest.fail("read"))
+    with pytest.raises(FileError, match=f"{name}: {problem}.*expected the name of a file"):
+        convert(tmp_path / "in.npy", f"{tmp_path}/{name}", "<F, x>", "<x, F>", overwrite=overwrite)
+    assert names_in(tmp_path) == ["there"]
+
+
 @pytest.mark.parametrize("count", [0, 10])
 def test_a_file_that_appears_meanwhile_is_left_alone(count: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "in.npy", filled((count,), PAIR))

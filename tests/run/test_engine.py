@@ -20,12 +20,12 @@ from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Tr
 from isoviz.backends import sieve
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.files import DiskRead
-from isoviz.backends.host import Memcpy
+from isoviz.backends.host import HostMemory, Memcpy
 from isoviz.backends.running import as_stored
 from isoviz.backends.sieve import pieces
 from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
 from isoviz.layouts import StridedCopy
-from isoviz.machines import Channel, ChannelKind, preset
+from isoviz.machines import Channel, ChannelKind, Machine, Memory, MemoryKind, preset
 from isoviz.runtime import Progress
 from isoviz.runtime.execution import Execution
 
@@ -221,6 +221,36 @@ def test_nothing_runs_for_another_machine_or_without_its_devices() -> None:
     remote = plan(Transfer.whole(SPACE, PAIR, "node0.fbm0", "<F, x>", "node1.fbm0", "<x, F>"), cluster)
     with pytest.raises(TransferError, match=r"no such device \(FBM\).*node0\.sys, node0\.dsk"):
         Engine(cluster).run(remote)
+
+
+class WithGpuMemory(ThisComputer):
+    """This computer with the memory of a GPU, but nothing that moves bytes there."""
+
+    def memory(self, memory: Memory) -> Any:
+        return HostMemory(memory.name) if memory.kind is MemoryKind.FBM else super().memory(memory)
+
+
+def test_a_kind_of_channel_that_is_not_here_is_no_copy() -> None:
+    machine = preset("laptop")
+    there = plan(Transfer.whole(SPACE, PAIR, "node0.fbm0", "<F, x>", "node0.fbm0", "<x, F>"), machine, "direct")
+    assert [hop.kind for hop in there.hops] == [ChannelKind.GPU_COPY]
+    wanted = r"channel node0\.fbm0->node0\.fbm0: this computer has no device that is a GPUCopy from node0\.fbm0 to node0\.fbm0"
+    with pytest.raises(TransferError, match=wanted):
+        Engine(machine, WithGpuMemory()).run(there)
+
+
+def test_emulated_memories_are_copied_to_and_said_to_be_emulated() -> None:
+    machine = with_emulated(preset("two-node"), "node0.fbm0", "node0.zcm", "node0.reg", "node1.reg", "node1.zcm", "node1.fbm0")
+    chosen = plan(Transfer.whole(SPACE, PAIR, "node0.fbm0", "<F, x>", "node1.fbm0", "<x, F>"), machine)
+    assert {hop.kind for hop in chosen.hops} >= {ChannelKind.GPU_READ, ChannelKind.REMOTE_MEMCPY, ChannelKind.GPU_WRITE}
+    report = Engine(machine).run(chosen)
+    assert report.verified
+    assert f"emulated in host memory: {', '.join(dict.fromkeys(chosen.memories))}" in report.notes
+    assert not any("emulated" in note for note in Engine(MACHINE).run(plan(transfer(SYS, SYS), MACHINE)).notes)
+
+
+def with_emulated(machine: Machine, *names: str) -> Machine:
+    return replace(machine, memories=tuple(replace(each, emulated=each.name in names) for each in machine.memories))
 
 
 def test_a_transfer_onto_itself_is_refused(tmp_path: Path) -> None:

@@ -49,6 +49,7 @@ def test_a_probe_of_this_computer(tiny: Path, no_leaked_threads: None) -> None:
             assert low <= middle * 1.001 and middle <= high * 1.001
         assert channel.provenance.startswith("measured 20")
         assert 0 <= channel.setup < 60 and channel.max_in_flight in (1, 2, 4, 8)
+    assert [memory.device for memory in machine.memories] == [None, str(tiny)]
     found = machine.measurement
     assert found is not None
     assert found.directories == (("node0.dsk", str(tiny)),)

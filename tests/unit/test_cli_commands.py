@@ -95,7 +95,8 @@ def test_run_with_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     path = tmp_path / "t.toml"
     path.write_text(text.format(source="node0.dsk", destination="node0.dsk", preset="local", more='measure = "assumed"'))
     status, _, error = call(capsys, "run", str(path))
-    assert (status, error) == (2, f"isoviz: error: {tmp_path}/in.npy: no such file\n")
+    problem = f"{tmp_path}/in.npy: no such file; the path is relative to the transfer file, {tmp_path}"
+    assert (status, error) == (2, f"isoviz: error: {problem}\n")
     dtype = np.dtype([("re", "f4"), ("im", "f8")], align=True)  # its gap is left out
     array = np.zeros((20, 300), dtype)
     array["re"], array["im"] = np.arange(6000).reshape(20, 300), -np.arange(6000).reshape(20, 300)
@@ -208,6 +209,25 @@ def test_bad_input_is_one_line_and_status_2(
     assert names_in(tmp_path) == ["a.raw", "broken.toml", "transfer.toml"]
 
 
+@pytest.mark.parametrize(
+    ("name", "problem"),
+    [("new/", "ends in '/'"), ("there", "is a directory"), ("no/page.html", "there is no folder"), ("P", "is a pipe")],
+)
+def test_places_that_can_be_no_file_are_refused_before_the_work(
+    name: str, problem: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "there").mkdir()
+    os.mkfifo(tmp_path / "P")
+    file, out = transfer(tmp_path), f"{tmp_path}/{name}"
+    for work in ("isoviz.backends.running.make_plan", "isoviz.machines.preset", "isoviz.backends.probing.probe"):
+        monkeypatch.setattr(work, lambda *_, **__: pytest.fail("worked"))
+    for arguments in (("show", file, "-o", out), ("run", file, "-o", out), ("machine", "--measure", "-o", out)):
+        status, _, error = call(capsys, *arguments)
+        assert (status, error.count("\n")) == (2, 1)
+        assert f"{name}: {problem}" in error
+    assert names_in(tmp_path) == ["P", "there", "transfer.toml"]
+
+
 def test_a_wrong_layout_is_pointed_at(capsys: pytest.CaptureFixture[str]) -> None:
     status, _, error = call(capsys, "convert", "in.npy", "out.npy", "--from", "<F, x>", "--to", "<F, ?>")
     assert status == 2
@@ -254,9 +274,7 @@ def test_lists_that_are_pointed_into(text: str, position: int) -> None:
 
 @pytest.mark.parametrize("number", ["٤", "4_0", "4__", "", " 4", "1e1", "4.0", "9" * 5000, "\x1b[31m"])
 def test_numbers_of_options(number: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as end:
-        main(["machine", "--preset", "two-node", f"--nodes={number}"])
-    assert end.value.code == 2
+    assert main(["machine", "--preset", "two-node", f"--nodes={number}"]) == 2
     error = capsys.readouterr().err
     assert "argument --nodes: " in error and "is not a whole number" in error
     assert error.count("\n") == 1 and error[:-1].isprintable() and len(error) < 200
@@ -274,11 +292,58 @@ def test_what_cannot_be_printed_is_escaped_or_one_line(tmp_path: Path) -> None:
     done = subprocess.run([*command, "--json"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["source"] == name
-    with Path("/dev/full").open("w") as full:
-        done = subprocess.run(command, cwd=tmp_path, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("convert", "in.npy", "out.npy", "--to", "<F, x>", "--json"),
+        ("convert", "in.npy", "out.npy", "--to", "<F, x>"),
+        ("plan", "transfer.toml"),
+        ("machine", "--preset", "dgx-h100-pair", "--json"),  # more than a buffer holds
+        ("machine", "--list"),
+        ("show", "transfer.toml"),
+        ("--help",),
+        ("--version",),
+    ],
+)
+@pytest.mark.parametrize(("redirection", "problem"), [("> /dev/full", "no space left on device"), (">&-", "it is closed")])
+def test_a_failing_standard_output_is_told_as_such(
+    arguments: tuple[str, ...], redirection: str, problem: str, tmp_path: Path
+) -> None:
+    np.save(tmp_path / "in.npy", np.zeros(4, "f4"))
+    transfer(tmp_path)
+    done = shell(tmp_path, arguments, redirection)
+    assert done.stderr == f"isoviz: error: standard output: {problem}; the result cannot be printed\n"
     assert done.returncode == 1
-    assert done.stderr.startswith("isoviz: error: [Errno 28]")
-    assert done.stderr.count("\n") == 1
+    if arguments[0] == "convert":
+        assert np.load(tmp_path / "out.npy").shape == (4,)
+
+
+def shell(folder: Path, arguments: tuple[str, ...], redirection: str) -> subprocess.CompletedProcess[str]:
+    code = "import sys; from isoviz.cli import main; sys.exit(main())"
+    return subprocess.run(
+        ["sh", "-c", f'"$@" {redirection}', "sh", sys.executable, "-c", code, *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_where_nothing_is_printed_nothing_fails(tmp_path: Path) -> None:
+    np.save(tmp_path / "in.npy", np.zeros(4, "f4"))
+    for redirection in ("> /dev/full", ">&-"):
+        done = shell(tmp_path, ("convert", "in.npy", "out.npy", "--to", "<F, x>", "--quiet", "--overwrite"), redirection)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_error_of_the_work_goes_first(tmp_path: Path) -> None:
+    for redirection in ("> /dev/full", "> /dev/full 2> /dev/full", "2>&-"):
+        done = shell(tmp_path, ("convert", "in.npy", "out.npy", "--to", "<F, x>"), redirection)
+        assert done.returncode == 2
+        assert done.stderr in ("isoviz: error: in.npy: no such file\n", "")
 
 
 def test_a_broken_pipe_is_silent(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import json
 import math
+import os
 import stat
 from collections.abc import Callable
 from pathlib import Path
@@ -116,6 +117,48 @@ def test_optional_keys_may_be_missing() -> None:
     machine = Machine.from_json(data)
     assert machine.limits == Limits()
     assert machine.channels[0].name == "m->m"
+
+
+def test_devices(tmp_path: Path) -> None:
+    """Files without them still load; a directory is relative to the machine file, and may have a name that is no text."""
+    memories = [Memory("node0.sys", MemoryKind.SYS, device=1), Memory("node0.dsk", MemoryKind.DSK, device="/data/a b")]
+    machine = Machine("here", memories)
+    assert [each.get("device") for each in machine.to_json()["memories"]] == [1, "/data/a b"]
+    assert Machine.from_json(machine.to_json()) == machine
+    assert "in /data/a b" in str(machine)
+    bare = machine.to_json()
+    for each in bare["memories"]:
+        del each["device"]
+    assert [each.device for each in Machine.from_json(bare).memories] == [None, None]
+    for name in ("data", os.fsdecode(b"d\xff\xc3\xa9")):
+        dataclasses.replace(machine, memories=(Memory("node0.dsk", MemoryKind.DSK, device=name),)).save(tmp_path / "a.json")
+        assert Machine.load(tmp_path / "a.json").memory("node0.dsk").device == str(tmp_path / name)
+
+
+def test_a_digest_says_nothing_of_devices() -> None:
+    """Plans, and what is known of earlier runs, hold for the same hardware wherever files are."""
+    here, there, nowhere = (
+        Machine("a", [Memory("node0.dsk", MemoryKind.DSK, capacity=5, device=device)]) for device in ("/here", "/there", None)
+    )
+    assert here != there and here.digest == there.digest == nowhere.digest
+    assert hash(here) == hash(there)
+
+
+@pytest.mark.parametrize(
+    ("kind", "device"),
+    [
+        *((MemoryKind.DSK, device) for device in (0, "", "a\0b", "a" * 5000)),
+        *((MemoryKind.FBM, device) for device in ("/data", -1, True, 1.5)),
+    ],
+)
+def test_devices_that_can_be_none(kind: MemoryKind, device: Any) -> None:
+    with pytest.raises(MachineError, match="device: expected") as caught:
+        Memory("a", kind, device=device)
+    assert len(str(caught.value)) < 200
+    with pytest.raises(MachineError, match=r"memories\[0\]\.device: expected"):
+        Machine.from_json(
+            {"format": "isoviz machine", "version": 1, "name": "m", "memories": [{"name": "a", "kind": kind, "device": device}]}
+        )
 
 
 def test_what_a_chunk_costs() -> None:
@@ -255,13 +298,21 @@ def test_files_that_are_no_text(tmp_path: Path) -> None:
         Machine.load(path)
 
 
-@pytest.mark.parametrize("name", ["missing.json", ".", "no/such/place.json", "a\0b"])
-def test_files_that_cannot_be_read_or_written(name: str, tmp_path: Path) -> None:
-    with pytest.raises(FileError, match="cannot be read") as caught:
+@pytest.mark.parametrize(
+    ("name", "read", "written"),
+    [
+        ("missing.json", "no such file", ""),
+        (".", "is a directory", "is a directory"),
+        ("no/such/place.json", "no such file", "cannot be written"),
+        ("a\0b", "null byte", "null byte"),
+    ],
+)
+def test_files_that_cannot_be_read_or_written(name: str, read: str, written: str, tmp_path: Path) -> None:
+    with pytest.raises(FileError, match=read) as caught:
         Machine.load(tmp_path / name)
     assert "\n" not in str(caught.value)
-    if name != "missing.json":
-        with pytest.raises(FileError, match="cannot be written"):
+    if written:
+        with pytest.raises(FileError, match=written):
             RICH.save(tmp_path / name)
 
 

@@ -139,6 +139,13 @@ def test_a_directory_that_takes_no_files_gets_an_assumed_disk(
     assert machine.channel("node0.sys->node0.sys").provenance.startswith("measured")
 
 
+def test_the_disk_is_bound_to_its_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "data").mkdir()
+    monkeypatch.chdir(tmp_path)
+    for directory, device in ((None, tmp_path), ("data", tmp_path / "data"), (tmp_path / "data", tmp_path / "data")):
+        assert preset("local", measure="assumed", directory=directory).memory("node0.dsk").device == str(device)
+
+
 def test_what_is_assumed_of_disks(tmp_path: Path) -> None:
     """In whole pages, and nothing to set up that was not measured."""
     for channel in preset("local", directory=tmp_path, measure="assumed").channels:

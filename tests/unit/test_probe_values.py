@@ -350,6 +350,9 @@ def test_of_several_disks_the_right_one_is_taken(cache: Path, tmp_path: Path) ->
     assert [memory.name for memory in found.memories] == ["node0.sys", "node0.dsk"]
     assert found.channel("node0.dsk->node0.sys").peak == 7e9
     assert [resource.name for resource in found.resources] == ["e"]
+    (tmp_path / "below").mkdir()
+    for place in (tmp_path, tmp_path / "below"):  # on the same file system
+        assert preset("local", directory=place).memory("node0.dsk").device == str(place)
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"format": "isoviz kept probe"}'])

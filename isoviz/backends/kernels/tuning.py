@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from isoviz.backends.kernels import cache
-from isoviz.errors import RunError
+from isoviz.errors import FileError, RunError
+from isoviz.regular_files import read_some
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,6 +31,8 @@ CLEARLY = 1.1
 _SIDE = 4128
 """Rows and columns of a matrix of 4 bytes that is tried: far more than caches hold, no power of two, whole lines."""
 _FILE = "tuned.json"
+_MOST = 1 << 10
+"""Bytes of that file; it takes about fifty."""
 
 
 class Tuned(NamedTuple):
@@ -44,8 +47,8 @@ def tuned(turn: Turn) -> Tuned:
     many rows of 4 bytes over from one address to another, fetching far or not."""
     folder = cache.folder()
     place = None if folder is None else folder / _FILE
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        found = Tuned(**json.loads(place.read_text(encoding="ascii") if place is not None else ""))
+    with contextlib.suppress(FileError, ValueError, TypeError):
+        found = Tuned(**json.loads(read_some(place, _MOST) if place is not None else ""))
         if all(type(each) is bool for each in found):
             return found
     try:

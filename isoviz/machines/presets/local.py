@@ -34,8 +34,8 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
 
     `measure` is `"cached"` (what `isoviz.probe` found, if it was asked for this file system; else an earlier quick measurement
     from the user's cache directory, else a new one, which is kept), `"fresh"` (a new quick one, about a second, which is kept) or
-    `"assumed"` (round figures; nothing is measured). `directory` is the working directory where None. A directory that cannot be
-    written to gets an assumed disk, labelled so. The provenance says which of these it was.
+    `"assumed"` (round figures; nothing is measured). `directory` is the working directory where None; the disk is bound to it. A
+    directory that cannot be written to gets an assumed disk, labelled so. The provenance says which of these it was.
 
     Raises:
         MachineError: no such directory, or another word for `measure`.
@@ -48,14 +48,15 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
     if measure == "cached":
         probed = measurements.kept_probe(place)
         if probed is not None:
-            return replace(probed, name="local", provenance=f"{probed.provenance}, by a probe")
+            memories = tuple(replace(each, device=str(place)) if each.name == "node0.dsk" else each for each in probed.memories)
+            return replace(probed, name="local", memories=memories, provenance=f"{probed.provenance}, by a probe")
         found = measurements.cached(place)
     if found is None and measure != "assumed":
         found = measurements.measure(place)
         measurements.keep(found, place)
     memories = (
         Memory("node0.sys", MemoryKind.SYS, capacity=host_memory()),
-        Memory("node0.dsk", MemoryKind.DSK, capacity=disk_space(place)),
+        Memory("node0.dsk", MemoryKind.DSK, capacity=disk_space(place), device=str(place)),
     )
     memcpy: ThroughputFunction = ASSUMED_MEMCPY
     read: ThroughputFunction = ASSUMED_DISK_READ
@@ -88,7 +89,7 @@ def _checked_directory(directory: object) -> Path:
     if directory is not None and not isinstance(directory, str | os.PathLike):
         raise MachineError(f"preset 'local', directory: expected a path, got {checks.show(directory)}")
     try:
-        place = Path.cwd() if directory is None else Path(directory)
+        place = Path.cwd() if directory is None else Path.cwd() / directory
         found = place.is_dir()
     except (OSError, ValueError) as error:
         raise MachineError(f"preset 'local', directory: {error}") from None

@@ -1,0 +1,117 @@
+"""Files as the system has them: opened without waiting, and refused in words where they are none.
+
+Everything that isoviz reads comes through here: data, transfer files, machine files, ledgers and caches. Opening a pipe that
+nobody writes to would wait for ever, and reading a device may never end.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from pathlib import Path
+
+from isoviz.errors import FileError
+
+_KINDS = {
+    stat.S_IFDIR: "a directory",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
+_REASONS = {
+    errno.ENOENT: "no such file",
+    errno.ENOTDIR: "no such file (a part of the path is not a directory)",
+    errno.EACCES: "permission denied",
+    errno.EISDIR: "is a directory; expected a file",
+    errno.ELOOP: "symbolic links that lead in a circle",
+}
+
+
+def reason(error: OSError) -> str:
+    """What went wrong, in words."""
+    return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
+
+
+def open_for_reading(path: str | Path) -> tuple[int, os.stat_result]:
+    """A descriptor of a regular file and its status.
+
+    Raises:
+        FileError: missing, not readable, or a directory, a pipe, a socket or a device.
+    """
+    descriptor, status = _opened(path)
+    if not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise _no_file(path, status)
+    return descriptor, status
+
+
+def read_some(path: str | Path, most: int) -> bytes:
+    """The first `most` bytes of a file, or all of it where it is shorter.
+
+    A pipe without a name is read until it ends: a shell makes one for `<(…)`, and `/dev/stdin` may be one.
+
+    Raises:
+        FileError: as `open_for_reading`, or reading fails.
+    """
+    descriptor, status = _opened(path)
+    if stat.S_ISFIFO(status.st_mode) and not os.path.lexists(os.path.realpath(path)):
+        os.set_blocking(descriptor, True)
+    elif not stat.S_ISREG(status.st_mode):
+        os.close(descriptor)
+        raise _no_file(path, status)
+    with os.fdopen(descriptor, "rb") as file:
+        try:
+            return file.read(most)
+        except OSError as error:
+            raise FileError(f"{path}: {reason(error)}") from None
+
+
+def base_of(path: str | Path) -> Path:
+    """Where relative paths in a file begin: its folder, or the working directory for what only a shell gave a name."""
+    folder = Path(path).parent
+    return Path() if folder.is_relative_to("/dev") or folder.is_relative_to("/proc") else folder
+
+
+def _opened(path: str | Path) -> tuple[int, os.stat_result]:
+    try:
+        # O_NONBLOCK: opening a pipe that nobody writes to must not wait. O_NOCTTY: a terminal stays what it is.
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
+        return descriptor, os.fstat(descriptor)
+    except OSError as error:
+        if error.errno == errno.ENXIO:  # a socket, or a device that is not there, cannot even be opened
+            raise _no_file(path, Path(path).stat()) from None
+        raise FileError(f"{path}: {reason(error)}") from None
+    except ValueError as error:  # a NUL in the name
+        raise FileError(f"{str(path)!r}: {error}") from None
+
+
+def _no_file(path: str | Path, status: os.stat_result) -> FileError:
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
+    return FileError(f"{path}: is {kind}; expected a regular file")
+
+
+def final_path(path: str | Path) -> Path:
+    """Where a file to be written really is or will be: a symbolic link is followed, so that the link stays.
+
+    Raises:
+        FileError: the name ends in a slash, or is that of a directory, a pipe, a socket or a device.
+    """
+    text = os.fspath(path)
+    if text.endswith(os.sep):
+        raise FileError(f"{text}: ends in {os.sep!r}, as a directory does; expected the name of a file")
+    try:
+        real = Path(os.path.realpath(text))
+        status = real.lstat()
+    except FileNotFoundError:
+        return real
+    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        problem = reason(error) if isinstance(error, OSError) else str(error)
+        raise FileError(f"{text!r}: {problem}") from None
+    if stat.S_ISLNK(status.st_mode):  # only a loop leaves one
+        raise FileError(f"{text}: symbolic links that lead in a circle")
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
+        raise FileError(f"{text}: is {kind}; expected the name of a file")
+    return real
