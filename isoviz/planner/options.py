@@ -20,6 +20,8 @@ PLANNERS = {
     "direct": "one channel, no intermediate buffer",
 }
 """Names of the planners, each with a line for people."""
+BY_HAND = "by hand"
+"""What a plan says instead whose path somebody gave (`isoviz.planner.by_hand`)."""
 
 
 def check_planner(name: object) -> str:

@@ -19,12 +19,12 @@ from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import ChannelKind, Machine, preset, presets
 from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
-from isoviz.planner.cost import planning_pays
 from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.full import search
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import Options, check_planner
+from isoviz.planner.planning_cost import planning_pays
 from isoviz.planner.problem import Problem
 from isoviz.planner.room import check_ends
 from isoviz.planner.routes import Route

@@ -21,8 +21,9 @@ of intermediate layouts all sequences are reduced to those (runs, blocks) that n
 path and chunk is tried with each of them. Nothing is assumed about how prefixes and suffixes of different pairs are related.
 
 A chunk is a multiple of every block. Where all intermediate layouts are the same there is no block: a chunk is any number of
-elements. A slot counts the largest field for every element, unless the chunk holds whole entries in every buffer or F is in a
-block; then it counts the mean field.
+elements. With one intermediate layout a chunk is everything, or a multiple of the shorter run of its two hops: no end of a chunk
+cuts a run that is counted whole. A slot counts the largest field for every element, unless the chunk holds whole entries in every
+buffer or F is in a block; then it counts the mean field.
 
 Padding is not payload. A chunk (its time, and the number of chunks) is a multiple of the elements that exist in the first block
 of every pair; a slot has as many places more as the pair has that pads most.
@@ -104,11 +105,11 @@ def slot_count(problem: Problem) -> int:
 
 
 def slot_limit(problem: Problem, path: Sequence[dict[str, Any]]) -> int:
-    """Bytes that one slot on the path may have; without slots, that a chunk may have."""
+    """Bytes that one slot on the path may have; a path without slots moves everything as one chunk if it likes."""
     options, limits, slots = problem["options"], problem["limits"], slot_count(problem)
     inside = [channel["destination"] for channel in path[:-1]]
     if not inside:
-        return max(options["slot_limit"] or limits["slot_limit"], entry_bytes(problem))
+        return math.prod(problem["sizes"].values()) * entry_bytes(problem)
     bounds = []
     if total := options["memory_limit"] or limits["memory_limit"]:
         bounds.append(total // (len(inside) * slots))
@@ -120,6 +121,12 @@ def slot_limit(problem: Problem, path: Sequence[dict[str, Any]]) -> int:
             ends = {problem[end]: stored_bytes(problem, end) for end in ("source", "destination") if problem[end][0] == name}
             bounds.append(max(0, memory["capacity"] - sum(ends.values())) // (inside.count(name) * slots))
     return min(bounds)
+
+
+def whole_runs(elements: int, first: int, last: int, total: int) -> bool:
+    """Whether chunks of one buffer are everything, or multiples of the shorter run of its two hops where anything converts."""
+    shorter = min(first, last)
+    return shorter >= total or elements >= total or elements % shorter == 0
 
 
 # ---- one way, spelled out
@@ -135,6 +142,12 @@ def seconds_of(problem: Problem, path: Sequence[dict[str, Any]], layouts: Sequen
     for a, b in itertools.pairwise(layouts):
         places, exist, inside = block(a, b, sizes, count)
         unit, share, held = math.lcm(unit, exist), min(share, Fraction(exist, places)), held or inside
+    if len(layouts) == 1 and not whole_runs(
+        elements,
+        *(prefix(a, b, sizes, count) for a, b in ((ends[0], layouts[0]), (layouts[0], ends[1]))),
+        total=payload // entry * count,
+    ):
+        return None
     held = held or (WHOLE_ENTRIES and all(elements % whole_entries(layout, sizes, count) == 0 for layout in layouts))
     places = math.ceil(elements / share)
     if elements % unit or places * (entry if held else count * max(fields)) > slot_limit(problem, path) * count:
@@ -291,6 +304,10 @@ class Search:
         rows = [np.column_stack([*same, one, one, 0 * one])]
         if WHOLE_ENTRIES:
             rows.append(np.column_stack([*same, self.tables.entries, self.tables.entries, one]))
+        if count == 1:  # chunks are multiples of the shorter run; where nothing converts there is none
+            for row in rows:
+                shorter = np.minimum(row[:, 0], row[:, 1])
+                row[:, -3] = row[:, -2] = np.lcm(row[:, -2], np.where(shorter >= self.total, 1, shorter))
         some = np.array([share.numerator for share in self.tables.shares])
         every = np.array([share.denominator for share in self.tables.shares])
         for whole in self.modes if count > 1 else ():

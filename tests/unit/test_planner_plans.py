@@ -125,13 +125,13 @@ def test_what_a_conversion_takes_to_set_up_counts_where_it_is_done() -> None:
     for channels, more, hop in (((first, last), 0.125, 1), ((replace(first, conversion_setup=0.0), last), 0.0, 0)):
         machine = Machine("two", memories, channels)
         found = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<x, F>"), machine, "full")
-        assert found.converting == hop
+        assert found.converting == (hop,)
         assert found.setup == 1 + more
         assert simulate(found, machine).seconds == pytest.approx(found.seconds, rel=1e-9)
         assert time_parts(found.explain(machine)).seconds == pytest.approx(found.objective, rel=1e-9)
         assert Plan.from_json(found.to_json()) == found
         same = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<F, x>"), machine, "full")
-        assert same.converting is None and same.setup == 1
+        assert same.converting == () and same.setup == 1
 
 
 def test_prime_sizes_do_not_ruin_a_plan() -> None:
@@ -212,8 +212,21 @@ def test_a_block_that_pads_beyond_the_limit_gives_way_to_a_smaller_one(limit: in
 
 def test_without_buffers_a_slot_limit_bounds_nothing() -> None:
     transfer = Transfer.whole(IndexSpace(x=10), INTEGERS, "node0.sys", "<F, x>", "node0.dsk", "<F, x>")
-    found = plan(transfer, unbounded(True), "direct", Options(slot_limit=4))
-    assert (found.buffers, found.chunk_count) == ((), 10)
+    for options in (Options(), Options(slot_limit=4), Options(memory_limit=4)):
+        found = plan(transfer, unbounded(True), "direct", options)
+        assert (found.buffers, found.chunk_count) == ((), 1)
+
+
+@pytest.mark.parametrize("there", ["<F, x, y>", "<F, y, x>"])
+def test_one_hop_takes_as_long_with_a_slot_limit_as_without(there: str) -> None:
+    """8 MiB in one chunk, not in 2,048 that each cost what a request costs."""
+    space = IndexSpace(x=1024, y=1024)
+    transfer = Transfer.whole(space, FieldSpace(a="f8"), "node0.sys", "<F, x, y>", "node0.sys", there)
+    for planner in ("direct", "full", "auto"):
+        found = [plan(transfer, preset("local", measure="assumed"), planner, Options(slot_limit=limit)) for limit in (4096, None)]
+        assert [made.chunk_count for made in found if len(made.hops) == 1] == [1] * sum(len(made.hops) == 1 for made in found)
+        if planner == "direct":
+            assert found[0] == found[1]
 
 
 def test_cyclic_orders_move_in_few_boxes() -> None:
