@@ -241,10 +241,11 @@ class _Chunks:
         self.blocks = ChunkSequence(order, outer).blocks
         elements = max(1, order.count * problem.field_count // self.blocks)
         runs = runs_of(problem.transfer, orders)
-        shorter = shorter_run(problem, runs)
+        inside = [channel.destination for channel in channels[:-1]]
+        alike = len({held.normal for held in orders[1:-1]}) == 1
+        shorter = shorter_run(problem, inside, runs) if alike else 1
         self.unit = min(shorter // math.gcd(shorter, elements), self.blocks)
         """Of so many blocks chunks are a multiple, where they have as many."""
-        inside = [channel.destination for channel in channels[:-1]]
         self.limit = problem.limit(inside) if inside else None
 
     def sequence(self, per_chunk: int) -> ChunkSequence:

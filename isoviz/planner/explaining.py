@@ -13,7 +13,7 @@ from isoviz.planner.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.full import search
 from isoviz.planner.holding import held_by, layouts_along
 from isoviz.planner.optimum import any_choice, clock_of
-from isoviz.planner.options import Options
+from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.path_program import path_program
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
@@ -57,6 +57,8 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         raise TransferError(
             f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
         )
+    if plan.planner == BY_HAND:
+        raise TransferError("plan: made by hand, so there was no search to explain; explain what a planner makes of the transfer")
     problem = Problem(plan.transfer, machine, options or Options())
     route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), paying_hop(plan.transfer, plan.orders))
     clock = clock_of(problem, route)

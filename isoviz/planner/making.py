@@ -40,5 +40,19 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         throughput=words.throughput,
         setup=words.setup,
         shares=words.shares,
-        notes=tuple(notes),
+        notes=(*notes, *unproved(problem, planner)),
     )
+
+
+def unproved(problem: Problem, planner: str) -> tuple[str, ...]:
+    """What to say of a plan of `full` that may not be the fastest: the argument for it (`shapes`) needs blocks of both ends that
+    nest with each other and with their dimension."""
+    ends = problem.ends
+    if planner != "full" or ends.regular or not ends.converts:
+        return ()
+    if ends.loose:
+        dims = ", ".join(sorted(ends.loose))
+        why = f"the blocks of the two ends do not nest in {dims} (as 4 and 6 do not)"
+    else:
+        why = "the blocks of an end do not divide its dimension, so that the last one is padded"
+    return (f"not proved to be the fastest: {why}",)

@@ -45,6 +45,7 @@ def plain(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) 
         found += search.by_common_blocks()
     able = [evaluated(problem, choice) for choice in found if choice is not None]
     if search.shorter > 1 and not search.by_ends:
+        able += [evaluated(problem, choice) for choice in search.by_blocks_across_runs() if choice is not None]
         least = min((choice.seconds for choice in able), default=math.inf)
         able += [evaluated(problem, choice) for choice in search.by_parts_of_runs(least) if choice is not None]
     return min(able, key=lambda choice: (choice.seconds + search.cost(choice.chunk), choice.key), default=None)
@@ -56,7 +57,7 @@ class _Plain:
         self.problem, self.route, self.clock, self.held = problem, route, clock, held
         self.runs = problem.runs(len(route.channels), route.converting)
         self.limit = problem.limit(route.inside)
-        self.shorter = shorter_run(problem, self.runs)
+        self.shorter = shorter_run(problem, route.inside, self.runs)
         self.by_ends = min(problem.end_runs) < (math.inf if route.converting is None else problem.ends.run)
         """Whether that is what lies together of a part at an end, whatever the layouts: then smaller chunks are parts of it."""
 
@@ -165,6 +166,9 @@ class _Plain:
         ways: list[tuple[float, dict[int, int]]] = []
         elements, taken = 1, dict[int, int]()
         for digit in ends.structure.prefix:
+            if digit == F and problem.field_count == 1:
+                taken[F] = 1
+                continue
             sizes = (1,) if digit == F else choices(ends.sizes(digit), ends.digits[digit].top)
             bound = min(self.limit / (problem.mean if F in taken else problem.largest), self.shorter - 1)
             fitting = [size for size in sizes if elements * size <= bound]
@@ -182,10 +186,26 @@ class _Plain:
                 yield choice
                 return
 
+    def by_blocks_across_runs(self) -> Iterator[Choice | None]:
+        """Blocks of the end's first digit that do not nest with the runs, where chunks have few elements: then multiples of a run
+        may be far from the best size."""
+        first, *rest = self.held.normal
+        most = min(self.limit, self.problem.nbytes) // self.problem.largest
+        if not isinstance(first, Mode) or not rest or not self.shorter < most <= SMALL or first.extent <= self.shorter:
+            return
+        for size in range(self.shorter + 1, min(most + 1, first.extent)):
+            if size % self.shorter and first.step * size < self.held.space[first.dim]:
+                inner = Mode(first.dim, size, first.step, False)
+                outer = Mode(first.dim, -(-first.extent // size), first.step * size, first.top)
+                named = {part.dim for part in self.held.normal if isinstance(part, Mode)}
+                lone = [Mode(dim, 1, 1, True) for dim in self.held.space if dim not in named]
+                if first.top or first.extent % size == 0:
+                    yield self._held(layout_of([*lone, inner, rest[0], outer, *rest[1:]]), len(rest) + 1)
+
     def _of_parts(self, before: int, size: int) -> float:
-        """T for chunks of so many elements, both hops in runs of one chunk."""
+        """T for chunks of so many elements, all hops in runs of one chunk."""
         chunk = before * size * self.problem.mean
-        return self.clock.seconds(chunk, (chunk, chunk))
+        return self.clock.seconds(chunk, [chunk] * len(self.runs))
 
     def _room(self, taken: dict[int, int]) -> int:
         return math.prod(taken.values()) * self.problem.entry
@@ -219,7 +239,7 @@ class _Plain:
         runs = (min(whole[0], first), *whole[1:-1], min(whole[-1], last))
         elements = lin.count * len(transfer.fields) // sequence.blocks
         payload = chunk_bytes(sequence)
-        times = _times(shorter_run(problem, runs), round(payload / problem.mean))
+        times = _times(shorter_run(problem, self.route.inside, runs), round(payload / problem.mean))
         if bound is not None:
             bound //= times
         return self._chunked(elements, sequence.block_bytes, runs, (layout, outer), payload, bound, times, sequence.blocks)
@@ -235,14 +255,17 @@ class _Plain:
             entries //= 2
 
 
-def shorter_run(problem: Problem, runs: Sequence[float]) -> int:
-    """The elements of which chunks are multiples: with one buffer those of the shorter run, so that no chunk boundary cuts a run
-    that T counts whole (DESIGN, section 4); 1 where there are more buffers or whole chunks move."""
-    run = min(runs)
-    if len(runs) != 2 or run >= problem.nbytes:
+def shorter_run(problem: Problem, inside: Sequence[str], runs: Sequence[float]) -> int:
+    """The elements of which chunks are multiples where all buffers hold one layout: with one buffer those of the shorter run, and
+    of the longer one where it is none of whole chunks, so that no chunk boundary cuts a run that T counts whole (DESIGN, section
+    4). 1 where there are more buffers, in several memories, or whole chunks move."""
+    if len(set(inside)) != 1:
         return 1
-    elements = round(run / problem.mean)
-    return elements if math.isclose(elements * problem.mean, run) else 1  # of some fields the mean is no whole number of elements
+    finite = [run for run in runs if run < problem.nbytes]
+    counts = [round(run / problem.mean) for run in finite]
+    if any(not math.isclose(count * problem.mean, run) for count, run in zip(counts, finite, strict=True)):
+        return 1  # of some fields the mean is no whole number of elements
+    return math.lcm(*counts) if problem.whole else min(counts, default=1)
 
 
 def _times(shorter: int, elements: int) -> int:

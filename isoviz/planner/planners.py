@@ -199,6 +199,8 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
         return (here, here)
     ways: list[Path] = []
     for channel in machine.outgoing(here):
+        if not machine.memory(channel.destination).holds_buffers:
+            continue
         try:
             back = machine.shortest_path(channel.destination, here)
         except NoPathError:

@@ -89,6 +89,8 @@ class RouteSearch:
         return sorted(kept, key=lambda label: label.key)
 
     def _steps(self, at: str) -> Iterator[Channel]:
+        if at not in (self.asked.source, self.asked.destination) and not self.machine.memory(at).holds_buffers:
+            return
         for channel in self.machine.outgoing(at):
             there = channel.destination
             if self.nodes is None or there == self.asked.destination or self.machine.memory(there).node in self.nodes:

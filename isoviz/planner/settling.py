@@ -79,9 +79,10 @@ def _larger(problem: Problem, choice: Choice, clock: Clock, search: Blocked | No
     chunks = chunks_of(problem, held_by(problem, choice))
     if 2 * choice.chunk < problem.nbytes:
         times, chunk = 2.0, 2 * choice.chunk
-        parts = round(chunk / problem.mean), shorter_run(problem, choice.runs)
-        if parts[0] > parts[1] and parts[0] % parts[1]:
-            return []
+        if choice.shape is None and choice.after is None:
+            parts = round(chunk / problem.mean), shorter_run(problem, choice.route.inside, choice.runs)
+            if parts[0] > parts[1] and parts[0] % parts[1]:
+                return []
     else:  # everything, with all padding there is
         times, chunk = chunks.blocks / chunks.per_chunk, problem.nbytes
     slot = math.ceil(times * choice.slot)
