@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
     from isoviz.planner import Transfer as Transfer
+    from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
     from isoviz.planner import plan as plan
     from isoviz.planner import sweep as sweep
@@ -54,6 +55,7 @@ _HOMES: dict[str, str | None] = {
     "Trace": "isoviz.runtime",
     "Transfer": "isoviz.planner",
     "convert": "isoviz.backends",
+    "cost": "isoviz.planner",
     "explain": "isoviz.planner",
     "explore": "isoviz.widgets",
     "machines": None,
@@ -94,6 +96,7 @@ __all__ = [
     "Transfer",
     "__version__",
     "convert",
+    "cost",
     "explain",
     "explore",
     "machines",

@@ -415,7 +415,7 @@ def _said(plan: Plan, machine: Machine, index: int) -> float:
     """The rate of a hop as the machine has it; of a copy with what it takes to set up, as it is tried."""
     hop, nbytes = plan.hops[index], plan.bytes * plan.moved[index]
     channel = machine.channel(hop.channel)
-    setup = channel.setup + (channel.conversion_setup if index == plan.converting else 0.0) if channel.is_self_loop else 0.0
+    setup = channel.setup + (channel.conversion_setup if index in plan.converting else 0.0) if channel.is_self_loop else 0.0
     return nbytes / (nbytes / hop.throughput + setup) if hop.throughput else 0.0
 
 
@@ -434,7 +434,7 @@ def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], betwee
     every = [hop.throughput for hop in hops]
     clock = Clock(machine, channels, plan.bytes, plan.slots, converting=plan.converting)
     contained = math.fsum(
-        channels[hop].setup + (channels[hop].conversion_setup if hop == plan.converting else 0.0)
+        channels[hop].setup + (channels[hop].conversion_setup if hop in plan.converting else 0.0)
         for hop in rates
         if channels[hop].is_self_loop
     )

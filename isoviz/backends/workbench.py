@@ -24,7 +24,7 @@ from isoviz.backends.host import page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, MemoryKind
-from isoviz.planner import Instance, Options, Transfer
+from isoviz.planner import Instance, Options, Transfer, cost
 from isoviz.planner import plan as make_plan
 from isoviz.planner.chunk_curve import rechunked
 from isoviz.runtime import Engine
@@ -200,7 +200,7 @@ def job_plan(machine: Machine, job: Job) -> Plan:
     ends = channel.source, channel.destination
     if job.shape == "stream":
         transfer = _transfer(IndexSpace(x=job.nbytes), *ends, "<F, x>", "<F, x>")
-        return _on_channel(make_plan(transfer, machine, None, Options("direct", slot_limit=job.run)), channel)
+        return cost(transfer, machine, [channel.name], chunk=job.run)
     if job.shape in ("piped", "copied"):
         rows = max(1, job.nbytes // (_FIELDS * _PIPED_RUN))
         space = IndexSpace(x=_PIPED_RUN, y=_FIELDS, z=rows)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
 from isoviz.planner import Options
-from isoviz.planner.alternatives import alternatives, every_route, holds_no_files, identity, in_other_chunks
+from isoviz.planner.alternatives import alternatives, every_route, identity, in_other_chunks
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.problem import Problem
@@ -135,8 +135,7 @@ def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = B
     problem = Problem(chosen.transfer, machine, Options())
     found = {identity(chosen): chosen}
     for made in _everything(problem, rng):
-        if holds_no_files(made, machine):
-            found.setdefault(identity(made), made)
+        found.setdefault(identity(made), made)
     rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
     rest = rivals[best - 1 :]
     taken = [chosen, *rivals[: best - 1], *rng.sample(rest, min(others, len(rest)))]

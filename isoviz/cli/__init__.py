@@ -1,4 +1,4 @@
-"""The command line: `isoviz plan | simulate | run | history | show | convert | machine | bench | reproduce | lab`.
+"""The command line: `isoviz plan | cost | simulate | run | history | show | convert | machine | bench | reproduce | lab`.
 
 Exit status: 0 done; 1 a run failed; 2 the input is wrong; 128 + n ended by signal n (130: Ctrl-C). With `--json` standard output
 holds one JSON object and nothing else; what is for people goes to standard error.
@@ -19,7 +19,7 @@ from isoviz._version import __version__
 from isoviz.errors import LONGEST, InputError, IsovizError, TextError, line
 
 # Modules of one command each, with `add_parser(subparsers)`; what they need is imported when they run.
-_COMMANDS = ("plan", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "lab")
+_COMMANDS = ("plan", "cost", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "lab")
 
 
 _CLOSED_PIPE = 141

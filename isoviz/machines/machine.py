@@ -194,7 +194,8 @@ class Machine:
         return from_source.get(destination, ())
 
     def shortest_path(self, source: str, destination: str) -> tuple[Channel, ...]:
-        """The channels of a path with the fewest hops, without self-loops; empty where both ends are the same memory.
+        """The channels of a path with the fewest hops, without self-loops and through memories that hold buffers; empty where
+        both ends are the same memory.
 
         Among equally short paths it is the one whose memory names come first in order; among parallel channels the one of the
         highest peak, then the first name.

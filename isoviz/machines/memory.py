@@ -27,6 +27,11 @@ class MemoryKind(StrEnum):
         """Whether a CPU addresses it directly."""
         return self in (MemoryKind.SYS, MemoryKind.REG, MemoryKind.ZCM)
 
+    @property
+    def holds_buffers(self) -> bool:
+        """Whether intermediate buffers can be held here: slots are addressed, which files are not."""
+        return self is not MemoryKind.DSK
+
 
 @dataclass(frozen=True)
 class Memory:
@@ -75,3 +80,8 @@ class Memory:
     def short_name(self) -> str:
         """The name within its node: `fbm0` for `node1.fbm0` on node 1."""
         return self.name.removeprefix(f"node{self.node}.")
+
+    @property
+    def holds_buffers(self) -> bool:
+        """Whether a transfer may have intermediate buffers here; planners and engines both ask this."""
+        return self.kind.holds_buffers

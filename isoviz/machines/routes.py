@@ -1,4 +1,4 @@
-"""Shortest paths through a machine, counted in hops."""
+"""Shortest paths through a machine, counted in hops; what is between must hold buffers."""
 
 from __future__ import annotations
 
@@ -36,10 +36,13 @@ def _hops_to(machine: Machine, source: str, destination: str) -> dict[str, int]:
     hops = {destination: 0}
     frontier = [destination]
     while frontier and source not in hops:
-        reached = dict.fromkeys(name for at in frontier for name in incoming[at] if name not in hops)
+        found = dict.fromkeys(name for at in frontier for name in incoming[at] if name not in hops)
+        reached = [name for name in found if name == source or machine.memory(name).holds_buffers]
+        if not reached:
+            break
         distance = hops[frontier[0]] + 1
         hops.update(dict.fromkeys(reached, distance))
-        frontier = list(reached)
+        frontier = reached
     return hops
 
 
@@ -47,7 +50,10 @@ def _reached_from(machine: Machine, source: str) -> set[str]:
     reached = {source}
     frontier = [source]
     while frontier:
-        for channel in machine.outgoing(frontier.pop()):
+        at = frontier.pop()
+        if at != source and not machine.memory(at).holds_buffers:
+            continue
+        for channel in machine.outgoing(at):
             if channel.destination not in reached:
                 reached.add(channel.destination)
                 frontier.append(channel.destination)

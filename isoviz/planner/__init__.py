@@ -1,5 +1,6 @@
 """Planning: transfers, the planners, the plans they make, and why they are what they are."""
 
+from isoviz.planner.by_hand import cost
 from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explaining import explain, explain_plan
@@ -27,6 +28,7 @@ __all__ = [
     "Transfer",
     "TransferFile",
     "chunk_curve",
+    "cost",
     "explain",
     "explain_plan",
     "load_transfer",

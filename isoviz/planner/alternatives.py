@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
-from isoviz.machines import MemoryKind
 from isoviz.planner.chunk_curve import rechunked
 from isoviz.planner.full import search
 from isoviz.planner.making import make_plan
@@ -38,7 +37,7 @@ def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Option
     for kind in (every_route(problem), in_other_chunks(chosen, machine, problem, FACTORS)):
         new: dict[tuple[object, ...], Plan] = {}
         for made in kind:
-            if holds_no_files(made, machine) and identity(made) not in found:
+            if identity(made) not in found:
                 new.setdefault(identity(made), made)
         found |= new
         kinds.append(sorted(new.values(), key=lambda made: made.seconds))
@@ -50,11 +49,6 @@ def identity(made: Plan) -> tuple[object, ...]:
     """What makes a plan run as it does: equal for plans that do nothing different."""
     hops = tuple((hop.channel, hop.source_layout, hop.destination_layout) for hop in made.hops)
     return hops, str(made.order), made.outer, made.per_chunk, made.slots
-
-
-def holds_no_files(made: Plan, machine: Machine) -> bool:
-    """Whether all buffers are in memories: engines keep none on a disk."""
-    return all(machine.memory(hop.destination).kind is not MemoryKind.DSK for hop in made.hops[:-1])
 
 
 def every_route(problem: Problem) -> Iterator[Plan]:

@@ -70,6 +70,11 @@ class PlanCache:
             while len(self._plans) > MOST_PLANS:
                 self._plans.popitem(last=False)
 
+    def keep_machine(self, machine: Machine) -> None:
+        """Know a machine by its digest for as long as it is in use."""
+        with self._lock:
+            self._machines[machine.digest] = machine
+
     def machine(self, digest: str) -> Machine | None:
         """The machine with this digest that plans were made for, while it is in use."""
         return self._machines.get(digest)

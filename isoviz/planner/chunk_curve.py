@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, LimitError, TransferError
-from isoviz.layouts import ChunkSequence, compare
+from isoviz.layouts import ChunkSequence
+from isoviz.planner.derive import chunk_bytes, clock_along, derived, paying_hop, runs_of
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice
 from isoviz.planner.options import Options
@@ -22,14 +23,13 @@ from isoviz.planner.planners import machine_of
 from isoviz.planner.problem import Problem
 from isoviz.planner.routes import Route
 from isoviz.planner.settling import settled
-from isoviz.planner.timing import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from isoviz.machines import Machine
     from isoviz.planner.plan import Plan
-    from isoviz.planner.timing import Runs
+    from isoviz.planner.timing import Clock, Runs
 
 SPAN = 4096
 """By so much smaller than the plan's own are the smallest chunks that are tried."""
@@ -85,13 +85,13 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
     machine = _checked(plan, machine)
     options = options or Options()
     problem = Problem(plan.transfer, machine, options)
-    clock = _clock(plan, machine)
-    runs = runs_of(plan, problem)
+    clock = clock_along(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], plan.orders, plan.slots)
+    runs = runs_of(plan.transfer, plan.orders)
     inside = [hop.destination for hop in plan.hops[:-1]]
     limit = problem.limit(inside) if inside else None
     own = _chunk(plan, plan.per_chunk)
     points = [
-        _point(clock, _rechunked(plan, count, clock, runs), runs, count, fits=limit is None or _slot(plan, count) <= limit)
+        _point(clock, _rechunked(plan, count, machine), runs, count, fits=limit is None or _slot(plan, count) <= limit)
         for count in _counts(plan, own / SPAN)
     ]
     chosen = next(point for point in points if point.per_chunk == plan.per_chunk)
@@ -108,43 +108,24 @@ def rechunked(plan: Plan, per_chunk: int, machine: Machine | None = None) -> Pla
     """
     if not 1 <= per_chunk <= plan.chunks.blocks:
         raise InputError(f"plan: {per_chunk} blocks in a chunk; expected 1 to {plan.chunks.blocks}")
-    machine = _checked(plan, machine)
-    return _rechunked(plan, per_chunk, _clock(plan, machine), runs_of(plan, Problem(plan.transfer, machine, Options())))
+    return _rechunked(plan, per_chunk, _checked(plan, machine))
 
 
-def _rechunked(plan: Plan, per_chunk: int, clock: Clock, most: Runs) -> Plan:
+def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
     if per_chunk == plan.per_chunk:
         return plan
-    chunk = _chunk(plan, per_chunk)
-    runs = [min(run, chunk) for run in most]
-    rates = clock.rates(chunk, runs)
-    hops = [hop._replace(request_bytes=run, throughput=rate) for hop, run, rate in zip(plan.hops, runs, rates, strict=True)]
+    chunks = ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk)
+    channels = [machine.channel(hop.channel) for hop in plan.hops]
+    words = derived(plan.transfer, machine, channels, plan.orders, chunks, plan.slots)
+    said = zip(plan.hops, words.requests, words.rates, strict=True)
     return replace(
         plan,
-        hops=tuple(hops),
+        hops=tuple(hop._replace(request_bytes=run, throughput=rate) for hop, run, rate in said),
         per_chunk=per_chunk,
-        objective=clock.seconds(chunk, runs),
-        throughput=clock.throughput(chunk, rates),
-        shares=clock.shares(rates),
+        objective=words.seconds,
+        throughput=words.throughput,
+        shares=words.shares,
     )
-
-
-def runs_of(plan: Plan, problem: Problem) -> tuple[float, ...]:
-    """For every hop, the bytes at most that its runs have whatever the chunk; infinite where whole chunks move.
-
-    A plan says how long its runs are, at most a chunk: where the layouts would allow more, the chunk was what bounded them.
-    """
-    found = []
-    for hop, here, there in zip(plan.hops, plan.orders, plan.orders[1:], strict=False):
-        by_layout = compare(here, there).run_bytes if hop.converts or here != there else math.inf
-        if by_layout >= plan.bytes:
-            by_layout = math.inf
-        if hop.index == 0:
-            by_layout = min(by_layout, problem.end_runs[0])
-        if hop.index == len(plan.hops) - 1:
-            by_layout = min(by_layout, problem.end_runs[1])
-        found.append(max(by_layout, hop.request_bytes))
-    return tuple(found)
 
 
 def _checked(plan: Plan, machine: Machine | None) -> Machine:
@@ -154,20 +135,9 @@ def _checked(plan: Plan, machine: Machine | None) -> Machine:
     return machine
 
 
-def _clock(plan: Plan, machine: Machine) -> Clock:
-    channels = [machine.channel(hop.channel) for hop in plan.hops]
-    return Clock(machine, channels, plan.bytes, plan.slots, converting=plan.converting)
-
-
 def _chunk(plan: Plan, per_chunk: int) -> float:
     """Bytes of a full chunk of so many blocks; where fields differ in size, the mean."""
-    first = ChunkSequence(plan.chunks.linearization, plan.outer)[0]
-    padded = plan.chunks.linearization.nbytes / plan.chunks.blocks
-    block = padded * first.payload_bytes / first.nbytes
-    # Some planners count the padding of a block as well: then runs of whole chunks say so.
-    if max(hop.request_bytes for hop in plan.hops) > min(block * plan.per_chunk, plan.bytes) * (1 + 1e-9):
-        block = padded
-    return min(block * per_chunk, plan.bytes)
+    return chunk_bytes(ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk))
 
 
 def _slot(plan: Plan, per_chunk: int) -> int:
@@ -191,8 +161,7 @@ def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) 
 
 def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:
     """Points of chunks smaller than a block of the plan: the best for its path where a slot holds no more."""
-    converting = plan.converting
-    route = Route(clock.channels, converting)
+    route = Route(clock.channels, paying_hop(plan.transfer, plan.orders))
     seen: set[float] = set()
     for step in range(1, 2 * SPAN.bit_length()):
         bound = math.floor(block / 2 ** (step / 2))

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import TransferError
 from isoviz.layouts import compare
+from isoviz.planner.derive import paying_hop
 from isoviz.planner.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.full import search
-from isoviz.planner.making import layouts_of
+from isoviz.planner.holding import held_by, layouts_along
 from isoviz.planner.optimum import any_choice, clock_of
-from isoviz.planner.options import Options
+from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.path_program import path_program
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
@@ -56,8 +57,10 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         raise TransferError(
             f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
         )
+    if plan.planner == BY_HAND:
+        raise TransferError("plan: made by hand, so there was no search to explain; explain what a planner makes of the transfer")
     problem = Problem(plan.transfer, machine, options or Options())
-    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), plan.converting)
+    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), paying_hop(plan.transfer, plan.orders))
     clock = clock_of(problem, route)
     choice = any_choice(problem, route, clock)
     if choice is None:
@@ -160,9 +163,7 @@ def _rejected(
     slowest = max(range(len(kinds)), key=lambda i: timing.hop_seconds[i])
     run = min(choice.runs[slowest], choice.chunk)
     rate = clock.functions[slowest](run)
-    before, after = layouts_of(problem, choice)
-    at = route.converting if route.converting is not None else len(kinds) - 1
-    layouts = tuple(str(before if i < at else after) for i in range(len(kinds) - 1))
+    layouts = tuple(str(layout) for layout in layouts_along(problem, choice, held_by(problem, choice))[1:-1])
     limit = f"hop {slowest} {kinds[slowest]}: runs of {format_bytes(run)} at {format_rate(rate)}"
     shared = clock.shared_bound(clock.rates(choice.chunk, choice.runs))
     if shared <= timing.throughput * (1 + 1e-9):

@@ -172,7 +172,8 @@ def summary(explanation: Explanation) -> list[str]:
         found += f", with {format_bytes(plan.buffer_bytes)} of buffers"
     converting = [hop for hop in plan.hops if hop.converts]
     if converting:
-        found += f". The layout changes in hop {converting[0].index} ({converting[0].kind})"
+        hops = " and ".join(f"{hop.index} ({hop.kind})" for hop in converting)
+        found += f". The layout changes in {'hops' if len(converting) > 1 else 'hop'} {hops}"
     asked = (
         f"Asked: move {format_bytes(plan.bytes)} ({space}) from {source.memory}, stored as {source.layout.pretty}, to"
         f" {destination.memory}, wanted as {destination.layout.pretty}, on the machine {plan.machine_name}."

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import ChunkSequence
 from isoviz.planner.blocked import blocked
 from isoviz.planner.boxed import boxed, measured
+from isoviz.planner.holding import evaluated, held_by
 from isoviz.planner.plain import plain
 from isoviz.planner.timing import Clock
 
@@ -67,11 +68,21 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
 
 def clock_of(problem: Problem, route: Route) -> Clock:
     """The clock of a route for what moves."""
-    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, route.converting)
+    converting = () if route.converting is None else (route.converting,)
+    return Clock(problem.machine, route.channels, problem.nbytes, problem.slots, route.pace, converting)
 
 
 def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
-    """The fastest choice for a route; None where not even the smallest chunk fits its limits."""
+    """The fastest choice for a route whose converting hop converts; None where not even the smallest chunk fits its limits, or
+    where every choice for it loses against converting in another of its hops."""
+    found = _known_choice(problem, route, clock)
+    if found is None or not problem.ends.regular or route.converting in (None, 0, len(route.channels) - 1):
+        return found
+    before, after, *_ = held_by(problem, found)
+    return found if before != after else None  # the blocks are so small that one of the ends converts
+
+
+def _known_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     key = route.names, route.converting
     if key not in problem.choices:  # two planners ask for the same route
         problem.choices[key] = _best_choice(problem, route, clock)
@@ -82,11 +93,12 @@ def _best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     if route.converting in (None, 0, len(route.channels) - 1):
         return plain(problem, route, clock)
     if problem.ends.regular:
-        return blocked(problem, route, clock)
+        choice = blocked(problem, route, clock)
+        return evaluated(problem, choice) if choice is not None else None
     found = [boxed(problem, route, clock)]
     if problem.ends.nesting and (choice := blocked(problem, route, clock)) is not None:
         found.append(measured(problem, choice, clock))
-    several = [choice for choice in found if choice is not None]
+    several = [evaluated(problem, choice) for choice in found if choice is not None]
     if not several:
         return None
     goal = min(choice.seconds for choice in several) * (1 + NEARLY)
@@ -106,6 +118,8 @@ def any_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
 
     The families of layouts leave those out (`shapes`); planners that have only this route take boxes.
     """
-    found = best_choice(problem, route, clock)
+    found = _known_choice(problem, route, clock)
     between = route.converting not in (None, 0, len(route.channels) - 1)
-    return boxed(problem, route, clock) if found is None and between else found
+    if found is None and between and (choice := boxed(problem, route, clock)) is not None:
+        return evaluated(problem, choice)
+    return found

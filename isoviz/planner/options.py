@@ -22,6 +22,8 @@ PLANNERS = {
 """Names of the planners, each with a line for people."""
 PLANNING_TIME, MOST_PLANNING_TIME = 2.0, 86400.0
 """Seconds that planning may take where nobody says otherwise, and at most."""
+BY_HAND = "by hand"
+"""What a plan says instead whose path somebody gave (`isoviz.planner.by_hand`)."""
 
 
 def check_planner(name: object) -> str:

@@ -129,9 +129,9 @@ class Plan:
         return (self.hops[0].source, *(hop.destination for hop in self.hops))
 
     @property
-    def converting(self) -> int | None:
-        """The number of the hop that converts; None where none does."""
-        return next((hop.index for hop in self.hops if hop.converts), None)
+    def converting(self) -> tuple[int, ...]:
+        """The numbers of the hops that convert; where blocks of both ends do not go together, more than one."""
+        return tuple(hop.index for hop in self.hops if hop.converts)
 
     @cached_property
     def chunks(self) -> ChunkSequence:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.errors import InputError, TransferError, show
 from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
-from isoviz.planner.options import check_planner
+from isoviz.planner.options import BY_HAND, check_planner
 from isoviz.planner.plan import Hop, Plan
 from isoviz.planner.reading import needed, number, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
@@ -119,7 +119,9 @@ def _plan(entry: Mapping[str, Any]) -> Plan:
     hops = needed(entry, "hops", "plan")
     if not isinstance(hops, list) or not hops:
         raise TransferError(f"plan.hops: expected a list of at least one hop, got {show(hops)}")
-    planner = check_planner(text(entry, "planner", "plan"))
+    planner = text(entry, "planner", "plan")
+    if planner != BY_HAND:
+        check_planner(planner)
     overlap = needed(entry, "overlap", "plan")
     if not isinstance(overlap, bool):
         raise TransferError(f"plan.overlap: expected true or false, got {show(overlap)}")

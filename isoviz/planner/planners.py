@@ -20,12 +20,12 @@ from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import ChannelKind, Machine, preset, presets
 from isoviz.planner.cache import CACHE
 from isoviz.planner.choice import Choice
-from isoviz.planner.cost import planning_time
 from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.full import listed, search
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import Options, check_planner
+from isoviz.planner.planning_cost import planning_time
 from isoviz.planner.problem import Problem
 from isoviz.planner.room import check_ends
 from isoviz.planner.routes import Route
@@ -220,6 +220,8 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
         return (here, here)
     ways: list[Path] = []
     for channel in machine.outgoing(here):
+        if not machine.memory(channel.destination).holds_buffers:
+            continue
         try:
             back = machine.shortest_path(channel.destination, here)
         except NoPathError:

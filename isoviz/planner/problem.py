@@ -8,8 +8,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.machines import MemoryKind
-from isoviz.planner.runs import contiguous_bytes, stretch_bytes
+from isoviz.planner.runs import end_runs, stretch_bytes
 from isoviz.planner.shapes import ends_of
+from isoviz.planner.unheld import PIECE
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, Memory
@@ -40,7 +41,7 @@ class Problem:
         """The bound on all buffers together."""
         self.alike = self._alike()
         """Whether every memory bounds a slot alike."""
-        self.end_runs = self._end_runs()
+        self.end_runs = end_runs(transfer)
         """Bytes that lie contiguously in the source and in the destination, where a part has gaps."""
         self.whole = self.end_runs == (math.inf, math.inf)
         """Whether both ends move as a whole, so that only layouts bound the runs there."""
@@ -89,9 +90,9 @@ class Problem:
         return max(mine, default=1)
 
     def limit(self, inside: Sequence[str]) -> int:
-        """Bytes that a slot may have on a route with buffers in these memories."""
+        """Bytes that a slot may have on a route with buffers in these memories; without any, everything is one chunk."""
         if not inside:
-            return max(self.slot_limit, self.entry)  # nothing is held: a chunk may be one entry
+            return self.nbytes  # nothing is held
         bound = self.slot_limit if self.alike else self._own_limit(inside)
         if self.memory_limit is not None:
             bound = min(bound, self.memory_limit // (len(inside) * self.slots))
@@ -109,16 +110,6 @@ class Problem:
         return min(bounds)
 
     # ---- runs
-
-    def _end_runs(self) -> tuple[float, float]:
-        names, transfer = self.transfer.field_names, self.transfer
-        if transfer.is_whole:
-            return math.inf, math.inf
-        shape = [transfer.space[dim] for dim in transfer.destination.space]
-        return (
-            contiguous_bytes(transfer.source.linearization, transfer.source_origin, transfer.shape, names),
-            contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, shape, names),
-        )
 
     def runs(self, hops: int, converting: int | None, first: float = math.inf, last: float = math.inf) -> tuple[float, ...]:
         """The bound on the run of every hop: where it converts, at the ends, everywhere else none."""
@@ -170,7 +161,7 @@ class Problem:
         ends = self.transfer.source, self.transfer.destination
         if any(self.machine.memory(end.memory).kind is MemoryKind.DSK for end in ends):
             return self.follows
-        here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(self.slot_limit, self.nbytes)
+        here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(PIECE, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
 
 

@@ -87,7 +87,8 @@ class RouteSearch:
                 for extended in self._extended(label, channel):
                     if channel.destination == asked.destination and (extended.converting is not None) == asked.converts:
                         complete.append(extended)
-                    heapq.heappush(queue, (extended.key, next(number), extended))
+                    if self.machine.memory(channel.destination).holds_buffers:
+                        heapq.heappush(queue, (extended.key, next(number), extended))
         kept = self._unbeaten(sorted(complete, key=lambda label: label.key))
         self.beaten += len(complete) - len(kept)
         return sorted(kept, key=lambda label: label.key)

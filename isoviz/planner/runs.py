@@ -5,8 +5,24 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from isoviz.layouts import FieldsComponent, FieldSpace, Linearization
+
+if TYPE_CHECKING:
+    from isoviz.planner.transfer import Transfer
+
+
+def end_runs(transfer: Transfer) -> tuple[float, float]:
+    """Bytes that lie contiguously in the source and in the destination, where a part has gaps; infinite where it has none."""
+    if transfer.is_whole:
+        return math.inf, math.inf
+    names = transfer.field_names
+    shape = [transfer.space[dim] for dim in transfer.destination.space]
+    return (
+        contiguous_bytes(transfer.source.linearization, transfer.source_origin, transfer.shape, names),
+        contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, shape, names),
+    )
 
 
 def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[int], fields: Sequence[str]) -> float:

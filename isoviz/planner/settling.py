@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.blocked import Blocked
 from isoviz.planner.boxed import boxed
-from isoviz.planner.plain import plain
+from isoviz.planner.derive import clock_along
+from isoviz.planner.holding import chunks_of, evaluated, held_by, orders_along
+from isoviz.planner.plain import plain, shorter_run
 
 if TYPE_CHECKING:
     from isoviz.planner.choice import Choice
@@ -21,8 +23,6 @@ if TYPE_CHECKING:
 
 MANY = 256
 """So many chunks are few."""
-UNHELD, LONG = 256 << 20, 0.5
-"""Bytes of chunks that no buffer holds, and predicted seconds of one, at most: progress is told by chunks."""
 SHARE = 1e-3
 """What larger chunks may cost, as a share of T."""
 
@@ -32,46 +32,37 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     `SHARE` of its time where there are very many."""
     costs = problem.machine.limits.chunk_seconds > 0
     if len(choice.route.channels) == 1:
-        return _unheld(problem, choice, clock) if costs else choice
+        return choice  # nothing holds a chunk: it is as large as it should be
     if problem.nbytes <= MANY * choice.chunk and not costs:
         return choice
-    search = None if choice.shape is None else Blocked(problem, choice.route, clock, choice.shape)
+    channels, orders = choice.route.channels, orders_along(problem, choice, held_by(problem, choice))
+    own = clock_along(problem.transfer, problem.machine, channels, orders, problem.slots, choice.route.pace)
+    search = None if choice.shape is None else Blocked(problem, choice.route, own, choice.shape)
 
     best = choice
     if costs:  # what cannot be made larger block by block is looked for anew
         at_an_end = choice.route.converting in (None, 0, len(choice.route.channels) - 1)
         anew = plain if at_an_end else boxed if choice.every_block_a_box else None
         other = anew(problem, choice.route, clock, costs=True) if anew is not None else None
-        best = min((choice, other or choice), key=problem.with_cost)
+        best = min((choice, evaluated(problem, other) if other is not None else choice), key=problem.with_cost)
     while costs and best.chunk < problem.nbytes:
-        larger = min(_larger(problem, best, clock, search), key=problem.with_cost, default=best)
+        larger = min(_larger(problem, best, own, search), key=problem.with_cost, default=best)
         if problem.with_cost(larger) >= problem.with_cost(best):
             break
         best = larger
     goal = best.seconds * (1 + SHARE)
     while problem.nbytes > MANY * best.chunk:
-        best_of = [each for each in _larger(problem, best, clock, search) if each.seconds <= goal]
+        best_of = [each for each in _larger(problem, best, own, search) if each.seconds <= goal]
         if not best_of:
             break
         best = min(best_of, key=lambda each: each.key)
-    return best
+    return best if best is choice else evaluated(problem, best)
 
 
 def compared(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     """The choice as it is compared with those of other routes: with the chunks it would have, where the machine says what these
     cost. In large chunks another route may be the best, and one of fewer hops."""
     return settled(problem, choice, clock) if problem.machine.limits.chunk_seconds > 0 else choice
-
-
-def _unheld(problem: Problem, choice: Choice, clock: Clock) -> Choice:
-    """The choice of one hop with larger chunks, which nothing has to hold: threads wait at the end of each."""
-    each = choice.seconds * choice.chunk / problem.nbytes
-    times = min(UNHELD // choice.slot, math.ceil(problem.nbytes / choice.chunk), math.floor(LONG / each) if each else UNHELD)
-    if times < 2 or problem.options.slot_limit is not None or problem.memory_limit is not None:
-        return choice
-    chunk = min(times * choice.chunk, problem.nbytes)
-    seconds = clock.seconds(chunk, choice.runs)
-    return choice._replace(seconds=seconds, per_chunk=times * choice.per_chunk, chunk=chunk, slot=times * choice.slot)
 
 
 def _larger(problem: Problem, choice: Choice, clock: Clock, search: Blocked | None) -> list[Choice]:
@@ -83,8 +74,19 @@ def _larger(problem: Problem, choice: Choice, clock: Clock, search: Blocked | No
             if each is not None and each.chunk > choice.chunk:
                 larger.append(each)
     boxes = choice.every_block_a_box or (search is not None and bool(search.scattered))
-    if not larger and not boxes and 2 * choice.slot <= problem.limit(choice.route.inside):
-        chunk = min(2 * choice.chunk, problem.nbytes)
-        seconds = clock.seconds(chunk, choice.runs)
-        larger = [choice._replace(seconds=seconds, per_chunk=2 * choice.per_chunk, chunk=chunk, slot=2 * choice.slot)]
-    return larger
+    if larger or boxes:
+        return larger
+    chunks = chunks_of(problem, held_by(problem, choice))
+    if 2 * choice.chunk < problem.nbytes:
+        times, chunk = 2.0, 2 * choice.chunk
+        if choice.shape is None and choice.after is None:
+            parts = round(chunk / problem.mean), shorter_run(problem, choice.route.inside, choice.runs)
+            if parts[0] > parts[1] and parts[0] % parts[1]:
+                return []
+    else:  # everything, with all padding there is
+        times, chunk = chunks.blocks / chunks.per_chunk, problem.nbytes
+    slot = math.ceil(times * choice.slot)
+    if slot > problem.limit(choice.route.inside):
+        return []
+    seconds = clock.seconds(chunk, choice.runs)
+    return [choice._replace(seconds=seconds, per_chunk=math.ceil(times * choice.per_chunk), chunk=chunk, slot=slot)]

@@ -122,10 +122,12 @@ class Ends(NamedTuple):
             _LAYOUTS[key] = found
         return found
 
-    def restricted(self, order: Order, taken: dict[int, int]) -> tuple[Layout, int]:
+    def restricted(self, order: Order, taken: dict[int, int], *, later: bool = False) -> tuple[Layout, int]:
         """The layout with this order inside of a block and outside of it, and how many of its slowest components number the
-        blocks."""
+        blocks; with `later`, what the order goes on with behind a block comes one digit later."""
         inside, outside = self._parts(order, taken, inside=True), self._parts(order, taken, inside=False)
+        if later:
+            outside[:2] = outside[1::-1]
         return layout_of(self._named([*inside, *outside])), len(outside)
 
     def _named(self, parts: list[NormalPart]) -> list[NormalPart]:

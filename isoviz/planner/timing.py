@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -61,7 +61,7 @@ class Pace:
 
 class Clock:
     """The time of a transfer of `nbytes` along `channels`, as a function of chunk and runs; `pace` is theirs, if it is known, and
-    `converting` the one that converts (None: none does)."""
+    `converting` are the numbers of those that convert."""
 
     def __init__(
         self,
@@ -70,13 +70,13 @@ class Clock:
         nbytes: int,
         slots: int,
         pace: Pace | None = None,
-        converting: int | None = None,
+        converting: Iterable[int] = (),
     ) -> None:
         pace = pace or Pace(channels)
         self.channels = pace.channels
         self.nbytes = nbytes
         self.functions = pace.functions
-        self.setup = pace.setup + (0.0 if converting is None else pace.channels[converting].conversion_setup)
+        self.setup = pace.setup + sum([pace.channels[hop].conversion_setup for hop in converting])
         self.resources = {resource.name: resource for resource in machine.resources} if pace.uses_resources else {}
         self.every = 0 if pace.is_concave and not self.resources else SMALL if pace.is_concave else FEW
         """So many sizes are all tried: none where T is known to be convex in the logarithms of chunk and runs, few where shared

@@ -29,13 +29,18 @@ class OpenedDevices:
         """The memories of a plan's path.
 
         Raises:
-            TransferError: the plan is for another machine, or this computer lacks one of them.
+            TransferError: the plan is for another machine, this computer lacks one of them, or a buffer would be where none can.
         """
         if plan.machine_digest != self.machine.digest:
             raise TransferError(
                 f"plan: made for a machine {plan.machine_name!r} that is not this engine's {self.machine.name!r} as it is now;"
                 " plan again"
             )
+        for hop in plan.hops[:-1]:
+            if not (memory := self.machine.memory(hop.destination)).holds_buffers:
+                raise TransferError(
+                    f"plan: hop {hop.index} leads to a buffer in {memory.name} ({memory.kind}), which holds none; plan again"
+                )
         return [self._memory(name) for name in plan.memories]
 
     def channel(self, name: str) -> RealChannel:

@@ -21,8 +21,9 @@ of intermediate layouts all sequences are reduced to those (runs, blocks) that n
 path and chunk is tried with each of them. Nothing is assumed about how prefixes and suffixes of different pairs are related.
 
 A chunk is a multiple of every block. Where all intermediate layouts are the same there is no block: a chunk is any number of
-elements. A slot counts the largest field for every element, unless the chunk holds whole entries in every buffer or F is in a
-block; then it counts the mean field.
+elements. With one buffer, or several in one memory, such a chunk is everything or a multiple of the runs to and from that layout:
+no end of a chunk cuts a run that is counted whole. A slot counts the largest field for every element, unless the chunk holds
+whole entries in every buffer or F is in a block; then it counts the mean field.
 
 Padding is not payload. A chunk (its time, and the number of chunks) is a multiple of the elements that exist in the first block
 of every pair; a slot has as many places more as the pair has that pads most.
@@ -79,6 +80,8 @@ def paths(problem: Problem) -> Iterator[tuple[dict[str, Any], ...]]:
         left = bool(seen - {here}) or here != there  # a path that begins and ends in one memory has left it
         for channel in outgoing[at]:
             to = channel["destination"]
+            if problem["memories"][to]["kind"] == "DSK" and to != there:
+                continue  # files hold no buffers
             if to == at:
                 if at not in looped:
                     yield from go(at, seen, looped | {at}, (*trail, channel))
@@ -104,11 +107,11 @@ def slot_count(problem: Problem) -> int:
 
 
 def slot_limit(problem: Problem, path: Sequence[dict[str, Any]]) -> int:
-    """Bytes that one slot on the path may have; without slots, that a chunk may have."""
+    """Bytes that one slot on the path may have; a path without slots moves everything as one chunk if it likes."""
     options, limits, slots = problem["options"], problem["limits"], slot_count(problem)
     inside = [channel["destination"] for channel in path[:-1]]
     if not inside:
-        return max(options["slot_limit"] or limits["slot_limit"], entry_bytes(problem))
+        return math.prod(problem["sizes"].values()) * entry_bytes(problem)
     bounds = []
     if total := options["memory_limit"] or limits["memory_limit"]:
         bounds.append(total // (len(inside) * slots))
@@ -120,6 +123,16 @@ def slot_limit(problem: Problem, path: Sequence[dict[str, Any]]) -> int:
             ends = {problem[end]: stored_bytes(problem, end) for end in ("source", "destination") if problem[end][0] == name}
             bounds.append(max(0, memory["capacity"] - sum(ends.values())) // (inside.count(name) * slots))
     return min(bounds)
+
+
+def whole_runs(elements: int, runs: Sequence[int], total: int) -> bool:
+    """Whether no end of a chunk cuts a run of a hop between different layouts: chunks are everything, or multiples of these."""
+    return elements >= total or all(elements % run == 0 for run in runs if run < total)
+
+
+def one_buffer(path: Sequence[dict[str, Any]]) -> bool:
+    """Whether all buffers of a path are in one memory: one, or one copied on."""
+    return len({channel["destination"] for channel in path[:-1]}) == 1
 
 
 # ---- one way, spelled out
@@ -135,6 +148,10 @@ def seconds_of(problem: Problem, path: Sequence[dict[str, Any]], layouts: Sequen
     for a, b in itertools.pairwise(layouts):
         places, exist, inside = block(a, b, sizes, count)
         unit, share, held = math.lcm(unit, exist), min(share, Fraction(exist, places)), held or inside
+    if one_buffer(path) and len(set(layouts)) == 1:
+        runs = [prefix(a, b, sizes, count) for a, b in ((ends[0], layouts[0]), (layouts[-1], ends[1]))]
+        if not whole_runs(elements, runs, total=payload // entry * count):
+            return None
     held = held or (WHOLE_ENTRIES and all(elements % whole_entries(layout, sizes, count) == 0 for layout in layouts))
     places = math.ceil(elements / share)
     if elements % unit or places * (entry if held else count * max(fields)) > slot_limit(problem, path) * count:
@@ -210,7 +227,7 @@ class Search:
         # Slots count the largest field for every element unless the chunk holds whole entries: both are tried where that differs.
         self.modes = (False, True) if WHOLE_ENTRIES and self.fields * self.largest > self.entry else (False,)
         self._ways: dict[tuple[int, int, bool], Ways] = {}
-        self._offers: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = {}
+        self._offers: dict[tuple[int, bool], tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]] = {}
 
     # ---- layouts: the sequences worth trying
 
@@ -275,14 +292,14 @@ class Search:
         kept = np.flatnonzero(at.any(axis=1))
         return ways.take(kept, at[kept])
 
-    def offers(self, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """For paths with so many intermediate layouts: runs of the hops, elements and places of the chunk, bytes × fields of a
-        slot."""
-        if count not in self._offers:
-            self._offers[count] = self._chunks(self._sequences(count))
-        return self._offers[count]
+    def offers(self, path: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """For paths like this one: runs of the hops, elements and places of the chunk, bytes × fields of a slot."""
+        key = len(path) - 1, one_buffer(path)
+        if key not in self._offers:
+            self._offers[key] = self._chunks(self._sequences(*key))
+        return self._offers[key]
 
-    def _sequences(self, count: int) -> np.ndarray:
+    def _sequences(self, count: int, one_buffer: bool) -> np.ndarray:
         """Rows (runs, unit, what of it exists, inside) that no other row beats."""
         if count == 0:
             return np.array([[prefix(*self.ends, self.sizes, self.fields), self.fields, self.fields, 1]])
@@ -291,6 +308,10 @@ class Search:
         rows = [np.column_stack([*same, one, one, 0 * one])]
         if WHOLE_ENTRIES:
             rows.append(np.column_stack([*same, self.tables.entries, self.tables.entries, one]))
+        if one_buffer:  # chunks are multiples of the runs; where nothing converts there is none
+            for row in rows:
+                for run in (row[:, 0], row[:, count]):
+                    row[:, -3] = row[:, -2] = np.lcm(row[:, -2], np.where(run >= self.total, 1, run))
         some = np.array([share.numerator for share in self.tables.shares])
         every = np.array([share.denominator for share in self.tables.shares])
         for whole in self.modes if count > 1 else ():
@@ -354,7 +375,7 @@ class Search:
             if (cut and bound >= least) or bound == math.inf:
                 continue
             path, limit = self.paths[k]
-            runs, exist, places, slots = self.offers(len(path) - 1)
+            runs, exist, places, slots = self.offers(path)
             fits = slots <= limit * self.fields
             if fits.any():
                 seconds = self.times(path, runs[fits], exist[fits])

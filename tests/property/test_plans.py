@@ -85,7 +85,9 @@ def test_plans_carry_out_their_transfer(
         channel = where.channel(hop.channel)
         assert (channel.source, channel.destination) == (here, hop.destination)
         assert hop.throughput == channel.rate(hop.request_bytes)
-    assert sum(hop.converts for hop in found.hops) == transfer.converts
+    for hop, (before, after) in zip(found.hops, itertools.pairwise(found.orders), strict=True):
+        assert not hop.converts or before.normal != after.normal
+    assert any(hop.converts for hop in found.hops) >= transfer.converts
     for buffer in found.buffers:
         assert buffer.nbytes <= (slot or where.limits.slot_limit)
     assert total is None or found.buffer_bytes <= total

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from run_cases import assumed_machine, elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
 
-from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Transfer, plan
+from isoviz import Engine, FieldSpace, IndexSpace, Instance, Layout, Options, Transfer, cost, plan
 from isoviz.backends import sieve
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.files import DiskRead
@@ -25,7 +25,7 @@ from isoviz.backends.running import as_stored
 from isoviz.backends.sieve import pieces
 from isoviz.errors import Cancelled, FileError, RunError, TransferError, VerificationError
 from isoviz.layouts import StridedCopy
-from isoviz.machines import Channel, ChannelKind, Machine, Memory, MemoryKind, preset
+from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.runtime import Progress
 from isoviz.runtime.execution import Execution
 
@@ -483,3 +483,20 @@ def test_many_threads_share_an_engine(tmp_path: Path) -> None:
         thread.join()
     assert failures == []
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
+
+
+def test_copies_plan_no_buffer_where_the_engine_keeps_none() -> None:
+    """On a disk that is said to be fast; a plan by hand through it is refused before anything is touched."""
+    machine = preset("local", measure="assumed")
+    fast = {True: LatencyBandwidth(1e-4, 1e8), False: Constant(1e12)}
+    machine = replace(machine, channels=tuple(replace(each, throughput=fast[each.is_self_loop]) for each in machine.channels))
+    given = np.arange(1 << 18, dtype="f8").reshape(1 << 17, 2)
+    out = np.zeros((2, 1 << 17))
+    with Engine(machine) as engine:
+        event = engine.copy(given, "<F, x, y>", out, "<F, y, x>")
+        event.wait(timeout=60)
+        assert (out == given.T).all()
+        assert "node0.dsk" not in event.plan.memories
+        through = cost(event.plan.transfer, machine, "node0.sys,node0.dsk,node0.sys", over_limits=True)
+        with pytest.raises(TransferError, match=r"hop 0 leads to a buffer in node0\.dsk"):
+            engine.run(through, given, out)

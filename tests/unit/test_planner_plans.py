@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from isoviz.errors import InputError, LimitError, NoPathError, TransferError
-from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
+from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout, compare
 from isoviz.machines import (
     Channel,
     ChannelKind,
@@ -23,6 +23,7 @@ from isoviz.machines import (
     Memory,
     MemoryKind,
     Resource,
+    Sampled,
     preset,
 )
 from isoviz.planner import Instance, Options, Plan, Transfer, plan
@@ -125,13 +126,13 @@ def test_what_a_conversion_takes_to_set_up_counts_where_it_is_done() -> None:
     for channels, more, hop in (((first, last), 0.125, 1), ((replace(first, conversion_setup=0.0), last), 0.0, 0)):
         machine = Machine("two", memories, channels)
         found = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<x, F>"), machine, "full")
-        assert found.converting == hop
+        assert found.converting == (hop,)
         assert found.setup == 1 + more
         assert simulate(found, machine).seconds == pytest.approx(found.seconds, rel=1e-9)
         assert time_parts(found.explain(machine)).seconds == pytest.approx(found.objective, rel=1e-9)
         assert Plan.from_json(found.to_json()) == found
         same = plan(Transfer.whole(space, pair, "node0.sys", "<F, x>", "node2.sys", "<F, x>"), machine, "full")
-        assert same.converting is None and same.setup == 1
+        assert same.converting == () and same.setup == 1
 
 
 def test_prime_sizes_do_not_ruin_a_plan() -> None:
@@ -212,8 +213,21 @@ def test_a_block_that_pads_beyond_the_limit_gives_way_to_a_smaller_one(limit: in
 
 def test_without_buffers_a_slot_limit_bounds_nothing() -> None:
     transfer = Transfer.whole(IndexSpace(x=10), INTEGERS, "node0.sys", "<F, x>", "node0.dsk", "<F, x>")
-    found = plan(transfer, unbounded(True), "direct", Options(slot_limit=4))
-    assert (found.buffers, found.chunk_count) == ((), 10)
+    for options in (Options(), Options(slot_limit=4), Options(memory_limit=4)):
+        found = plan(transfer, unbounded(True), "direct", options)
+        assert (found.buffers, found.chunk_count) == ((), 1)
+
+
+@pytest.mark.parametrize("there", ["<F, x, y>", "<F, y, x>"])
+def test_one_hop_takes_as_long_with_a_slot_limit_as_without(there: str) -> None:
+    """8 MiB in one chunk, not in 2,048 that each cost what a request costs."""
+    space = IndexSpace(x=1024, y=1024)
+    transfer = Transfer.whole(space, FieldSpace(a="f8"), "node0.sys", "<F, x, y>", "node0.sys", there)
+    for planner in ("direct", "full", "auto"):
+        found = [plan(transfer, preset("local", measure="assumed"), planner, Options(slot_limit=limit)) for limit in (4096, None)]
+        assert [made.chunk_count for made in found if len(made.hops) == 1] == [1] * sum(len(made.hops) == 1 for made in found)
+        if planner == "direct":
+            assert found[0] == found[1]
 
 
 def test_cyclic_orders_move_in_few_boxes() -> None:
@@ -491,3 +505,58 @@ def test_an_end_that_pads_converts() -> None:
         found = plan(transfer, preset("two-node"), planner)
         assert transfer.converts
         assert [hop.converts for hop in found.hops].count(True) == 1
+
+
+@pytest.mark.parametrize("planner", ["auto", "full", "simple", "spsl", "spdl"])
+def test_a_disk_holds_no_buffers_however_fast(planner: str) -> None:
+    """Planners and engines ask the same: whether a memory can hold them."""
+    machine = with_fast_disk()
+    for there in ("<F, x>", "<x, F>"):
+        found = plan(Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.sys", there), machine, planner)
+        assert "node0.dsk" not in found.memories
+    onwards = [Memory("node0.sys", MemoryKind.SYS), Memory("node0.dsk", MemoryKind.DSK), Memory("node0.reg", MemoryKind.REG)]
+    ends = (("node0.sys", "node0.dsk", "DiskWrite"), ("node0.dsk", "node0.reg", "DiskRead"))
+    split = Machine("split", onwards, [Channel("", kind, here, there, Constant(1e9)) for here, there, kind in ends])
+    with pytest.raises(NoPathError, match=r"only node0\.dsk can be reached"):
+        plan(Transfer.whole(LINE, INTEGERS, "node0.sys", "<F, x>", "node0.reg", "<x, F>"), split, planner)
+
+
+def with_fast_disk() -> Machine:
+    """This computer as it is assumed to be, but that its disk is a hundred times as fast as its memory."""
+    machine = preset("local", measure="assumed")
+    slow = {True: LatencyBandwidth(1e-4, 1e8), False: Constant(1e12)}
+    return replace(machine, channels=tuple(replace(each, throughput=slow[each.is_self_loop]) for each in machine.channels))
+
+
+def test_a_plan_that_is_not_proved_to_be_the_fastest_says_so() -> None:
+    machine = preset("two-node")
+
+    def notes(here: str, there: str, size: int = 1200, planner: str = "full") -> tuple[str, ...]:
+        transfer = Transfer.whole(IndexSpace(x=size, y=64), INTEGERS, "node0.fbm0", here, "node1.fbm0", there)
+        return plan(transfer, machine, planner).notes
+
+    (note,) = notes("<F, x_in=4, y, x_out>", "<F, x_in=6, y, x_out>")
+    assert note == "not proved to be the fastest: the blocks of the two ends do not nest in x (as 4 and 6 do not)"
+    (note,) = notes("<F, x_in=4, y, x_out>", "<F, y, x>", 1201)
+    assert note.startswith("not proved to be the fastest: the blocks of an end do not divide its dimension")
+    assert notes("<F, x_in=4, y, x_out>", "<F, x_in=8, y, x_out>") == ()
+    assert notes("<F, x_in=4, y, x_out>", "<F, x_in=4, y, x_out>", 1201) == (), "nothing to convert"
+    assert notes("<F, x_in=4, y, x_out>", "<F, x_in=6, y, x_out>", planner="spsl") == (), "it does not say it is the fastest"
+
+
+def test_hops_say_what_their_layouts_say() -> None:
+    """One slot, where a hop between two buffers was called the converting one though both its ends were the same."""
+    rates = (Constant(7.19e9), Sampled(((8, 4.577e8), (16, 4.933e9))), Constant(5e9))
+    names = ("m2", "m1", "m3", "m0")
+    channels = [Channel("", ChannelKind.MEMCPY, *ends, rate) for ends, rate in zip(itertools.pairwise(names), rates, strict=True)]
+    machine = Machine("line", [Memory(name, MemoryKind.REG) for name in names], channels, limits=Limits(slots=1))
+    fields = FieldSpace(a="V16", b="V16")
+    transfer = Transfer.whole(IndexSpace(x=6, y=3), fields, "m2", "<F, x, y>", "m0", "<x, F, y>")
+    for planner in ("full", "simple", "spsl", "spdl"):
+        found = plan(transfer, machine, planner)
+        for hop, (before, after) in zip(found.hops, itertools.pairwise(found.orders), strict=True):
+            same = before.normal == after.normal
+            run = min(math.inf if same else compare(before, after).run_bytes, found.chunk_bytes)
+            assert (hop.request_bytes, hop.throughput) == (run, machine.channel(hop.channel).rate(run))
+            assert not (hop.converts and same)
+        assert found.converting

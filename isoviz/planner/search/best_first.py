@@ -183,6 +183,8 @@ class BestFirst:
     def _all(self) -> Iterable[Box]:
         """Boxes that hold everything."""
         low, most = self.question.least, self.question.most
+        if most < low:  # no slot holds a chunk
+            return
         count = max(1, math.ceil(math.log(most / low) / math.log(COARSE))) if most > low else 1
         cuts = [low * (most / low) ** (k / count) for k in range(count)] + [most]
         for kind in self.question.kinds:

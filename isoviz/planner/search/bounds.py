@@ -42,12 +42,12 @@ class Question:
         self.paired = self.overlap and problem.slots == 1
         self.exact = problem.ends.regular
         self.reach = Reach(problem)
-        self.slots_of = [problem.limit((name,)) for name in links.memories]
-        """Bytes that a slot may have in every memory."""
-        inside = [size for k, size in enumerate(self.slots_of) if k != self.source] or [0]
-        self.most = float(min(max(*inside, self.slots_of[self.source]), problem.nbytes))
+        holds = [problem.machine.memory(name).holds_buffers for name in links.memories]
+        self.slots_of = [problem.limit((name,)) if held else 0 for name, held in zip(links.memories, holds, strict=True)]
+        """Bytes that a slot may have in every memory; 0 where there is none."""
+        self.most = float(min(max(self.slots_of), problem.nbytes))
         """The largest chunk."""
-        self.least = min(problem.mean, self.most)
+        self.least = problem.mean
 
     @cached_property
     def home(self) -> bool:

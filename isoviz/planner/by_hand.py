@@ -1,0 +1,347 @@
+"""What a path costs that somebody gives by hand: memories or channels, layouts of the buffers between, the size of the chunks.
+
+Nothing is searched but what is left open: of parallel channels the best are taken, and chunks of the size that takes the least T.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.errors import InputError, LimitError, MachineError, NoPathError, TransferError, show
+from isoviz.layouts import ChunkSequence, Layout
+from isoviz.machines import checks
+from isoviz.planner.cache import CACHE
+from isoviz.planner.common_suffix import ending_alike
+from isoviz.planner.derive import Derived, chunk_bytes, clock_along, derived, runs_of
+from isoviz.planner.holding import blocks_of
+from isoviz.planner.options import BY_HAND, Options
+from isoviz.planner.plain import shorter_run
+from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.problem import Problem
+from isoviz.planner.room import check_ends
+from isoviz.planner.settling import MANY, SHARE
+from isoviz.planner.sizes import best_of, round_numbers
+from isoviz.units import format_bytes, parse_bytes
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
+    from isoviz.machines import Channel, Machine
+    from isoviz.planner.transfer import Transfer
+
+MOST_PARALLEL = 64
+"""Combinations of parallel channels that are all tried; of more, every hop takes the one that is fastest for its runs."""
+
+
+class Violation(NamedTuple):
+    """A constraint that a path given by hand does not keep: its name, and what is wrong in words with the figures."""
+
+    constraint: str
+    text: str
+
+
+def cost(
+    transfer: Transfer,
+    machine: Machine,
+    path: str | Sequence[str],
+    layouts: Sequence[Layout | str] | Mapping[str, Layout | str] = (),
+    *,
+    chunk: int | str | None = None,
+    blocks: int | None = None,
+    options: Options | None = None,
+    over_limits: bool = False,
+) -> Plan:
+    """What this path costs with these layouts: its plan, whose planner is "by hand".
+
+    `path` names memories, source first (a memory twice in a row is its self-loop), or channels, where a certain one of several
+    parallel ones is meant; as a sequence, or as text with commas. `layouts` are those of the intermediate buffers in the order of
+    the path, or by memory, as layouts or in the notation, which says block sizes too; left out, buffers hold the source's layout.
+    `chunk` is the size of a chunk in bytes, rounded down to whole blocks (and, with one buffer, to whole runs of the shorter of
+    its hops), or `blocks` how many blocks it has; left out, what takes the least T within the limits. Blocks are what the common
+    suffix of the intermediate layouts numbers (DESIGN, section 4); where they have none, everything is one chunk, stored and
+    forwarded. `options` are slots and limits. With `over_limits` a plan that breaks limits is returned all the same, and its
+    notes say which.
+
+    Raises:
+        NoPathError: two memories that no channel joins, or a channel that moves nothing in runs so short. TransferError: a path
+        that does not lead from the source to the destination. MachineError: an unknown name. InputError, NotationError,
+        LayoutError: layouts or sizes that make no sense. LimitError: a limit is broken; the message names it with its figures.
+    """
+    options = options or Options()
+    check_ends(transfer, machine)
+    problem = Problem(transfer, machine, options)
+    ways = _ways(transfer, machine, path)
+    texts = _layouts(transfer, [way[0].destination for way in ways[:-1]], layouts)
+    orders = [
+        transfer.source_order,
+        *(layout.on(transfer.space, transfer.fields) for layout in texts),
+        transfer.destination_order,
+    ]
+    if texts:
+        inner, outer = ending_alike(orders[1:-1])
+        orders[1:-1] = inner
+        order = inner[0]
+    else:
+        order = transfer.source_order if problem.follows == "source" else transfer.destination_order
+        outer = len(order.parts)
+    channels = _best_channels(problem, ways, orders, ChunkSequence(order, outer))
+    search = _Chunks(problem, channels, orders, order, outer)
+    per_chunk, found = search.given(chunk, blocks)
+    words = search.words(per_chunk)
+    if math.isinf(words.seconds):
+        slow = next(hop for hop, rate in enumerate(words.rates) if not rate)
+        raise NoPathError(f"path by hand: {channels[slow].name} moves nothing in runs of {format_bytes(words.requests[slow])}")
+    made = _plan(problem, channels, orders, search.sequence(per_chunk), words)
+    found = [*found, *_violations(problem, made)]
+    if found and not over_limits:
+        raise LimitError("path by hand: " + "; ".join(each.text for each in found))
+    CACHE.keep_machine(machine)
+    if found:
+        object.__setattr__(made, "notes", tuple(f"over the limits ({each.constraint}): {each.text}" for each in found))
+    return made
+
+
+def _plan(
+    problem: Problem, channels: Sequence[Channel], orders: Sequence[Linearization], chunks: ChunkSequence, words: Derived
+) -> Plan:
+    transfer, machine = problem.transfer, problem.machine
+    texts = [str(transfer.source.layout), *(str(order.layout) for order in orders[1:-1]), str(transfer.destination.layout)]
+    hops = [
+        Hop(
+            i,
+            each.name,
+            str(each.kind),
+            each.source,
+            each.destination,
+            texts[i],
+            texts[i + 1],
+            words.requests[i],
+            words.rates[i],
+            words.converts[i],
+        )
+        for i, each in enumerate(channels)
+    ]
+    return Plan(
+        transfer,
+        machine.name,
+        machine.digest,
+        BY_HAND,
+        tuple(hops),
+        chunks.linearization.layout,
+        chunks.outer,
+        chunks.per_chunk,
+        problem.slots,
+        machine.limits.overlap,
+        words.seconds,
+        words.throughput,
+        words.setup,
+        words.shares,
+    )
+
+
+# ---- the path
+
+
+def _ways(transfer: Transfer, machine: Machine, path: str | Sequence[str]) -> list[tuple[Channel, ...]]:
+    """For every hop the channels it may take.
+
+    Raises:
+        TransferError, NoPathError, MachineError: as `cost`.
+    """
+    names = [name.strip() for name in path.split(",")] if isinstance(path, str) else list(path)
+    memories = {memory.name for memory in machine.memories}
+    channels = {channel.name: channel for channel in machine.channels}
+    ways: list[tuple[Channel, ...]] = []
+    at, by_channel = None, False
+    for name in names:
+        if name in channels:
+            channel = channels[name]
+            if at not in (None, channel.source):
+                raise TransferError(f"path: channel {name} begins in {channel.source}; expected one that begins in {at}")
+            ways.append((channel,))
+            at, by_channel = channel.destination, True
+        elif name in memories:
+            if at is not None and not (by_channel and name == at):  # a memory behind a channel says where that ends
+                ways.append(_joining(machine, at, name))
+            at, by_channel = name, False
+        else:
+            raise MachineError(f"path: machine {machine.name} has no memory and no channel {show(name)}")
+    ends = transfer.source.memory, transfer.destination.memory
+    if not ways or (ways[0][0].source, ways[-1][0].destination) != ends:
+        given = f"{ways[0][0].source} to {ways[-1][0].destination}" if ways else f"no hop ({', '.join(map(str, names))})"
+        raise TransferError(f"path: leads from {given}; expected one from {ends[0]} to {ends[1]}" if ways else f"path: {given}")
+    return ways
+
+
+def _joining(machine: Machine, here: str, there: str) -> tuple[Channel, ...]:
+    found = machine.between(here, there)
+    if not found:
+        onwards = ", ".join(dict.fromkeys(channel.destination for channel in machine.outgoing(here))) or "nowhere"
+        raise NoPathError(
+            f"path: no channel of machine {machine.name} leads from {here} to {there}; from {here} they lead to {onwards}"
+        )
+    return tuple(sorted(found, key=lambda channel: channel.name))
+
+
+def _layouts(
+    transfer: Transfer, inside: Sequence[str], given: Sequence[Layout | str] | Mapping[str, Layout | str]
+) -> list[Layout]:
+    """The layouts of the buffers in these memories."""
+    if isinstance(given, str):
+        raise InputError(f"layouts: expected a list with one for each of {len(inside)} buffers, got the text {show(given)}")
+    if isinstance(given, Mapping):
+        if unknown := sorted(set(given) - set(inside)):
+            raise InputError(
+                f"layouts: {unknown[0]} is no intermediate memory of the path ({', '.join(inside) or 'there is none'})"
+            )
+        return [Layout(given.get(name, transfer.source_order.layout)) for name in inside]
+    if given and len(given) != len(inside):
+        raise InputError(
+            f"layouts: {len(given)} given; expected {len(inside)}, one for each buffer ({', '.join(inside) or 'none'})"
+        )
+    return [Layout(each) for each in given] or [transfer.source_order.layout] * len(inside)
+
+
+def _best_channels(
+    problem: Problem, ways: Sequence[tuple[Channel, ...]], orders: Sequence[Linearization], chunks: ChunkSequence
+) -> tuple[Channel, ...]:
+    """Of parallel channels those with the least T, each with the chunks that are best for it."""
+    if math.prod(map(len, ways)) > MOST_PARALLEL:
+        runs = runs_of(problem.transfer, orders)
+        most = float(problem.limit([way[0].destination for way in ways[:-1]]))
+        return tuple(max(way, key=lambda each, run=run: each.rate(min(run, most))) for way, run in zip(ways, runs, strict=True))  # type: ignore[misc]
+
+    def seconds(channels: tuple[Channel, ...]) -> float:
+        search = _Chunks(problem, channels, orders, chunks.linearization, chunks.outer)
+        return search.words(search.best()).seconds
+
+    every = list(itertools.product(*ways))
+    return every[0] if len(every) == 1 else min(every, key=seconds)
+
+
+# ---- the chunk
+
+
+class _Chunks:
+    """The chunks of a path: how many blocks they may have, and what that takes."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        channels: tuple[Channel, ...],
+        orders: Sequence[Linearization],
+        order: Linearization,
+        outer: int,
+    ) -> None:
+        self.problem, self.channels, self.orders, self.order, self.outer = problem, channels, orders, order, outer
+        self.blocks = ChunkSequence(order, outer).blocks
+        elements = max(1, order.count * problem.field_count // self.blocks)
+        runs = runs_of(problem.transfer, orders)
+        inside = [channel.destination for channel in channels[:-1]]
+        alike = len({held.normal for held in orders[1:-1]}) == 1
+        shorter = shorter_run(problem, inside, runs) if alike else 1
+        self.unit = min(shorter // math.gcd(shorter, elements), self.blocks)
+        """Of so many blocks chunks are a multiple, where they have as many."""
+        self.limit = problem.limit(inside) if inside else None
+
+    def sequence(self, per_chunk: int) -> ChunkSequence:
+        if self.outer < len(self.order.parts):
+            return ChunkSequence(self.order, self.outer, per_chunk)
+        return ChunkSequence(self.order, *blocks_of(self.order, per_chunk))  # of single elements, in larger blocks
+
+    def words(self, per_chunk: int) -> Derived:
+        problem = self.problem
+        return derived(problem.transfer, problem.machine, self.channels, self.orders, self.sequence(per_chunk), problem.slots)
+
+    def slot(self, per_chunk: int) -> int:
+        """Bytes of the largest slot."""
+        return max(ChunkSequence(order, self.outer, per_chunk).chunk_bytes for order in self.orders[1:-1])
+
+    def best(self) -> int:
+        """Blocks of a chunk with the least T within the limits, or with many more where that costs next to nothing (`settling`);
+        one block where nothing fits."""
+        if self.limit is None:
+            return self.blocks
+        limit = self.limit
+        for unit in dict.fromkeys((self.unit, 1)):
+            numbers = range(1, -(-self.blocks // unit) + 1)
+            if most := bisect_right(numbers, limit, key=partial(self._slot_of, unit)):
+                return min(self._best(unit, most) * unit, self.blocks)
+        return 1
+
+    def _slot_of(self, unit: int, number: int) -> int:
+        return self.slot(min(unit * number, self.blocks))
+
+    def _best(self, unit: int, most: int) -> int:
+        """How many units of so many blocks, up to `most`."""
+        problem = self.problem
+        clock = clock_along(problem.transfer, problem.machine, self.channels, self.orders, problem.slots)
+        runs, block = runs_of(problem.transfer, self.orders), chunk_bytes(ChunkSequence(self.order, self.outer)) * unit
+
+        def seconds(number: int) -> float:
+            return clock.seconds(number * block, runs)
+
+        def with_cost(number: int) -> float:
+            return seconds(number) + problem.chunk_cost(number * block, len(runs))
+
+        numbers = round_numbers(most)
+        _, best = best_of(with_cost, numbers, len(numbers))
+        goal = seconds(best) * (1 + SHARE)
+        while problem.nbytes > MANY * best * block and 2 * best <= most and seconds(2 * best) <= goal:
+            best *= 2
+        return best
+
+    def given(self, chunk: int | str | None, blocks: int | None) -> tuple[int, list[Violation]]:
+        """Blocks of a chunk as they were asked for, and whether that is less than there can be.
+
+        Raises:
+            InputError: both were given, or a size that is none.
+        """
+        if chunk is not None and blocks is not None:
+            raise InputError("chunk: expected its bytes or its blocks, got both")
+        if blocks is not None:
+            return checks.whole("path by hand", "blocks of a chunk", blocks, low=1, high=self.blocks), []
+        if chunk is None:
+            return self.best(), []
+        size = parse_bytes(chunk)
+        block = self.words(1).chunk
+        if size < block:
+            text = (
+                f"a chunk of {format_bytes(size)} is smaller than a block, what has to be held to convert: {format_bytes(block)}"
+            )
+            return 1, [Violation("shuffle size ≤ chunk", text)]
+        number = min(math.floor(size / block * (1 + 1e-12)), self.blocks)
+        return (number // self.unit * self.unit if self.unit <= number < self.blocks else number), []
+
+
+# ---- the limits
+
+
+def _violations(problem: Problem, made: Plan) -> Iterator[Violation]:
+    """The limits that a plan breaks."""
+    machine, transfer = problem.machine, made.transfer
+    for buffer in made.buffers:
+        memory = machine.memory(buffer.memory)
+        if not memory.holds_buffers:
+            yield Violation("buffers", f"{memory.name} ({memory.kind}) holds no intermediate buffers")
+        limit = problem.own_slot_limit([buffer.memory])
+        if buffer.nbytes > limit:
+            yield Violation(
+                "slot limit",
+                f"a chunk takes a slot of {format_bytes(buffer.nbytes)} in {memory.name}, where the slot limit is"
+                f" {format_bytes(limit)}",
+            )
+    if problem.memory_limit is not None and made.buffer_bytes > problem.memory_limit:
+        most = format_bytes(problem.memory_limit)
+        yield Violation("memory limit", f"all buffers take {format_bytes(made.buffer_bytes)}, the memory limit is {most}")
+    for name in dict.fromkeys(buffer.memory for buffer in made.buffers):
+        capacity = machine.memory(name).capacity
+        need = sum(buffer.total_bytes for buffer in made.buffers if buffer.memory == name)
+        if capacity is not None and need > problem.free(name):
+            ends = any(end.memory == name for end in transfer.ends)
+            left = f"{format_bytes(problem.free(name))} free{' beside the ends' if ends else ''}"
+            yield Violation("capacity", f"buffers take {format_bytes(need)} in {name}, which has {left}")

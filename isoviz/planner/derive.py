@@ -1,0 +1,118 @@
+"""What a plan says of its hops, worked out from its layouts, its chunk and the machine, and nowhere else.
+
+Planners search with formulas of their own: families of layouts whose runs follow from a few numbers (`shapes`). What they find,
+what somebody gives by hand (`by_hand`) and what is cut into other chunks (`chunk_curve`) all get their words here: which hops
+convert, how long runs are, what that sustains, and T.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.layouts import ChunkSequence
+from isoviz.layouts.compare import run_bytes
+from isoviz.planner.runs import end_runs
+from isoviz.planner.timing import Clock, Pace
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
+    from isoviz.machines import Channel, Machine
+    from isoviz.planner.transfer import Transfer
+
+
+class Derived(NamedTuple):
+    """The words of a plan.
+
+    For every hop: `converts` (`converting_hops`); `runs`, the bytes at most that its runs have whatever the chunk (infinite where
+    whole chunks move); `requests`, the same with the chunk (PREFIX, Isometry, section 4.2); `rates` in bytes per second. `chunk`
+    are the bytes of a full chunk; where fields differ in size, the mean. `seconds` is T, `throughput` the steady state in bytes
+    per second, `setup` seconds; `shares` are as in `Plan`.
+    """
+
+    converts: tuple[bool, ...]
+    runs: tuple[float, ...]
+    requests: tuple[float, ...]
+    rates: tuple[float, ...]
+    chunk: float
+    seconds: float
+    throughput: float
+    setup: float
+    shares: tuple[tuple[float, ...], ...]
+
+
+def derived(
+    transfer: Transfer,
+    machine: Machine,
+    channels: Sequence[Channel],
+    orders: Sequence[Linearization],
+    chunks: ChunkSequence,
+    slots: int,
+    pace: Pace | None = None,
+) -> Derived:
+    """The words of a plan that goes over `channels` through `orders`, one more than channels, in these chunks; `pace` is that of
+    the channels, if it is known."""
+    converts = converting_hops(orders)
+    runs = runs_of(transfer, orders)
+    chunk = chunk_bytes(chunks)
+    clock = clock_along(transfer, machine, channels, orders, slots, pace)
+    requests = tuple([min(run, chunk) for run in runs])
+    rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
+    throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
+    return Derived(converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
+
+
+def clock_along(
+    transfer: Transfer,
+    machine: Machine,
+    channels: Sequence[Channel],
+    orders: Sequence[Linearization],
+    slots: int,
+    pace: Pace | None = None,
+) -> Clock:
+    """The clock of these channels, those that convert between these orders set up for it."""
+    converting = [hop for hop, converts in enumerate(converting_hops(orders)) if converts]
+    return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
+
+
+def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
+    """For every hop, whether it converts: its orders share no longer a prefix than both ends of the path do, or than any others.
+
+    What shares more only gathers or spreads blocks: along a path some hop has to have runs as short as the conversion's
+    (`shapes`), and usually just one has.
+    """
+    runs = [math.inf if here.normal == there.normal else run_bytes(here, there) for here, there in pairwise(orders)]
+    here, there = orders[0], orders[-1]
+    pays = math.inf if here.normal == there.normal else max(run_bytes(here, there), min(runs))
+    return tuple([run <= pays and not math.isinf(run) for run in runs])
+
+
+def runs_of(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
+    """For every hop, the bytes at most that its runs have whatever the chunk: the common prefix of its two orders, and at either
+    end what lies together of a part. Infinite where whole chunks move."""
+    found = [math.inf if here.normal == there.normal else run_bytes(here, there) for here, there in pairwise(orders)]
+    first, last = end_runs(transfer)
+    found[0] = min(found[0], first)
+    found[-1] = min(found[-1], last)
+    return tuple(found)
+
+
+def paying_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
+    """The hop that pays for the conversion: of those that convert the one with the shortest run, the first of equals; None where
+    none converts (`shapes`)."""
+    runs = runs_of(transfer, orders)
+    return min((hop for hop, converts in enumerate(converting_hops(orders)) if converts), key=lambda hop: runs[hop], default=None)
+
+
+def chunk_bytes(chunks: ChunkSequence) -> float:
+    """Bytes of entries in a full chunk: of as many blocks like the first one, which has the least padding. Where fields differ in
+    size, of the mean field."""
+    lin = chunks.linearization
+    fields = len(lin.fields)
+    elements = lin.count * fields // chunks.blocks
+    if elements > 1 and lin.is_padded:
+        first = ChunkSequence(lin, chunks.outer)[0]
+        elements = sum(box.volume * len(names) for box, names in first.parts)
+    return min(chunks.per_chunk * elements * lin.fields.nbytes / fields, lin.payload)
