@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark: one line for people, and the module whose `measure(**options)` returns its table."""
+    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, and whether that is a page, too."""
 
     description: str
     module: str
     options: tuple[str, ...]
+    page: bool = False
 
     @property
     def measure(self) -> Callable[..., Table]:
@@ -52,12 +53,16 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             ("size", "repeat", "directory"),
         ),
         "planner": Suite(
-            "planning, beside Isometry's figures, a graph search and one PuLP solve", "isoviz.bench.planner", ("repeat",)
+            "planning, beside Isometry's figures, a graph search and one PuLP solve; its growth with the machine",
+            "isoviz.bench.planner",
+            ("repeat",),
+            page=True,
         ),
         "predictions": Suite(
             "random transfers: errors of predictions, and the chosen plans beside their rivals",
             "isoviz.bench.predictions",
             ("size", "repeat", "directory", "seed", "thorough"),
+            page=True,
         ),
         "priority": Suite(
             "an urgent transfer among many, beside first come first served", "isoviz.bench.priority", ("size", "repeat")

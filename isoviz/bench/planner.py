@@ -16,16 +16,16 @@ from typing import Any
 
 import networkx
 
-from isoviz.bench.table import Table, interleaved
+from isoviz.bench.planner_growth import REPEAT, PlannerTable, growth
+from isoviz.bench.table import interleaved
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.planner import CACHE, Options, Transfer, plan
-from isoviz.planner.full import search
+from isoviz.planner.full import forget_machines, search
 from isoviz.planner.path_program import path_program
 from isoviz.planner.problem import Problem
 from isoviz.planner.program import PathProgram, bisect, solve
 from isoviz.planner.program_lp import LOG_TP, LinearProgram, Meter
-from isoviz.planner.routes import forget_routes
 from isoviz.units import format_bytes, format_seconds
 
 MIB = 1 << 20
@@ -66,8 +66,9 @@ def _square(nbytes: int, k: int, memory: str) -> Transfer:
 CASES: Mapping[str, Make] = {"1-D": _line, "2-D": _square}
 
 
-def measure(repeat: int = 100) -> Table:
-    """Planning times on `sapling`; medians of `repeat` plans each, of fewer where one takes milliseconds.
+def measure(repeat: int = 100) -> PlannerTable:
+    """Planning times on `sapling`; medians of `repeat` plans each, of fewer where one takes milliseconds. And how planning time
+    grows with the machine (`growth`).
 
     Plans made before in this process are forgotten.
     """
@@ -84,7 +85,7 @@ def measure(repeat: int = 100) -> Table:
     peers = {row["case"]: row for row in rows if row["what"] == f"full {row['case']}"}
     capacity = machine.memory("node0.fbm0").capacity
     room = "any size" if capacity is None else format_bytes(capacity)
-    return Table(
+    return PlannerTable(
         "planner",
         f"planning on {machine.name}, two nodes: medians of {repeat}, 256 MiB, sizes new every time, {IN_A_ROW} in a row",
         {
@@ -109,6 +110,7 @@ def measure(repeat: int = 100) -> Table:
                 for name, key in ((NETWORKX, "to_networkx"), (PULP, "to_pulp"))
             ),
         ),
+        growth=growth(min(repeat, REPEAT)),
     )
 
 
@@ -210,7 +212,7 @@ def _first(make: Make, machine: Machine, repeat: int) -> float:
     found = []
     for _ in range(repeat):
         CACHE.clear()
-        forget_routes()
+        forget_machines()
         found.append(_fresh(make, 256 * MIB, machine, "full")[0])
     return statistics.median(found)
 

@@ -56,6 +56,10 @@ class Table:
             "notes": list(self.notes),
         }
 
+    def to_html(self) -> str:
+        """A page, where a benchmark has one (`Suite.page`)."""
+        raise NotImplementedError
+
     def __str__(self) -> str:
         cells = [[heading for heading, _ in self.columns.values()]]
         cells += [[write(row[key]) for key, (_, write) in self.columns.items()] for row in self.rows]

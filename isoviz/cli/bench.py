@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
     parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
-    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (predictions)")
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (planner, predictions)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(func=run)
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"bench {args.suite}: takes no --{unknown[0].replace('_', '-')}")
     if options.get("repeat", 1) < 1:
         raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
-    if args.output is not None and args.suite != "predictions":
+    if args.output is not None and not suite.page:
         raise InputError(f"bench {args.suite}: takes no --output")
     check_outputs(None, (args.output,))
     line = _Line()
@@ -59,9 +59,6 @@ def run(args: argparse.Namespace) -> int:
     finally:
         line.clear()
     if args.output is not None:
-        from isoviz.bench.predictions_table import PredictionTable
-
-        assert isinstance(table, PredictionTable)
         write_file(args.output, table.to_html().encode())
     if args.json:
         print_json(table.to_json())

@@ -20,8 +20,9 @@ from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.options import PLANNING_TIME
 from isoviz.planner.route_search import Asked
-from isoviz.planner.routes import Route, routes_of
+from isoviz.planner.routes import Route, forget_routes, routes_of
 from isoviz.planner.search.best_first import BestFirst
+from isoviz.planner.search.links import forget_links
 from isoviz.planner.settling import compared
 
 if TYPE_CHECKING:
@@ -141,6 +142,12 @@ def asked_of(problem: Problem) -> Asked:
 def listed(problem: Problem) -> tuple[Route, ...] | None:
     """The routes that can win; None where paths are too many to list."""
     return routes_of(problem.machine).between(asked_of(problem))
+
+
+def forget_machines() -> None:
+    """Forget what is known of machines: their routes, and their channels as arrays. It is worked out again when needed."""
+    forget_routes()
+    forget_links()
 
 
 def _searched(

@@ -1,4 +1,4 @@
-"""Machines on which paths are too many to list, and transfers through them; all seeded."""
+"""Random machines with all that a machine may have, and transfers through them; seeded."""
 
 from __future__ import annotations
 
@@ -15,46 +15,6 @@ COMPLEX = FieldSpace(re="float32", im="float32")
 def transposed(source: str, destination: str, layouts: tuple[str, str] = ("<F, x, y>", "<y, x, F>")) -> Transfer:
     """A transfer of 6 MiB."""
     return Transfer.whole(IndexSpace(x=1024, y=768), COMPLEX, source, layouts[0], destination, layouts[1])
-
-
-def ring(count: int, ahead: int, seed: int = 0) -> Machine:
-    """Memories from each of which links of their own lead to so many of those that follow; all-to-all with `count - 1`."""
-    draw = random.Random(seed)
-    channels = [
-        Channel("", "Memcpy", f"m{k}", f"m{(k + step) % count}", _link(draw))
-        for k in range(count)
-        for step in range(1, ahead + 1)
-    ]
-    return Machine(f"ring {count}/{ahead}", tuple(Memory(f"m{k}", "SYS") for k in range(count)), channels)
-
-
-def chain(stages: int, parallel: int, seed: int = 0) -> Machine:
-    """Memories in a row, joined by several channels each."""
-    draw = random.Random(seed)
-    channels = [
-        Channel(f"{k}/{way}", "Memcpy", f"m{k}", f"m{k + 1}", _link(draw)) for k in range(stages) for way in range(parallel)
-    ]
-    return Machine(f"chain {stages}", tuple(Memory(f"m{k}", "SYS") for k in range(stages + 1)), channels)
-
-
-def torus(side: int, *, resources: bool = False) -> Machine:
-    """Nodes in a square whose ends meet, a link to each of four neighbours; each link may be a resource of its own."""
-    nodes = [(x, y) for x in range(side) for y in range(side)]
-    name = {at: f"node{k}.sys" for k, at in enumerate(nodes)}
-    channels = [Channel("", "Memcpy", here, here, LatencyBandwidth(2e-8, 1e10)) for here in name.values()]
-    links = []
-    for x, y in nodes:
-        for dx, dy in ((1, 0), (-1, 0), (0, 1), (0, -1)):
-            here, there = name[x, y], name[(x + dx) % side, (y + dy) % side]
-            used = ((f"{here} {there}", 1.0),) if resources else ()
-            links += [Resource(f"{here} {there}", 2e9)] if resources else []
-            channels.append(Channel("", "RemoteMemcpy", here, there, LatencyBandwidth(1e-6, 2e9), resources=used))
-    memories = tuple(Memory(each, "SYS", node=k) for k, each in enumerate(name.values()))
-    return Machine(f"torus {side}", memories, channels, resources=links)
-
-
-def _link(draw: random.Random) -> LatencyBandwidth:
-    return LatencyBandwidth(10 ** draw.uniform(-8, -5.5), 10 ** draw.uniform(9, 10.5))
 
 
 def medium(seed: int) -> tuple[Machine, Transfer]:
@@ -104,7 +64,7 @@ def _order(draw: random.Random, dims: str) -> str:
 def _function(draw: random.Random) -> ThroughputFunction:
     kind = draw.random()
     if kind < 0.6:
-        return _link(draw)
+        return LatencyBandwidth(10 ** draw.uniform(-8, -5.5), 10 ** draw.uniform(9, 10.5))
     if kind < 0.7:
         return Constant(10 ** draw.uniform(8.5, 10.5))
     runs = sorted(draw.sample([8, 16, 64, 256, 4096, 65536, 1 << 20], draw.randint(1, 4)))

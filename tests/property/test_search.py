@@ -11,9 +11,10 @@ from dataclasses import replace
 
 import pytest
 from brute_force import optimum
-from dense_machines import chain, medium, ring, torus, transposed
+from dense_machines import medium, transposed
 from planner_problems import build, random_problem, regular
 
+from isoviz.bench.planner_machines import chain, ring, torus
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory, preset

@@ -145,3 +145,8 @@ def links_of(machine: Machine, nodes: frozenset[int] | None) -> Links:
         while len(_KNOWN) > _MOST_KNOWN:
             _KNOWN.popitem(last=False)
     return found
+
+
+def forget_links() -> None:
+    """Forget the channels of all machines."""
+    _KNOWN.clear()
