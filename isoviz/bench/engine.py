@@ -18,7 +18,7 @@ from isoviz.backends import Engine
 from isoviz.bench.table import Table
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
-from isoviz.planner import Options, Transfer, plan
+from isoviz.planner import Transfer, cost
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _per_request(hops: int) -> float:
     channels = tuple(Channel("", ChannelKind.MEMCPY, f"m{i}", f"m{i + 1}", Constant(1e9)) for i in range(hops))
     machine = Machine("idle", memories, channels, limits=Limits(slot_limit=SMALL))
     transfer = Transfer.whole(IndexSpace(x=REQUESTS * SMALL), FieldSpace(value="u1"), "m0", "<F, x>", f"m{hops}", "<F, x>")
-    made = plan(transfer, machine, "full", Options(slot_limit=SMALL))
+    made = cost(transfer, machine, [memory.name for memory in memories], chunk=SMALL)
     found = []
     with Engine(machine, Idle()) as engine:
         for _ in range(5):

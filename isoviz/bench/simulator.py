@@ -16,7 +16,7 @@ from isoviz.bench.pipeline import PAIR, RATES, chain
 from isoviz.bench.table import Table
 from isoviz.layouts import IndexSpace
 from isoviz.machines import Machine, preset
-from isoviz.planner import Options, Plan, Transfer, plan
+from isoviz.planner import Plan, Transfer, cost, plan
 from isoviz.runtime.simulator import Simulator
 from isoviz.units import format_bytes, format_seconds
 
@@ -89,7 +89,7 @@ def _pipeline(hops: int, count: int, repeat: int) -> dict[str, Any]:
     machine = chain(RATES[:hops])
     each = -(-CHUNKS // count)
     transfer = Transfer.whole(IndexSpace(x=each * CHUNK // PAIR.nbytes), PAIR, "m0", "<F, x>", f"m{hops}", "<F, x>")
-    plans = [plan(transfer, machine, "full", Options(slot_limit=CHUNK))] * count
+    plans = [cost(transfer, machine, [f"m{k}" for k in range(hops + 1)], chunk=CHUNK)] * count
     requests = 0
     ours, theirs = [], []
     simpy = _simpy()

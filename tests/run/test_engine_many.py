@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from run_cases import assumed_machine, elements, names_in, no_leaked_files, random_bytes, random_layout, random_spaces
 
-from isoviz import Engine, FieldSpace, IndexSpace, Options, Transfer, plan
+from isoviz import Engine, FieldSpace, IndexSpace, Options, Transfer, cost, plan
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import Cancelled, EngineClosed, LimitError, RunError, TransferError
@@ -295,7 +295,7 @@ def test_whoever_waits_for_a_single_request_carries_it_out() -> None:
     mine, own = threading.current_thread().name, "isoviz m0->m1 0"
     with Engine(machine, devices) as engine:
         alone = along(machine, 1 << 17)
-        split = plan(alone.transfer, machine, "direct", Options(slot_limit=1 << 16))
+        split = cost(alone.transfer, machine, "m0,m1", chunk=1 << 16)
         assert (alone.chunk_count, split.chunk_count) == (1, 2)
         told: list[Progress] = []
         assert engine.run(alone, progress=told.append).verified
