@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, and whether that is a page, too."""
+    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, and whether it has a page."""
 
     description: str
     module: str

@@ -106,7 +106,7 @@ def _rows(name: str, place: Place, repeat: int) -> list[Row]:
     graph = machine.graph()
     for _, _, data in graph.edges(data=True):
         data["weight"] = 1 / data["channel"].peak
-    rows = []
+    rows: list[Row] = []
     for case in CASES:
         first = statistics.median([_first(place, machine, case)[0] for _ in range(min(repeat, 3))])
         found = [_planned(place, machine, case, "full") for _ in range(repeat)]
