@@ -18,6 +18,7 @@ PLANNERS = {
     "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
     "spdl": "shortest path; the first hop converts (Isometry, section 6.3)",
     "direct": "one channel, no intermediate buffer",
+    "program": "the path with the highest throughput, by one mixed-integer program (Isometry, section 4.2)",
 }
 """Names of the planners, each with a line for people."""
 
@@ -38,16 +39,18 @@ class Options:
     """Choices of a transfer; None leaves a choice to the machine.
 
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
-    "32MiB"; `slots` is the number of slots of an intermediate buffer.
+    "32MiB"; `slots` is the number of slots of an intermediate buffer. `planning_time` is how many seconds planning may take, of a
+    planner that can stop early.
 
     Raises:
-        InputError: an unknown planner, a size that is none, or no slots.
+        InputError: an unknown planner, a size that is none, no slots, or no time.
     """
 
     planner: str = "auto"
     slot_limit: int | None = None
     memory_limit: int | None = None
     slots: int | None = None
+    planning_time: float | None = None
 
     def __post_init__(self) -> None:
         check_planner(self.planner)
@@ -62,6 +65,10 @@ class Options:
         if slots is not None:
             object.__setattr__(self, "slots", checks.whole("options", "slots", slots, low=1, high=MOST_SLOTS))
 
+        if self.planning_time is not None:
+            seconds = checks.number("options", "planning_time", self.planning_time, open_low=True)
+            object.__setattr__(self, "planning_time", seconds)
+
     def __hash__(self) -> int:
         return self._hash
 
@@ -70,9 +77,10 @@ class Options:
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.planner, self.slot_limit, self.memory_limit, self.slots))
+        return hash((self.planner, self.slot_limit, self.memory_limit, self.slots, self.planning_time))
 
     def as_dict(self) -> dict[str, Any]:
         """Only what was chosen."""
-        found = {"planner": self.planner, "slot_limit": self.slot_limit, "memory_limit": self.memory_limit, "slots": self.slots}
+        names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time")
+        found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}

@@ -21,7 +21,7 @@ LARGEST_FILE = 16 * 1024 * 1024
 
 _TABLES = ("space", "fields", "source", "destination", "box", "machine", "options")
 _END = ("memory", "layout", "path", "origin", "space", "fields")
-_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "priority")
+_OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "priority", "planning_time")
 
 
 @dataclass(frozen=True)
