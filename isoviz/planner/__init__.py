@@ -1,6 +1,7 @@
 """Planning: transfers, the planners, the plans they make, and why they are what they are."""
 
 from isoviz.planner.cache import CACHE, CacheStatistics
+from isoviz.planner.certifying import Certificate, certificate
 from isoviz.planner.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explaining import explain, explain_plan
 from isoviz.planner.explanation import Explanation, Sweep
@@ -10,12 +11,15 @@ from isoviz.planner.planners import machine_of, plan
 from isoviz.planner.sweeping import sweep
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.planner.transfer_file import TransferFile, load_transfer
+from isoviz.planner.whole_program.planner import whole_solution
+from isoviz.planner.whole_program.solving import WholeSolution
 
 __all__ = [
     "CACHE",
     "PLANNERS",
     "Buffer",
     "CacheStatistics",
+    "Certificate",
     "ChunkCurve",
     "ChunkPoint",
     "Explanation",
@@ -26,6 +30,8 @@ __all__ = [
     "Sweep",
     "Transfer",
     "TransferFile",
+    "WholeSolution",
+    "certificate",
     "chunk_curve",
     "explain",
     "explain_plan",
@@ -34,4 +40,5 @@ __all__ = [
     "plan",
     "rechunked",
     "sweep",
+    "whole_solution",
 ]

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from isoviz.planner.bisection import Bisection
     from isoviz.planner.plan import Plan
     from isoviz.planner.program import PathProgram, RowState, Solution
+    from isoviz.planner.whole_program.solving import WholeSolution
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ class Explanation:
     """Everything that decided a plan. `candidates` are sorted by time, the chosen path first; `beaten` counts the paths that were
     left out because another path beats them whatever moves, and `proved` says that no path, layouts or blocks left out can be
     faster; `program`, `solution` and `bisection` are those of the chosen path
-    (None where nothing but the network of channels decides: no throughput row depends on a block)."""
+    (None where nothing but the network of channels decides: no throughput row depends on a block). `whole` is the solution of the
+    program of all paths, where that made the plan."""
 
     plan: Plan
     machine: Machine
@@ -120,6 +122,7 @@ class Explanation:
     bisection: Bisection
     region: Region | None
     turns: tuple[Turn, ...] = ()
+    whole: WholeSolution | None = None
 
     def __str__(self) -> str:
         from isoviz.planner.explanation_text import explanation_text

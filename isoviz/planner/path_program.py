@@ -21,7 +21,7 @@ def path_program(problem: Problem, choice: Choice) -> PathProgram:
     """
     route, ends = choice.route, problem.ends
     shape = choice.shape
-    most = float(min(problem.limit(route.inside), problem.nbytes))
+    most = problem.longest_chunk(route.inside)
     names = _names(ends, shape) if shape is not None else {}
     variables = tuple(Variable(name, float(ends.digits[digit].extent)) for digit, name in names.items())
     rows = []

@@ -27,18 +27,6 @@ Bound = Callable[[str, float, float, list[str]], None]
 """Name of the rows, bytes of a block, bytes of a chunk, and the binaries of which one is 1 where they are limits."""
 
 
-def longest_chunk(problem: Problem, inside: Sequence[str]) -> float:
-    """Bytes of the longest chunk on a path with buffers in these memories.
-
-    A path without buffers has no slot. Its chunks are as long as a slot may be all the same, so that transfers take turns; but
-    where the machine says what a chunk costs and nobody set a limit, they may be as long as the transfer.
-    """
-    unbound = problem.machine.limits.chunk_seconds > 0 and problem.options.slot_limit is None and problem.memory_limit is None
-    if not inside and unbound:
-        return float(problem.nbytes)
-    return float(min(problem.limit(inside), problem.nbytes))
-
-
 def slot_bounds(problem: Problem, memories: Sequence[str]) -> dict[str, float]:
     """By memory: the bytes that a slot in it may have, all other limits left out; 0 where not one element fits."""
     found = {}

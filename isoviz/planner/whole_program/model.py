@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isoviz.planner.whole_program.layout_rows import add_layouts
-from isoviz.planner.whole_program.limit_rows import CHUNK, add_limits, longest_chunk, slot_bounds
+from isoviz.planner.whole_program.limit_rows import CHUNK, add_limits, slot_bounds
 from isoviz.planner.whole_program.rates import Line, Part, is_known, is_smooth, parts_of, tangent
 from isoviz.planner.whole_program.rows import Point, Rows
 from isoviz.planner.whole_program.stages import Arc, Role, Stages, State, route_of, stages_of
@@ -95,7 +95,7 @@ class Model:
         self.turn = problem.ends.run if self.converts else math.inf
         shortest = min(problem.mean, math.exp(self.most), self.turn, *problem.end_runs)
         self.run_low = math.log(shortest)
-        self.only = longest_chunk(problem, ())
+        self.only = problem.longest_chunk(())
 
     def _span(self, arc: Arc) -> tuple[float, float]:
         """The shortest and the longest log run of an arc."""
@@ -367,8 +367,12 @@ class Model:
             self.rows.maximise([(TP, 1.0)])
 
     def aim_at_fewest_hops(self) -> None:
-        """Ask for the fewest hops."""
-        self.rows.minimise([(name, 1.0) for name in self.names.values()])
+        """Ask for the fewest hops; of as many hops, for a conversion at an end, which needs no blocks."""
+        self.rows.minimise([(self.names[arc.number], _cost(arc)) for arc in self.stages.arcs])
+
+    def cost(self, point: Point) -> float:
+        """What `aim_at_fewest_hops` asks to be small."""
+        return sum(map(_cost, self.route(point)))
 
     def keep_throughput(self, point: Point, slack: float) -> None:
         """From now on lose no more than `slack` (relative) against a point."""
@@ -376,3 +380,7 @@ class Model:
             self.rows.most("no_slower", [(PERIOD, 1.0)], point.objective * (1 + slack))
         else:
             self.rows.most("no_slower", [(TP, -1.0)], -point.objective + slack)
+
+
+def _cost(arc: Arc) -> float:
+    return 1.5 if arc.role is Role.BETWEEN else 1.0

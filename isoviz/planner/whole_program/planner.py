@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from isoviz.planner.failures import moves_nothing, too_small
+from isoviz.planner.failures import moves_nothing
+from isoviz.planner.full import search
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice, clock_of
+from isoviz.planner.options import Options
+from isoviz.planner.problem import Problem
+from isoviz.planner.room import check_ends
 from isoviz.planner.routes import Route
 from isoviz.planner.settling import settled
 from isoviz.planner.whole_program.solving import WholeSolution, solve_whole
-from isoviz.planner.whole_program.wording import cut_off_note, program_note
+from isoviz.planner.whole_program.wording import cut_off_note, no_whole_blocks_note, program_note
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Sequence
 
+    from isoviz.machines import Machine
     from isoviz.planner.choice import Choice
     from isoviz.planner.plan import Plan
-    from isoviz.planner.problem import Problem
     from isoviz.planner.timing import Clock
+    from isoviz.planner.transfer import Transfer
 
 MOST_KEPT = 16
 """Solutions kept: whoever plans a transfer often asks for its explanation next."""
@@ -41,13 +47,29 @@ def program(problem: Problem) -> Plan:
     """
     solution = solved(problem)
     if solution is None:
-        return _cut_off(problem)
-    machine, at = problem.machine, solution.converting
-    channels = tuple(machine.channel(name) for name in solution.channels)
-    turns: Iterable[int | None] = (at,)
-    if problem.ends.converts and at is None:  # the program left the layouts out
-        turns = range(len(channels))
-    return _plan(problem, [Route(channels, turn) for turn in turns], program_note(solution))
+        return _made(problem, _shortest(problem), cut_off_note())
+    channels = tuple(problem.machine.channel(name) for name in solution.channels)
+    turns = _turns(problem, len(channels))
+    if solution.converting is not None:
+        found = _best(problem, [Route(channels, solution.converting)]) or _best(problem, [Route(channels, at) for at in turns])
+    else:  # nothing converts, or the program left the layouts out
+        found = _best(problem, [Route(channels, at) for at in turns])
+    if found is not None:
+        return _made(problem, found, program_note(solution))
+    other = search(problem)  # the blocks that fit there are no whole numbers
+    return _made(problem, (other.best, other.clock(other.best.route)), f"{program_note(solution)}; {no_whole_blocks_note()}")
+
+
+def whole_solution(transfer: Transfer, machine: Machine, options: Options | None = None) -> WholeSolution | None:
+    """What the program of section 4.2 says about a transfer on a machine; None where the time (`planning_time`) is up before it
+    finds a path.
+
+    Raises:
+        NoPathError: no channels lead there. LimitError: no path has room for an element. TransferError: an instance larger than
+            its memory. MachineError: an unknown memory.
+    """
+    check_ends(transfer, machine)
+    return solved(Problem(transfer, machine, options or Options()))
 
 
 def solved(problem: Problem) -> WholeSolution | None:
@@ -70,25 +92,42 @@ def solved(problem: Problem) -> WholeSolution | None:
     return found
 
 
-def _cut_off(problem: Problem) -> Plan:
-    """Any plan at all: the shortest path, converting at one of its ends."""
-    machine, transfer = problem.machine, problem.transfer
-    channels = tuple(machine.shortest_path(transfer.source.memory, transfer.destination.memory))
-    turns: Iterable[int | None] = dict.fromkeys((0, len(channels) - 1)) if problem.ends.converts else (None,)
-    return _plan(problem, [Route(channels, turn) for turn in turns], cut_off_note())
+def forget_solutions() -> None:
+    """Forget all solutions; they are found again when they are needed."""
+    with _LOCK:
+        _KEPT.clear()
 
 
-def _plan(problem: Problem, routes: list[Route], note: str) -> Plan:
-    """The plan of the best choice for any of these routes."""
+def _turns(problem: Problem, hops: int) -> tuple[int | None, ...]:
+    """The hops that may convert."""
+    return tuple(range(hops)) if problem.ends.converts else (None,)
+
+
+def _shortest(problem: Problem) -> tuple[Choice, Clock]:
+    """The best along the shortest path, converting anywhere."""
+    source, destination = problem.transfer.source.memory, problem.transfer.destination.memory
+    channels = tuple(problem.machine.shortest_path(source, destination))
+    routes = [Route(channels, at) for at in _turns(problem, len(channels))] if channels else []
+    found = _best(problem, routes)
+    if found is None:
+        other = search(problem)
+        return other.best, other.clock(other.best.route)
+    return found
+
+
+def _best(problem: Problem, routes: Sequence[Route]) -> tuple[Choice, Clock] | None:
+    """The best choice for any of these routes; None where none has room."""
     found: list[tuple[Choice, Clock]] = []
     for route in routes:
         clock = clock_of(problem, route)
         choice = any_choice(problem, route, clock)
         if choice is not None:
             found.append((choice, clock))
-    if not found:
-        raise too_small(problem, [route.inside for route in routes])
-    choice, clock = min(found, key=lambda each: problem.key(each[0]))
-    if choice.seconds == float("inf"):
+    return min(found, key=lambda each: problem.key(each[0]), default=None)
+
+
+def _made(problem: Problem, found: tuple[Choice, Clock], note: str) -> Plan:
+    choice, clock = found
+    if math.isinf(choice.seconds):
         raise moves_nothing(problem)
     return make_plan(problem, settled(problem, choice, clock), clock, "program", [note])

@@ -6,6 +6,7 @@ PuLP and HiGHS are loaded when the first program is built.
 from __future__ import annotations
 
 import math
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -53,6 +54,7 @@ class Rows:
         self._variables: dict[str, Any] = {}
         self._binaries: list[str] = []
         self._rows: dict[str, tuple[tuple[tuple[str, float], ...], float]] = {}
+        self._names: set[str] = set()
         self._fixed: tuple[str, ...] = ()
         self.seconds = 0.0
         """Seconds that all solves took."""
@@ -63,12 +65,12 @@ class Rows:
 
     def variable(self, name: str, low: float | None, high: float | None) -> str:
         """A variable between two bounds; None: it has none."""
-        self._variables[name] = self._make(name, low, high)
+        self._variables[name] = self._make(self._said(name), low, high)
         return name
 
     def binary(self, name: str) -> str:
         """A variable that is 0 or 1."""
-        self._variables[name] = self._make(name, 0, 1, self._pulp.LpInteger)
+        self._variables[name] = self._make(self._said(name), 0, 1, self._pulp.LpInteger)
         self._binaries.append(name)
         return name
 
@@ -178,7 +180,15 @@ class Rows:
     def _add(self, name: str, terms: Terms, sense: int, bound: float) -> None:
         kept = tuple(terms)
         self._rows[name] = kept, bound
-        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, name, bound))
+        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, self._said(name), bound))
+
+    def _said(self, name: str) -> str:
+        """The name in PuLP: without signs that LP files cannot hold, and unique."""
+        said = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+        while said in self._names:
+            said += "_"
+        self._names.add(said)
+        return said
 
     def _expression(self, terms: Terms) -> Any:
         return self._pulp.LpAffineExpression([(self._variables[key], factor) for key, factor in terms])

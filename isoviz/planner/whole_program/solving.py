@@ -71,7 +71,12 @@ class WholeSolution:
         return max(0.0, 1 - self.throughput / self.bound)
 
     def write(self, path: Path) -> None:
-        """Write the program as an LP file, with all tangents that were needed; it asks for the fewest hops at that throughput."""
+        """Write the program as an LP file, with all tangents that were needed. Logarithms are of the throughput as a share of
+        `model.reference` bytes per second, and of bytes.
+
+        Raises:
+            OSError: it cannot be written.
+        """
         self.model.rows.write(path)
 
 
@@ -142,7 +147,7 @@ def _shortest(model: Model, best: Point, reached: float, seconds: float) -> Poin
         model.aim_at_fewest_hops()
         shorter = model.rows.solve(left) if left > 0 else None
         model.aim_at_throughput()
-        if shorter is None or not shorter.proved or len(model.route(shorter)) >= len(model.route(best)):
+        if shorter is None or not shorter.proved or model.cost(shorter) >= model.cost(best):
             break
         polished = _polish(model, shorter)
         if model.throughput(polished) >= reached * (1 - 2 * TOLERANCE):

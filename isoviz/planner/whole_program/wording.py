@@ -21,13 +21,17 @@ def cut_off_note() -> str:
     return "program of Isometry, section 4.2: the planning time was up before it found a path; this is the shortest one"
 
 
+def no_whole_blocks_note() -> str:
+    """What a plan says whose blocks fit in real numbers alone."""
+    return "on its path no whole numbers fit the limits, so this is the path of planner 'full'"
+
+
 def program_lines(solution: WholeSolution) -> list[str]:
     """What the program found, for an explanation."""
-    programs = "one program" if solution.rounds == 1 else f"{solution.rounds} programs, with tangents added between them"
     reaches = ", which is that bound" if solution.finished else ""
     lines = [
-        f"One mixed-integer program holds every path, layout and block size: {_size(solution)}.",
-        f"It was solved in {format_seconds(solution.seconds)} ({programs}).",
+        "One mixed-integer program holds every path, layout and block size.",
+        f"It was {solved_line(solution)}.",
         f"No path sustains more than {format_rate(solution.bound)}.",
         f"Its path sustains {format_rate(solution.throughput)}{reaches}: {' → '.join(solution.channels)}.",
     ]
@@ -46,6 +50,12 @@ def program_lines(solution: WholeSolution) -> list[str]:
     rows = ", ".join(solution.binding) or "none but the bound of every path"
     lines.append(f"Binding rows: {rows}.")
     return lines
+
+
+def solved_line(solution: WholeSolution) -> str:
+    """What the solve took."""
+    programs = "one program" if solution.rounds == 1 else f"{solution.rounds} programs, with tangents added between them"
+    return f"solved in {format_seconds(solution.seconds)} ({programs}, {_size(solution)})"
 
 
 def program_json(solution: WholeSolution) -> dict[str, Any]:
