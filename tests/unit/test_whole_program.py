@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import random
@@ -169,7 +170,7 @@ def test_sums_of_any_weights_are_exact(seed: int) -> None:
     draw = random.Random(seed)
     names = [f"m{k}" for k in range(5)]
     channels, rungs = [], []
-    for a, b in zip(names, names[1:], strict=False):
+    for a, b in itertools.pairwise(names):
         rungs.append([])
         for k in range(3):
             weights = draw.uniform(0, 1), draw.uniform(0, 1)
@@ -280,6 +281,8 @@ def test_planning_by_other_planners_loads_no_solver() -> None:
 
 def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch, no_leaked_threads: None) -> None:
     """While HiGHS works the main thread still answers; the solver is told to stop and its thread ends."""
+    import highspy
+
     from isoviz.planner.whole_program.rows import Rows
 
     draw = random.Random(1)
@@ -295,13 +298,13 @@ def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch, no_leaked_thre
     main_thread = threading.main_thread().ident
     assert main_thread is not None
     solving = threading.Event()
-    real = threading.Thread.join
+    real = highspy.Highs.wait
 
-    def joined(self: threading.Thread, timeout: float | None = None) -> None:
+    def waited(self: highspy.Highs, timeout: float = -1.0) -> object:
         solving.set()
-        real(self, timeout)
+        return real(self, timeout)
 
-    monkeypatch.setattr(threading.Thread, "join", joined)
+    monkeypatch.setattr(highspy.Highs, "wait", waited)
 
     def press() -> None:
         solving.wait()
@@ -311,9 +314,9 @@ def test_ctrl_c_stops_the_solver(monkeypatch: pytest.MonkeyPatch, no_leaked_thre
     presser.start()
     began = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        rows.solve(300.0)
-    assert time.perf_counter() - began < 150
-    real(presser)
+        rows.solve(200.0)
+    assert time.perf_counter() - began < 150  # of the 200 seconds that it may take
+    presser.join()
 
 
 # ---- what is shown

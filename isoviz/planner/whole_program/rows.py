@@ -205,12 +205,12 @@ def _interruptible(pulp: Any) -> Any:
                 model.run()
                 return
             model.HandleUserInterrupt = True
-            thread = model.startSolve()
+            model.startSolve()
             try:
-                thread.join()
+                model.wait()  # not for the thread: a Thread whose join was interrupted believes that it has ended
             except BaseException:
                 model.cancelSolve()
-                thread.join()
+                model.wait()
                 raise
 
     return Interruptible
