@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+import signal
+import threading
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
+    from types import FrameType
 
     from isoviz.planner.whole_program.rates import Line
 
@@ -145,7 +148,6 @@ class Rows:
             mip=whole,
             gapRel=0.0,
             gapAbs=1e-10,
-            threads=1,  # so that it finds the same each time
             timeLimit=None if math.isinf(seconds) else max(seconds, 0.01),
             **_OPTIONS,
         )
@@ -196,22 +198,29 @@ class Rows:
 
 @cache
 def _interruptible(pulp: Any) -> Any:
-    """PuLP's HiGHS, but for Ctrl-C: the solver runs in a thread of its own, and is told to stop."""
+    """PuLP's HiGHS, but for Ctrl-C: HiGHS asks between its steps whether it is to stop, and what was pressed comes after that."""
 
     class Interruptible(pulp.HiGHS):  # type: ignore[misc]
         def callSolver(self, lp: Any) -> None:  # noqa: N802  PuLP's name
-            model = lp.solverModel
-            if not self.mip:  # a linear program takes a millisecond
+            model, before = lp.solverModel, signal.getsignal(signal.SIGINT)
+            pressed: list[tuple[int, FrameType | None]] = []
+
+            def stop(number: int, frame: FrameType | None) -> None:
+                pressed.append((number, frame))
+                model.cancelSolve()
+
+            # Signals come to the main thread; a linear program takes a millisecond.
+            if not self.mip or not callable(before) or threading.current_thread() is not threading.main_thread():
                 model.run()
                 return
             model.HandleUserInterrupt = True
-            model.startSolve()
+            signal.signal(signal.SIGINT, stop)
             try:
-                model.wait()  # not for the thread: a Thread whose join was interrupted believes that it has ended
-            except BaseException:
-                model.cancelSolve()
-                model.wait()
-                raise
+                model.run()
+            finally:
+                signal.signal(signal.SIGINT, before)
+            if pressed:
+                before(*pressed[0])
 
     return Interruptible
 
