@@ -80,6 +80,10 @@ def certificate(plan: Plan, machine: Machine, options: Options | None = None) ->
         TransferError: the plan was made for another machine, or with other options. InternalError: the plan says that it sustains
             more than its path can.
     """
+    if plan.machine_digest != machine.digest:
+        raise TransferError(
+            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
+        )
     options = replace(options or Options(), planner="auto", planning_time=None)
     key = plan, options
     with _LOCK:
@@ -104,10 +108,6 @@ def certified(solution: Solution) -> list[str]:
 
 
 def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
-    if plan.machine_digest != machine.digest:
-        raise TransferError(
-            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
-        )
     problem = Problem(plan.transfer, machine, options)
     route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), plan.converting)
     clock = clock_of(problem, route)

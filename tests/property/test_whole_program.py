@@ -19,7 +19,7 @@ from planner_problems import build, random_problem, regular
 from isoviz.errors import LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset, presets
-from isoviz.planner import Options, Plan, Transfer, load_transfer, plan
+from isoviz.planner import Options, Plan, Transfer, certificate, load_transfer, plan
 from isoviz.planner.choice import Choice
 from isoviz.planner.path_program import path_program
 from isoviz.planner.problem import Problem
@@ -116,6 +116,20 @@ def test_no_plan_is_above_the_bound(report: Report, first: int, non_nesting: boo
         for each in (full, program):
             assert each.throughput <= bound.bound * (1 + ABOVE), f"seed {seed}: {each}\n{bound}"
         assert program.objective >= full.objective * (1 - 1e-9), f"seed {seed}: {program}\n{full}"
+
+
+@pytest.mark.parametrize("first", BATCHES)
+@pytest.mark.parametrize("non_nesting", [False, True])
+def test_no_plan_is_above_the_program_of_its_path(report: Report, first: int, non_nesting: bool) -> None:
+    """`certificate` would raise InternalError."""
+    for seed in range(first, first + BATCH):
+        transfer, machine, options = build(random_problem(seed, non_nesting=non_nesting))
+        for name in ("full", "simple", "spsl", "spdl", "direct"):
+            found = planned(transfer, machine, name, options)
+            if found is not None:
+                known = certificate(found, machine, options)
+                assert found.throughput <= known.bound * (1 + ABOVE), f"{name}, seed {seed}: {found}\n{known}"
+                report("plans against the program of their own path", 1)
 
 
 def grown(seed: int) -> dict[str, Any]:
