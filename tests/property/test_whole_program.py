@@ -12,6 +12,7 @@ import random
 from collections.abc import Callable
 from typing import Any
 
+import planner_problems
 import pytest
 from brute_force import paths
 from planner_problems import build, random_problem, regular
@@ -78,11 +79,35 @@ def planned(transfer: Transfer, machine: Any, planner: str, options: Options) ->
         return None
 
 
+def staged_problem(seed: int) -> dict[str, Any]:
+    """A random problem on a machine whose ends need long runs, and with something between them that does not: converting between
+    two buffers pays. Dimensions are larger, so that blocks have many sizes."""
+    given = random_problem(seed)
+    draw = random.Random(f"{seed} staged")
+    memories, channels, here, there = planner_problems._staged(draw)
+    for channel in channels:
+        channel["resources"] = ()
+    times = draw.choice((1, 4, 16))
+    given |= {
+        "memories": memories,
+        "channels": tuple(channels),
+        "source": (here, given["source"][1]),
+        "destination": (there, given["destination"][1]),
+        "sizes": {dim: size * times for dim, size in given["sizes"].items()},
+        "resources": {},
+        "options": {"slot_limit": None, "memory_limit": None, "slots": None},
+    }
+    planner_problems._add_resources(draw, given)
+    planner_problems._add_limits(draw, given)
+    return given
+
+
 @pytest.mark.parametrize("first", BATCHES)
-def test_one_program_finds_what_all_paths_find(report: Report, first: int) -> None:
+@pytest.mark.parametrize("made", [random_problem, staged_problem])
+def test_one_program_finds_what_all_paths_find(report: Report, made: Callable[[int], dict[str, Any]], first: int) -> None:
     """1 to 3 dimensions, up to six memories, parallel channels, resources, limits of slots, memories and all buffers."""
     for seed in range(first, first + BATCH):
-        given = random_problem(seed)
+        given = made(seed)
         assert regular(given)
         transfer, machine, options = build(given)
         problem = Problem(transfer, machine, options)
