@@ -119,6 +119,22 @@ def test_a_memory_is_passed_twice_by_its_self_loop() -> None:
     assert made.memories == ("a", "b", "b", "c") and made.converting == 1
 
 
+def test_runs_go_on_behind_a_block_that_both_ends_begin_with() -> None:
+    """All of x and y is a block of both ends, and z and F follow alike: reading and writing move whole chunks. A block with more
+    of z would not do: with fields of 1 and 8 bytes, a slot without F has room for the larger one for each element."""
+    slow = LatencyBandwidth(1e-5, 1e9)
+    channels = [
+        Channel("in", "Memcpy", "a", "b", slow),
+        Channel("turn", "Memcpy", "b", "c", Constant(9e8)),
+        Channel("out", "Memcpy", "c", "d", slow),
+    ]
+    machine = Machine("m", memories("a", "b", "c", "d"), channels, limits=Limits(slot_limit=1 << 15))
+    space, fields = IndexSpace(x=16, y=16, z=1 << 14), FieldSpace(a="u1", b="float64")
+    found = whole_solution(Transfer.whole(space, fields, "a", "<x, y, z, F>", "d", "<y, x, z, F>"), machine)
+    assert found is not None and found.converting == 1
+    assert found.bound == pytest.approx(slow(1 << 15), rel=1e-8)
+
+
 def test_from_a_memory_to_itself() -> None:
     """Its self-loop, or out and back where that is faster; never out and back twice."""
     there = Transfer.whole(IndexSpace(x=4096, y=4096), PAIR, "a", "<F, x, y>", "a", "<F, y, x>")
