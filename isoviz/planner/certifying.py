@@ -44,9 +44,9 @@ class Certificate:
     No blocks and chunk on that path, in layouts of the kind that the plan has, sustain more than `bound` bytes per second.
     """
 
-    def __init__(self, problem: Problem, route: Route, clock: Clock, least: Choice, choice: Choice, throughput: float) -> None:
+    def __init__(self, problem: Problem, route: Route, clock: Clock, least: Choice, choice: Choice, plan: Plan) -> None:
         self.problem, self.route, self.clock, self.least, self.choice = problem, route, clock, least, choice
-        self.program, self.solution = _program(problem, choice, throughput)
+        self.program, self.solution = _program(problem, choice, plan)
 
     @property
     def bound(self) -> float:
@@ -115,7 +115,7 @@ def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
     if choice is None:
         raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
     least, choice = compared(problem, choice, clock), settled(problem, choice, clock)
-    found = Certificate(problem, route, clock, least, choice, plan.throughput)
+    found = Certificate(problem, route, clock, least, choice, plan)
     if plan.throughput > found.bound * (1 + ROUNDING):
         raise InternalError(
             f"plan of planner {plan.planner!r}: says {plan.throughput!r} B/s in the steady state, and the program of its path"
@@ -124,12 +124,12 @@ def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
     return found
 
 
-def _program(problem: Problem, choice: Choice, throughput: float) -> tuple[PathProgram, Solution]:
+def _program(problem: Problem, choice: Choice, plan: Plan) -> tuple[PathProgram, Solution]:
     """The program of a choice, solved; where a plan is above its bound because its layouts are of another family, that of the
     family that sustains the most."""
-    program = path_program(problem, choice)
+    program = path_program(problem, choice, min(plan.chunk_bytes, plan.bytes))
     solution = solve(program)
-    if throughput <= solution.throughput * (1 + ROUNDING):
+    if plan.throughput <= solution.throughput * (1 + ROUNDING):
         return program, solution
     every = [(program, solution), *_others(problem, choice)]
     return max(every, key=lambda each: each[1].throughput)

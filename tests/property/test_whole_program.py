@@ -21,6 +21,7 @@ from isoviz.errors import LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset, presets
 from isoviz.planner import Options, Plan, Transfer, certificate, load_transfer, plan
+from isoviz.planner.alternatives import alternatives
 from isoviz.planner.choice import Choice
 from isoviz.planner.path_program import path_program
 from isoviz.planner.problem import Problem
@@ -155,6 +156,18 @@ def test_no_plan_is_above_the_program_of_its_path(report: Report, first: int, no
                 known = certificate(found, machine, options)
                 assert found.throughput <= known.bound * (1 + ABOVE), f"{name}, seed {seed}: {found}\n{known}"
                 report("plans against the program of their own path", 1)
+
+
+@pytest.mark.parametrize("first", BATCHES)
+def test_no_plan_to_try_is_above_the_program_of_its_path(report: Report, first: int) -> None:
+    """Other paths, layouts and chunks that a rehearsal tries, longer chunks without buffers among them."""
+    for seed in range(first, first + BATCH):
+        transfer, machine, options = build(random_problem(seed))
+        found = planned(transfer, machine, "full", options)
+        for each in alternatives(found, machine, 6, options) if found is not None else ():
+            known = certificate(each, machine, options)
+            assert each.throughput <= known.bound * (1 + ABOVE), f"seed {seed}: {each}\n{known}"
+            report("plans to try against the program of their own path", 1)
 
 
 def grown(seed: int) -> dict[str, Any]:
