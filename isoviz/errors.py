@@ -4,6 +4,8 @@ Two families decide what a caller can do about it (and the exit status of the co
 
 - `InputError`: what was asked cannot be done as asked (exit status 2);
 - `RunError`: it was asked rightly and failed while running (exit status 1).
+
+`InternalError` is neither: isoviz contradicts itself (exit status 1).
 """
 
 from __future__ import annotations
@@ -162,6 +164,10 @@ class MissingPartError(InputError, ImportError):
 
     def __reduce__(self) -> tuple[type, tuple[str, str]]:
         return type(self), (self.what, self.extra)
+
+
+class InternalError(IsovizError, AssertionError):
+    """Two parts of isoviz contradict each other: a mistake in isoviz, not in what was asked."""
 
 
 class RunError(IsovizError, RuntimeError):

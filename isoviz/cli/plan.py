@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.output import whole_number
 
 if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Options, Plan
+    from isoviz.planner.prediction import Prediction
     from isoviz.runtime.rehearsal import Rehearsal
 
 CANDIDATES = 10
@@ -23,6 +27,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     add_transfer_arguments(parser)
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
     add_explain_arguments(parser)
+    parser.add_argument("--lp", metavar="OUT.lp", help="write the program of all paths (Isometry, section 4.2) as an LP file")
     trials = parser.add_mutually_exclusive_group()
     trials.add_argument(
         "--try",
@@ -65,7 +70,7 @@ def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
         " else at the file",
     )
     parser.add_argument(
-        "--planner", metavar="NAME", help="auto, full, simple, spsl, spdl or direct (default: what the file says)"
+        "--planner", metavar="NAME", help="auto, full, simple, spsl, spdl, direct or program (default: what the file says)"
     )
 
 
@@ -85,15 +90,14 @@ def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plan and print."""
     from isoviz.backends.running import plan_transfer_file
-    from isoviz.cli.output import print_json, print_text
+    from isoviz.cli.output import check_outputs, print_text
     from isoviz.errors import InputError
-    from isoviz.planner import explain_plan, load_transfer
-    from isoviz.planner.explanation_file import explanation_to_json
-    from isoviz.planner.explanation_text import explanation_text
+    from isoviz.planner import load_transfer
     from isoviz.runtime.calibration import predicted
 
     if args.candidates is not None and args.candidates < 0:
         raise InputError(f"plan: --candidates {args.candidates}; expected 0 or more")
+    check_outputs(args.file, (args.lp,))
     file = load_transfer(args.file)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
@@ -117,21 +121,67 @@ def run(args: argparse.Namespace) -> int:
         plan, expected = best.plan, best.prediction
         if args.rehearse > 1 and not args.json:
             print_text(rehearsal_table(found) + "\n")
-    interval = {} if expected is None else expected.to_json()
-    if not (args.explain or args.candidates is not None):
-        if args.json:
-            print_json({**plan.to_json(), **interval})
-        else:
-            print_text(plan)
-            if expected is not None:
-                print_text(f"  {expected}")
-        return 0
-    most = CANDIDATES if args.candidates is None else args.candidates
-    explanation = explain_plan(plan, machine, file.options, turns=RIVALS)
-    if args.json:
-        print_json({**plan.to_json(), **interval, "explanation": explanation_to_json(explanation, most)})
+    if args.lp is not None:
+        _write_program(args, plan, machine, file.options)
+    if args.explain or args.candidates is not None:
+        _print_explained(args, plan, machine, file.options, expected)
     else:
-        print_text(explanation_text(explanation, most=most))
-        if expected is not None:
-            print_text(f"\n{expected}")
+        _print(args, plan, machine, file.options, expected)
     return 0
+
+
+def _print(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options, expected: Prediction | None) -> None:
+    """The plan, and what the program of its path says about it."""
+    from isoviz.cli.output import print_json, print_text
+    from isoviz.planner import certificate
+
+    known = certificate(plan, machine, options)
+    if args.json:
+        print_json({**_json(plan, expected), "program": known.to_json()})
+        return
+    print_text(plan)
+    print_text(known)
+    if expected is not None:
+        print_text(f"  {expected}")
+
+
+def _print_explained(
+    args: argparse.Namespace, plan: Plan, machine: Machine, options: Options, expected: Prediction | None
+) -> None:
+    """Why the plan is what it is."""
+    from isoviz.cli.output import print_json, print_text
+    from isoviz.planner import certificate, explain_plan
+    from isoviz.planner.explanation_file import explanation_to_json
+    from isoviz.planner.explanation_text import explanation_text
+
+    most = CANDIDATES if args.candidates is None else args.candidates
+    explanation = explain_plan(plan, machine, options, turns=RIVALS)
+    if args.json:
+        program = certificate(plan, machine, options).to_json()
+        print_json({**_json(plan, expected), "program": program, "explanation": explanation_to_json(explanation, most)})
+        return
+    print_text(explanation_text(explanation, most=most))
+    if expected is not None:
+        print_text(f"\n{expected}")
+
+
+def _json(plan: Plan, expected: Prediction | None) -> dict[str, Any]:
+    return {**plan.to_json(), **({} if expected is None else expected.to_json())}
+
+
+def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options) -> None:
+    """Write the program of all paths; what it found goes to standard error."""
+    from isoviz.cli.output import tell
+    from isoviz.errors import FileError, InputError
+    from isoviz.planner import whole_solution
+    from isoviz.planner.whole_program.wording import solved_line
+
+    out = Path(args.lp)
+    found = whole_solution(plan.transfer, machine, options)
+    if found is None:
+        raise InputError("plan: --lp: the planning time was up before the program found a path; expected a longer planning_time")
+    try:
+        found.write(out)
+    except OSError as error:
+        raise FileError(f"{out}: {error.strerror or error}") from None
+    tell(f"plan: {out}: {solved_line(found)}")

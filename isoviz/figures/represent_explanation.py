@@ -10,6 +10,7 @@ from isoviz.figures.constraint_table import constraint_table_html
 from isoviz.figures.html_parts import facts, folded, heading, items, paragraph, pre, representation, table
 from isoviz.figures.represent_plan import plan_facts, plan_throughput_svg, plan_title
 from isoviz.figures.sweep_figure import NAMES, sweep_svg, ways
+from isoviz.planner.certifying import certified
 from isoviz.planner.explanation_words import (
     agreement,
     hop_stages,
@@ -23,6 +24,7 @@ from isoviz.planner.explanation_words import (
     turns_said,
     verdict,
 )
+from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -60,9 +62,11 @@ def explanation_sections(
     if kept or already:
         turns = items([turn_text(turn, path) for turn, path in kept]) if kept else ""
         sections.append(("What would make a rival win", turns + (paragraph(already) if already else "")))
+    if explanation.whole is not None:
+        sections.append(("The program of all paths", items(program_lines(explanation.whole))))
     program = folded("The program in the logarithms, and its optimum", pre(explanation.solution.text))
     whole = folded("The whole explanation as text", pre(explanation))
-    sections.append(("Program", paragraph(agreement(explanation)) + program + whole))
+    sections.append(("Program", paragraph(agreement(explanation)) + items(certified(explanation.solution)) + program + whole))
     return sections
 
 

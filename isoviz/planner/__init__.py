@@ -2,6 +2,7 @@
 
 from isoviz.planner.by_hand import cost
 from isoviz.planner.cache import CACHE, CacheStatistics
+from isoviz.planner.certifying import Certificate, certificate
 from isoviz.planner.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explaining import explain, explain_plan
 from isoviz.planner.explanation import Explanation, Sweep
@@ -11,12 +12,15 @@ from isoviz.planner.planners import machine_of, plan
 from isoviz.planner.sweeping import sweep
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.planner.transfer_file import TransferFile, load_transfer
+from isoviz.planner.whole_program.planner import whole_solution
+from isoviz.planner.whole_program.solving import WholeSolution
 
 __all__ = [
     "CACHE",
     "PLANNERS",
     "Buffer",
     "CacheStatistics",
+    "Certificate",
     "ChunkCurve",
     "ChunkPoint",
     "Explanation",
@@ -27,6 +31,8 @@ __all__ = [
     "Sweep",
     "Transfer",
     "TransferFile",
+    "WholeSolution",
+    "certificate",
     "chunk_curve",
     "cost",
     "explain",
@@ -36,4 +42,5 @@ __all__ = [
     "plan",
     "rechunked",
     "sweep",
+    "whole_solution",
 ]

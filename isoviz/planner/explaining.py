@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import TransferError
 from isoviz.layouts import compare
-from isoviz.planner.derive import paying_hop
+from isoviz.planner.certifying import certificate
 from isoviz.planner.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.full import search
 from isoviz.planner.holding import held_by, layouts_along
-from isoviz.planner.optimum import any_choice, clock_of
 from isoviz.planner.options import BY_HAND, Options
-from isoviz.planner.path_program import path_program
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
-from isoviz.planner.program import bisect, feasible_region, solve
+from isoviz.planner.program import bisect, feasible_region
 from isoviz.planner.rivals import turns_of
-from isoviz.planner.routes import Route
-from isoviz.planner.settling import compared, settled
+from isoviz.planner.whole_program.planner import solved
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -29,6 +26,7 @@ if TYPE_CHECKING:
     from isoviz.planner.full import Candidate
     from isoviz.planner.plan import Plan
     from isoviz.planner.program import PathProgram, Solution
+    from isoviz.planner.routes import Route
     from isoviz.planner.timing import Clock
     from isoviz.planner.transfer import Transfer
 
@@ -51,23 +49,13 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
     """Why a plan is what it is; see `explain`. `options` are those it was made with.
 
     Raises:
-        TransferError: the plan was made for another machine.
+        TransferError: the plan was made for another machine. InternalError: it says more than its path can sustain.
     """
-    if plan.machine_digest != machine.digest:
-        raise TransferError(
-            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
-        )
     if plan.planner == BY_HAND:
         raise TransferError("plan: made by hand, so there was no search to explain; explain what a planner makes of the transfer")
-    problem = Problem(plan.transfer, machine, options or Options())
-    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), paying_hop(plan.transfer, plan.orders))
-    clock = clock_of(problem, route)
-    choice = any_choice(problem, route, clock)
-    if choice is None:
-        raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
-    least, choice = compared(problem, choice, clock), settled(problem, choice, clock)
-    program = path_program(problem, choice)
-    solution = solve(program)
+    known = certificate(plan, machine, options)
+    problem, route, clock = Problem(plan.transfer, machine, options or Options()), known.route, known.clock
+    least, choice, program, solution = known.least, known.choice, known.program, known.solution
     found = search(problem, everything=True)
     candidates = _candidates(problem, found.candidates, route, least, choice, clock)
     return Explanation(
@@ -82,6 +70,7 @@ def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *
         bisection=bisect(program),
         region=_region(program, solution, plan, choice),
         turns=turns_of(problem, candidates, turns) if turns else (),
+        whole=solved(problem) if plan.planner == "program" else None,
     )
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from isoviz.planner.bisection import Bisection
     from isoviz.planner.plan import Plan
     from isoviz.planner.program import PathProgram, RowState, Solution
+    from isoviz.planner.whole_program.solving import WholeSolution
 
 
 CERTAIN = 1e-9
@@ -111,7 +112,7 @@ class Explanation:
     """Everything that decided a plan. `candidates` are sorted by time, the chosen path first; `beaten` counts the paths that were
     left out because another path beats them whatever moves (None: paths are too many to list). No path, layouts or blocks are
     faster than the best by more than the share `gap` (None: that is not proved). `program`, `solution` and `bisection` are those
-    of the chosen path."""
+    of the chosen path. `whole` is the solution of the program of all paths, where that made the plan."""
 
     plan: Plan
     machine: Machine
@@ -124,6 +125,7 @@ class Explanation:
     bisection: Bisection
     region: Region | None
     turns: tuple[Turn, ...] = ()
+    whole: WholeSolution | None = None
 
     @property
     def proved(self) -> bool:

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.whole_program.wording import program_json
+
 if TYPE_CHECKING:
     from isoviz.planner.explanation import Explanation
     from isoviz.planner.program import RowState
@@ -17,14 +19,14 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
     chosen, *rejected = explanation.candidates
     shown = rejected if candidates is None else rejected[:candidates]
     return {
-        "stages": [{**vars(stage), "rows": [_row(row) for row in stage.rows]} for stage in explanation.stages],
+        "stages": [{**vars(stage), "rows": [row_to_json(row) for row in stage.rows]} for stage in explanation.stages],
         "program": {
             "text": solution.text,
             "throughput": solution.throughput,
             "bound": solution.bound,
             "exact": solution.exact,
             "sizes": solution.sizes,
-            "rows": [_row(row) for row in solution.rows],
+            "rows": [row_to_json(row) for row in solution.rows],
             "programs": solution.programs,
             "solver_seconds": solution.solver_seconds,
         },
@@ -42,10 +44,12 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "proved": explanation.proved,
         "gap": explanation.gap,
         "turns": [asdict(turn) for turn in explanation.turns],
+        "whole_program": None if explanation.whole is None else program_json(explanation.whole),
     }
 
 
-def _row(row: RowState) -> dict[str, Any]:
+def row_to_json(row: RowState) -> dict[str, Any]:
+    """A row of a program at its optimum; what is infinite or unknown is null."""
     found = {
         "kind": row.kind,
         "label": row.label,

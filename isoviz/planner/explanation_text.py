@@ -27,6 +27,7 @@ from isoviz.planner.explanation_words import (
     turns_said,
     verdict,
 )
+from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -55,6 +56,8 @@ def explanation_text(explanation: Explanation, most: int = 10) -> str:
     turns = _turns(explanation)
     if turns:
         sections.append(("8. What would make a rival win", turns))
+    if explanation.whole is not None:
+        sections.append(("The program of all paths", _prose(*program_lines(explanation.whole))))
     if explanation.plan.notes:
         sections.append(("Notes", _prose(*explanation.plan.notes)))
     blocks = [

@@ -18,6 +18,7 @@ PLANNERS = {
     "spsl": "shortest path; the last hop converts (Isometry, section 6.3)",
     "spdl": "shortest path; the first hop converts (Isometry, section 6.3)",
     "direct": "one channel, no intermediate buffer",
+    "program": "the path with the highest throughput, by one mixed-integer program (Isometry, section 4.2)",
 }
 """Names of the planners, each with a line for people."""
 PLANNING_TIME, MOST_PLANNING_TIME = 2.0, 86400.0
@@ -43,8 +44,8 @@ class Options:
 
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
     "32MiB"; `slots` is the number of slots of an intermediate buffer. `planning_time` is how many seconds planning may take
-    (otherwise `PLANNING_TIME`, and in `auto` at most a tenth of the predicted transfer); what was found until then is the plan,
-    which says how far from the optimum it can be at most.
+    (otherwise `PLANNING_TIME`, in `auto` at most a tenth of the predicted transfer, and a minute in `program`); what was found
+    until then is the plan, which says how far from the optimum it can be at most.
 
     Raises:
         InputError: an unknown planner, a size that is none, no slots, or a planning time that is no number of seconds above 0.

@@ -14,14 +14,17 @@ if TYPE_CHECKING:
     from isoviz.planner.shapes import Ends, Shape
 
 
-def path_program(problem: Problem, choice: Choice) -> PathProgram:
+def path_program(problem: Problem, choice: Choice, chunk: float = 0.0) -> PathProgram:
     """Maximise the steady-state throughput of the path over the sizes of its blocks.
 
     Without a hop between two buffers that converts there is nothing to choose: whole chunks move, as large as a slot may be.
+    Without buffers there is no slot: chunks may be of `chunk` bytes, where these are more than planners take.
     """
     route, ends = choice.route, problem.ends
     shape = choice.shape
-    most = float(min(problem.limit(route.inside), problem.nbytes))
+    most = problem.longest_chunk(route.inside)
+    if not route.inside:
+        most = max(most, chunk)
     names = _names(ends, shape) if shape is not None else {}
     variables = tuple(Variable(name, float(ends.digits[digit].extent)) for digit, name in names.items())
     rows = []

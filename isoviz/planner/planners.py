@@ -2,8 +2,9 @@
 
 `full` is the best there is: every path, every layout between, every block size (Isometry, section 4.2). `direct` uses one
 channel and no buffer, `simple` the shortest path with a Memcpy for the conversion (section 4.4), `spsl` and `spdl` convert in
-the last and in the first hop of the shortest path (section 6.3). They all choose blocks and chunk by the same time model, so
-their predictions compare. A planner is a name in `PLANNERS`.
+the last and in the first hop of the shortest path (section 6.3), `program` takes the path of the highest throughput from one
+mixed-integer program (section 4.2). They all choose blocks and chunk by the same time model, so their predictions compare. A
+planner is a name in `PLANNERS`.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from isoviz.planner.room import check_ends
 from isoviz.planner.routes import Route
 from isoviz.planner.settling import compared, settled
 from isoviz.planner.timing import Clock
+from isoviz.planner.whole_program.planner import program
 from isoviz.units import format_share
 
 if TYPE_CHECKING:
@@ -198,7 +200,7 @@ def auto(problem: Problem) -> Plan:
 
 
 PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(
-    {"auto": auto, "full": full, "simple": simple, "spsl": spsl, "spdl": spdl, "direct": direct}
+    {"auto": auto, "full": full, "simple": simple, "spsl": spsl, "spdl": spdl, "direct": direct, "program": program}
 )
 """Name → planner; the same names as `options.PLANNERS`, which describes them."""
 

@@ -98,6 +98,17 @@ class Problem:
             bound = min(bound, self.memory_limit // (len(inside) * self.slots))
         return bound
 
+    def longest_chunk(self, inside: Sequence[str]) -> float:
+        """Bytes of the longest chunk on a route with buffers in these memories.
+
+        A route without buffers has no slot. Its chunks are as long as a slot may be all the same; but where the machine says what
+        a chunk costs and nobody set a limit they may be as long as the transfer.
+        """
+        unset = self.options.slot_limit is None and self.memory_limit is None
+        if not inside and unset and self.machine.limits.chunk_seconds > 0:
+            return float(self.nbytes)
+        return float(min(self.limit(inside), self.nbytes))
+
     def own_slot_limit(self, inside: Sequence[str]) -> int:
         """The least of the bounds on a slot of these memories: TH, per memory where set."""
         memories = (self.machine.memory(name) for name in inside)

@@ -29,14 +29,14 @@ def program_text(
         lines.append((f"log TP ≤ log tp_{row.channel}({row.run.label})", f"hop {row.hop}, {count} {what}{'s'[: count > 1]}"))
     for space in program.space:
         where = space.name if space.hop is None else f"{space.name}, hop {space.hop}"
-        lines.append((f"{_logs(space.shuffle)} ≤ log {_plain(space.limit)}", where))
+        lines.append((f"{_logs(space.shuffle)} ≤ log {plain_number(space.limit)}", where))
     for resource in program.resources:
         if resource.weight:
-            weight = "" if resource.weight == 1 else f" + log {_plain(resource.weight)}"
-            lines.append((f"log TP{weight} ≤ log {_plain(resource.capacity)}", f"resource {resource.name}"))
-    lines += [(f"0 ≤ log {variable.name} ≤ log {_plain(variable.high)}", "block size") for variable in program.variables]
+            weight = "" if resource.weight == 1 else f" + log {plain_number(resource.weight)}"
+            lines.append((f"log TP{weight} ≤ log {plain_number(resource.capacity)}", f"resource {resource.name}"))
+    lines += [(f"0 ≤ log {variable.name} ≤ log {plain_number(variable.high)}", "block size") for variable in program.variables]
     width = max(len(text) for text, _ in lines)
-    blocks = "".join(f", {name} = {_plain(size)}" for name, size in sizes.items())
+    blocks = "".join(f", {name} = {plain_number(size)}" for name, size in sizes.items())
     tail = [f"  TP = {format_rate(throughput)}{blocks}"]
     if bound is not None:
         tail.append(f"  no more than {format_rate(bound)} with concave hulls; bisection decided")
@@ -50,7 +50,7 @@ def program_text(
 
 def _logs(monomial: Monomial) -> str:
     powers = [f"{f'{count} ' if count > 1 else ''}log {name}" for name, count in monomial.exponents]
-    constant = [] if monomial.coefficient == 1 and powers else [f"log {_plain(monomial.coefficient)}"]
+    constant = [] if monomial.coefficient == 1 and powers else [f"log {plain_number(monomial.coefficient)}"]
     return " + ".join((*powers, *constant))
 
 
@@ -58,7 +58,7 @@ def _exponent(state: RowState, throughput: float) -> str:
     return f"{state.price * state.bound / throughput + 0.0:.3g}"
 
 
-def _plain(value: float) -> str:
+def plain_number(value: float) -> str:
     """A number as it is; a size that rounding leaves beside a whole number as that."""
     near = round(value)
     return str(near) if abs(value - near) <= 1e-9 * value and near < 1e16 else f"{value:.6g}"

@@ -19,7 +19,7 @@ from isoviz.machines import Machine, preset
 from isoviz.planner import Hop, Instance, Options, Plan, Transfer, plan
 
 Report = Callable[[str, object], None]
-PLANNERS = ("auto", "full", "full", "simple", "spsl", "spdl", "direct")
+PLANNERS = ("auto", "full", "full", "simple", "spsl", "spdl", "direct", "program")
 
 
 @cache

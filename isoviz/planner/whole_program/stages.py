@@ -1,0 +1,144 @@
+"""The channels of a machine by the part that they may play on a path: the network through which the program sends one unit.
+
+A path is a sequence of hops, and what the layouts bound depends on three of them: the first, the last, and the one that
+converts. So every channel becomes several arcs between *states*: the start, a memory whose buffer holds the source's side of
+the conversion (`before`), a memory whose buffer holds the other side (`after`), and the goal. An arc from `before` to `after`
+converts between two buffers. A path from start to goal then passes exactly one arc that converts, where there is something to
+convert.
+
+A memory may be passed twice, before and after its self-loop. A self-loop is an arc out of the start, into the goal, or from
+`before` to `after`; between two buffers of one memory that hold the same layout it would only be a detour: without it there are
+fewer rows and fewer buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from isoviz.planner.grades import Grades
+from isoviz.planner.node_classes import node_classes
+
+if TYPE_CHECKING:
+    from isoviz.machines import Channel, Machine
+
+RELAYS = 2
+"""Nodes of a class of exchangeable ones, besides those of the ends, that a path may pass through."""
+
+State = tuple[str, str]
+"""A memory and a side: "before" or "after" the conversion; of the start and the goal the memory alone counts."""
+
+
+class Role(StrEnum):
+    """The part that a channel plays on a path."""
+
+    ONLY = "only"
+    FIRST = "first"
+    MIDDLE = "middle"
+    BETWEEN = "between"
+    LAST = "last"
+
+
+@dataclass(frozen=True)
+class Arc:
+    """A channel in a role, from one state to another; `converts` says whether this hop converts the layout."""
+
+    number: int
+    channel: Channel
+    role: Role
+    converts: bool
+    source: State
+    destination: State
+
+    @property
+    def name(self) -> str:
+        """Its name in the program: unique, and without signs that files of programs cannot hold."""
+        turn = "_converts" if self.converts else ""
+        return f"use_{self.number}_{self.role}{turn}"
+
+    @property
+    def fills(self) -> str | None:
+        """The memory in which it fills a buffer; None where it ends at the goal."""
+        return None if self.destination[1] == "goal" else self.destination[0]
+
+
+@dataclass(frozen=True)
+class Stages:
+    """The arcs from the start to the goal of one transfer, those on no way from one to the other left out."""
+
+    arcs: tuple[Arc, ...]
+    start: State
+    goal: State
+
+    @property
+    def states(self) -> tuple[State, ...]:
+        """All states, in order of first mention."""
+        return tuple(dict.fromkeys(state for arc in self.arcs for state in (arc.source, arc.destination)))
+
+
+def stages_of(machine: Machine, here: str, there: str, converts: bool) -> Stages:
+    """The arcs of a transfer between two memories; none where no channels lead there."""
+    start, goal = (here, "start"), (there, "goal")
+    nodes = _nodes(machine, here, there)
+    arcs: list[Arc] = []
+    for channel in machine.channels:
+        ends = {channel.source, channel.destination} - {here, there}
+        if all(machine.memory(name).node in nodes for name in ends):
+            for role, turns, source, destination in _uses(channel, start, goal, converts):
+                arcs.append(Arc(len(arcs), channel, role, turns, source, destination))
+    ahead = _reached(start, [(arc.source, arc.destination) for arc in arcs])
+    behind = _reached(goal, [(arc.destination, arc.source) for arc in arcs])
+    kept = [arc for arc in arcs if arc.source in ahead and arc.destination in behind]
+    return Stages(tuple(kept), start, goal)
+
+
+def _uses(channel: Channel, start: State, goal: State, converts: bool) -> Iterator[tuple[Role, bool, State, State]]:
+    """The roles that a channel may play, each with whether it converts, and the states that it joins."""
+    a, b, here, there = channel.source, channel.destination, start[0], goal[0]
+    if (a, b) == (here, there):
+        yield Role.ONLY, converts, start, goal
+    if b == here != there and not channel.is_self_loop:
+        return  # no way leads back to the source
+    before, after = ("before" if converts else "after"), "after"
+    for turns in (False, True) if converts else (False,):
+        if a == here:
+            yield Role.FIRST, turns, start, (b, after if turns else before)
+        if b == there:
+            yield Role.LAST, turns, (a, before if turns else after), goal
+    if not channel.is_self_loop:
+        for side in dict.fromkeys((before, after)):
+            yield Role.MIDDLE, False, (a, side), (b, side)
+    if converts:
+        yield Role.BETWEEN, True, (a, before), (b, after)
+
+
+def route_of(stages: Stages, used: Sequence[Arc]) -> tuple[Arc, ...]:
+    """The arcs of a solution in their order from the start to the goal."""
+    following = {arc.source: arc for arc in used}
+    found: list[Arc] = []
+    at = stages.start
+    while at != stages.goal and len(found) < len(used):
+        found.append(following[at])
+        at = found[-1].destination
+    return tuple(found)
+
+
+def _nodes(machine: Machine, here: str, there: str) -> frozenset[int]:
+    """The nodes worth visiting: of those that can be exchanged without changing the machine, two stand for all."""
+    ends = {machine.memory(name).node for name in (here, there)}
+    classes = node_classes(machine, Grades(machine))
+    return frozenset(ends.union(*([node for node in alike if node not in ends][:RELAYS] for alike in classes)))
+
+
+def _reached(start: State, steps: Sequence[tuple[State, State]]) -> set[State]:
+    following: dict[State, list[State]] = {}
+    for a, b in steps:
+        following.setdefault(a, []).append(b)
+    found, news = {start}, [start]
+    while news:
+        fresh = [b for b in following.get(news.pop(), ()) if b not in found]
+        found.update(fresh)
+        news += fresh
+    return found

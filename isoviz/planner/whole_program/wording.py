@@ -1,0 +1,97 @@
+"""What the program of section 4.2 found, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.planner.whole_program.solving import WholeSolution
+
+
+def program_note(solution: WholeSolution) -> str:
+    """What a plan says about its program: the same each time it is planned."""
+    said = f"program of Isometry, section 4.2: no path sustains more than {format_rate(solution.bound)}; {_size(solution)}"
+    return f"{said}; {_honest(solution)}" if not (solution.finished and solution.exact) else said
+
+
+def cut_off_note() -> str:
+    """What a plan says whose program had no time to find a path."""
+    return "program of Isometry, section 4.2: the planning time was up before it found a path; this is the shortest one"
+
+
+def no_whole_blocks_note() -> str:
+    """What a plan says whose blocks fit in real numbers alone."""
+    return "on its path no whole numbers fit the limits, so this is the path of planner 'full'"
+
+
+def program_lines(solution: WholeSolution) -> list[str]:
+    """What the program found, for an explanation."""
+    reaches = ", which is that bound" if solution.finished else ""
+    lines = [
+        "One mixed-integer program holds every path, layout and block size.",
+        f"It was {solved_line(solution)}.",
+        f"No path sustains more than {format_rate(solution.bound)}.",
+        f"Its path sustains {format_rate(solution.throughput)}{reaches}: {' → '.join(solution.channels)}.",
+    ]
+    if solution.block is not None:
+        kept = [
+            f"{', '.join(f'{digit} = {size:.6g}' for which, digit, size in solution.kept if which == end)} of the {end}'s order"
+            for end in ("source", "destination")
+            if any(which == end for which, _, _ in solution.kept)
+        ]
+        lines.append(
+            f"Hop {solution.converting} converts in blocks of {format_bytes(solution.block)}, which keep together"
+            f" {' and '.join(kept)} (digits by dimension and step, values as real numbers)."
+        )
+    if not (solution.finished and solution.exact):
+        lines.append(f"{_honest(solution)[0].upper()}{_honest(solution)[1:]}.")
+    rows = ", ".join(solution.binding) or "none but the bound of every path"
+    lines.append(f"Binding rows: {rows}.")
+    return lines
+
+
+def solved_line(solution: WholeSolution) -> str:
+    """What the solve took."""
+    programs = "one program" if solution.rounds == 1 else f"{solution.rounds} programs, with tangents added between them"
+    return f"solved in {format_seconds(solution.seconds)} ({programs}, {_size(solution)})"
+
+
+def program_json(solution: WholeSolution) -> dict[str, Any]:
+    """What the program found as a JSON object: bytes, seconds, bytes per second."""
+    return {
+        "throughput": solution.throughput,
+        "bound": solution.bound,
+        "gap": solution.gap,
+        "exact": solution.exact,
+        "finished": solution.finished,
+        "channels": list(solution.channels),
+        "converting": solution.converting,
+        "chunk_bytes": solution.chunk,
+        "block_bytes": solution.block,
+        "kept": [{"end": end, "digit": digit, "size": size} for end, digit, size in solution.kept],
+        "variables": solution.variables,
+        "binaries": solution.binaries,
+        "constraints": solution.constraints,
+        "binding": list(solution.binding),
+        "rounds": solution.rounds,
+        "solver_seconds": solution.seconds,
+    }
+
+
+def _size(solution: WholeSolution) -> str:
+    return f"{solution.variables:,} variables ({solution.binaries:,} of them 0 or 1), {solution.constraints:,} constraints"
+
+
+def _honest(solution: WholeSolution) -> str:
+    """What is not proved."""
+    said = []
+    if not solution.finished:
+        said.append(f"the planning time was up, so that its path may be {100 * solution.gap:.2g} % below the best")
+    if not solution.exact:
+        said.append(
+            "the blocks of both ends do not nest or pad, or a throughput function is of another kind: the program leaves out"
+            " what that does to runs, and only bounds the throughput"
+        )
+    return "; ".join(said)
