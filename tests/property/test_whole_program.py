@@ -260,6 +260,6 @@ def test_the_paper_s_example() -> None:
     assert bound.bound == pytest.approx(3e9, rel=1e-8)
     assert found.throughput == pytest.approx(3e9, rel=1e-2)
     assert [hop.kind for hop in found.hops] == ["GPURead", "Memcpy", "RemoteMemcpy", "GPUWrite"]
-    assert found.converting == 1
+    assert found.converting == (1,)
     assert math.prod(size for _, _, size in bound.kept) <= 2**25 / 16 * (1 + 1e-6)
     assert plan(file.transfer, file.machine(), "full").throughput == pytest.approx(3e9, rel=1e-9)

@@ -9,9 +9,17 @@ from typing import Any
 import pytest
 
 from isoviz.bench import SUITES, layouts, planner, simulator
+from isoviz.bench.planner_machines import PLACES
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
 from isoviz.planner import CACHE, Plan, Transfer, plan
+
+
+@pytest.fixture
+def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Growth measured on two small machines, one whose paths are listed and one whose paths are too many for that."""
+    few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")}
+    monkeypatch.setattr("isoviz.bench.planner_growth.PLACES", few)
 
 
 def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,7 +63,7 @@ def test_every_suite_can_be_loaded() -> None:
     assert all(callable(suite.measure) for suite in SUITES.values())
 
 
-def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str]) -> None:
+def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], few_places: None) -> None:
     assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     rows = {row["what"]: row for row in found["rows"]}
@@ -82,16 +90,30 @@ def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str]) -> None:
     assert rows["full 2-D"]["paper"] and rows["full 1-D, 64 nodes"]["paper"] is None
 
 
-def test_planning_for_people(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "planner", "--repeat", "1"]) == 0
-    lines = capsys.readouterr().out.splitlines()
+def test_planning_for_people(capsys: pytest.CaptureFixture[str], few_places: None, tmp_path: Path) -> None:
+    page = tmp_path / "planner.html"
+    assert main(["bench", "planner", "--repeat", "1", "-o", str(page)]) == 0
+    first, growth = capsys.readouterr().out.split("\n\nfull planner on machines of growing size")
+    lines = first.splitlines()
     assert all(heading in lines[2] for heading in ("what", "÷ simple", "Isometry (C++)", "in solver", "16 MiB", "8 GiB"))
     table = [line for line in lines[2:] if not line.startswith("note: ")]
     assert len({len(line) for line in table}) == 1
     assert any("64 nodes ÷ 2 nodes" in line for line in lines)
+    assert growth.count("10 memories, all-to-all") == growth.count("sapling, 2 nodes") == 4
+    assert "gap" in growth and "networkx" in growth
+    assert "Planning time over channels" in page.read_text(encoding="utf-8")
 
 
-def test_planning_is_never_of_a_transfer_planned_before(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], few_places: None) -> None:
+    assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["growth"]["rows"]
+    assert {row["case"] for row in rows} == {"1-D", "2-D", "3-D", "as it is"}
+    for row in rows:
+        assert row["seconds"] > 0 and row["first"] > 0 and row["channels"] in (62, 90)
+        assert row["gap"] is not None and row["gap"] <= 1e-4 and row["slower"] >= 1 - 2e-3
+
+
+def test_planning_is_never_of_a_transfer_planned_before(monkeypatch: pytest.MonkeyPatch, few_places: None) -> None:
     seen: set[Transfer] = set()
 
     def watched(transfer: Transfer, *others: Any) -> Plan:

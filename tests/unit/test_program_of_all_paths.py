@@ -116,7 +116,7 @@ def test_a_memory_is_passed_twice_by_its_self_loop() -> None:
     found = whole_solution(move, machine)
     assert found is not None and found.channels == ("in", "turn", "out") and found.converting == 1
     made = plan(move, machine, "program")
-    assert made.memories == ("a", "b", "b", "c") and made.converting == 1
+    assert made.memories == ("a", "b", "b", "c") and made.converting == (1,)
 
 
 def test_runs_go_on_behind_a_block_that_both_ends_begin_with() -> None:

@@ -18,14 +18,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from isoviz.planner.grades import Grades
-from isoviz.planner.node_classes import node_classes
+from isoviz.planner.routes import routes_of
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
-
-RELAYS = 2
-"""Nodes of a class of exchangeable ones, besides those of the ends, that a path may pass through."""
 
 State = tuple[str, str]
 """A memory and a side: "before" or "after" the conversion; of the start and the goal the memory alone counts."""
@@ -81,13 +77,14 @@ class Stages:
 def stages_of(machine: Machine, here: str, there: str, converts: bool) -> Stages:
     """The arcs of a transfer between two memories; none where no channels lead there."""
     start, goal = (here, "start"), (there, "goal")
-    nodes = _nodes(machine, here, there)
+    nodes = routes_of(machine).nodes(here, there)
     arcs: list[Arc] = []
     for channel in machine.channels:
         ends = {channel.source, channel.destination} - {here, there}
-        if all(machine.memory(name).node in nodes for name in ends):
+        if nodes is None or all(machine.memory(name).node in nodes for name in ends):
             for role, turns, source, destination in _uses(channel, start, goal, converts):
-                arcs.append(Arc(len(arcs), channel, role, turns, source, destination))
+                if destination == goal or machine.memory(destination[0]).holds_buffers:
+                    arcs.append(Arc(len(arcs), channel, role, turns, source, destination))
     ahead = _reached(start, [(arc.source, arc.destination) for arc in arcs])
     behind = _reached(goal, [(arc.destination, arc.source) for arc in arcs])
     kept = [arc for arc in arcs if arc.source in ahead and arc.destination in behind]
@@ -123,13 +120,6 @@ def route_of(stages: Stages, used: Sequence[Arc]) -> tuple[Arc, ...]:
         found.append(following[at])
         at = found[-1].destination
     return tuple(found)
-
-
-def _nodes(machine: Machine, here: str, there: str) -> frozenset[int]:
-    """The nodes worth visiting: of those that can be exchanged without changing the machine, two stand for all."""
-    ends = {machine.memory(name).node for name in (here, there)}
-    classes = node_classes(machine, Grades(machine))
-    return frozenset(ends.union(*([node for node in alike if node not in ends][:RELAYS] for alike in classes)))
 
 
 def _reached(start: State, steps: Sequence[tuple[State, State]]) -> set[State]:
