@@ -249,7 +249,7 @@ def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     shares = [row["share"] for row in converting]
     slower = [row["case"] for row in suite for peer in PEERS if (row[peer] or 0) > row["share"]]
     least = min(converting, key=lambda row: row["share"])
-    yield kernels.state()
+    yield f"{kernels.state()}; {kernels.suiting()}"
     yield f"{len(shares)} conversions: geometric mean {statistics.geometric_mean(shares):.2f} of memcpy, one thread"
     yield f"least {least['share']:.2f} ({least['case']}); slower than a peer: {', '.join(dict.fromkeys(slower)) or 'none'}"
     for group, what in (("random", "random conversions"), ("small", f"of a {SMALL}th of the size")):

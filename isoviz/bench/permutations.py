@@ -110,7 +110,7 @@ def measure(size: str = "200MB", repeat: int = 5) -> Table:
 
 
 def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    yield kernels.state()
+    yield f"{kernels.state()}; {kernels.suiting()}"
     for group in (None, "fastest kept", "fastest moved"):
         some = [row for row in rows if group in (None, row["group"])]
         shares = [row["share"] for row in some]

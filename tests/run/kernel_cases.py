@@ -320,7 +320,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 
 def main() -> None:
     from isoviz.backends import kernel, kernels
-    from isoviz.backends.kernels import direct, many, pattern, recipe, tiles
+    from isoviz.backends.kernels import choices, direct, many, pattern, recipe, tiles
 
     seed, count = map(int, sys.argv[1:])
     own_most = pattern._most_steps
@@ -399,7 +399,11 @@ def main() -> None:
         recipe._structs_apart.cache_clear()
         recipe._structs_together.cache_clear()
         direct.LEAST_COLUMN, direct.LEAST_TURN, direct.CROWD = rng.choice((64, 768)), 0, rng.choice((0, 36, 1 << 20))
-        direct.FAR[:] = [rng.random() < 0.5, rng.random() < 0.5]
+        choices.choose(
+            choices.Choices(
+                **{name: rng.choice((*options, *options[1:2] * (len(options) - 2))) for name, options in choices.OPTIONS.items()}
+            )
+        )
         direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 0, 512)), rng.choice((0, 12, 48))
         direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
         recipe.LONG, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))

@@ -20,15 +20,14 @@ from typing import TYPE_CHECKING, Any
 from isoviz.machines.measurements import cache_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SOURCES = (
     "cache.py",
     "compiled.py",
-    "direct.py",  # not compiled; what `tuning` keeps here goes by it
     "elements.py",
     "lines.py",
-    "many.py",  # neither; the most loops of its tables are compiled in
+    "many.py",  # not compiled; the most loops of its tables are compiled in
     "planes.py",
     "rows.py",
     "shuffle.py",
@@ -46,10 +45,15 @@ KEPT = 30 * 86400
 @cache
 def folder() -> Path:
     """The folder for this source, this Python and this processor."""
+    about = version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor()
+    return cache_directory() / f"kernels-{hash_of(_SOURCES, *about)}"
+
+
+def hash_of(sources: Sequence[str], *about: str) -> str:
+    """A name for some of the kernels' source files, and whatever else is said."""
     here = Path(__file__).parent
-    parts = [(here / name).read_bytes() for name in _SOURCES]
-    parts += [text.encode() for text in (version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor())]
-    return cache_directory() / f"kernels-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
+    parts = [(here / name).read_bytes() for name in sources] + [text.encode() for text in about]
+    return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
 
 def kept(function: Callable[..., Any]) -> Any:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.kernels.choices import chosen, remembered
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -26,10 +28,6 @@ Integers = np.ndarray[Any, np.dtype[np.int64]]
 LINE = 64
 RUN = 512
 """Bytes that runs of a tile have at both ends, where the copy has such runs: fewer waste what memory has already opened."""
-BUFFER = 200 << 10
-"""Bytes of a tile at most."""
-FIRST_LEVEL = 24 << 10
-"""Bytes of a tile that is one run at the destination."""
 STRUCTS = 256 << 10
 """Bytes of a tile of structs of different fields."""
 LEAST_PLANE = 16
@@ -75,6 +73,7 @@ class Recipe(NamedTuple):
     outs: Integers
     chain: int
     ahead: Integers
+    past_caches: bool
 
 
 class Streams(NamedTuple):
@@ -87,7 +86,7 @@ class Streams(NamedTuple):
     past_caches: bool
 
 
-@lru_cache(maxsize=4096)
+@remembered(maxsize=4096)
 def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Recipe | Streams:
     """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin. `large`: it
     is a part of a large one."""
@@ -125,7 +124,8 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
         out += [-1 if i in runs else stride for i, stride in enumerate(strides)]
         outs = np.array([out], np.int64)
     ahead = _ahead(ordered, tiles, (along, across, batch))
-    return Recipe(integers(loop[0] for loop in ordered), integers(tiles), jobs, outs, chain if staged else -1, ahead)
+    extents = integers(loop[0] for loop in ordered)
+    return Recipe(extents, integers(tiles), jobs, outs, chain if staged else -1, ahead, chosen().tiles_past)
 
 
 def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
@@ -144,7 +144,7 @@ def _streams(run: int, loops: Sequence[Loop], past_caches: bool) -> Streams:
     # As they lie in the source: reading here and there takes longer than writing past the caches here and there.
     ordered = sorted(loops, key=lambda loop: -loop[1])
     extents, here, there = (integers(loop[k] for loop in ordered) for k in range(3))
-    return Streams(extents, here, there, run, past_caches)
+    return Streams(extents, here, there, run, past_caches and chosen().runs_past)
 
 
 def is_box(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> bool:
@@ -232,7 +232,7 @@ def _structs(shapes: Bare, large: bool) -> tuple[list[int], list[int]] | None:
     return order, [1] * inner + [min(turns, max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
 
 
-@lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _structs_apart(shapes: Bare, large: bool) -> Recipe | None:
     """The recipe for structs whose fields are apart in the destination, wherever they begin."""
     found = _structs(shapes, large)
@@ -249,7 +249,7 @@ def _structs_apart(shapes: Bare, large: bool) -> Recipe | None:
     return _structs_recipe(shapes, order, tiles, jobs, outs)
 
 
-@lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _structs_together(shapes: Bare, places: tuple[int, ...], large: bool) -> Recipe | None:
     """The recipe for fields that become structs, at these places in them, wherever they begin."""
     found = _structs(shapes, large)
@@ -275,7 +275,7 @@ def _structs_together(shapes: Bare, places: tuple[int, ...], large: bool) -> Rec
 def _structs_recipe(shapes: Bare, order: list[int], tiles: list[int], jobs: list[list[int]], outs: list[list[int]]) -> Recipe:
     extents = integers(shapes[0][1][i][0] for i in order)
     table = np.array(jobs, np.int64), np.array(outs, np.int64)
-    return Recipe(extents, integers(tiles), *table, len(order) - 1, np.zeros(1, np.int64))
+    return Recipe(extents, integers(tiles), *table, len(order) - 1, np.zeros(1, np.int64), chosen().tiles_past)
 
 
 @lru_cache(maxsize=4096)
@@ -313,7 +313,7 @@ def _tiles(run: int, loops: list[Loop], along: int, across: int) -> list[int]:
         tiles = _grown(run, loops, here, there)
     # The longer runs are at both ends, the better; as long as the buffer holds them.
     growing = True
-    while growing and max(here, there) <= BUFFER:
+    while growing and max(here, there) <= chosen().buffer:
         growing = False
         for wanted in sorted([(here, 2 * there), (2 * here, there)], key=max):
             larger = _grown(run, loops, *wanted)
@@ -336,7 +336,7 @@ def _holds(run: int, loops: list[Loop], tiles: list[int]) -> bool:
     cache: that has to hold all of it."""
     _, _, runs = _buffer(run, loops, tiles)
     whole = all(i in runs or tile == 1 for i, tile in enumerate(tiles))
-    return _room(run, loops, tiles) <= (FIRST_LEVEL if whole else BUFFER)
+    return _room(run, loops, tiles) <= (chosen().first_level if whole else chosen().buffer)
 
 
 def _room(run: int, loops: list[Loop], tiles: list[int]) -> int:
