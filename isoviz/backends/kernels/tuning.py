@@ -43,7 +43,7 @@ CLEARLY = 1.06
 """So much faster than the default another choice has to be, ..."""
 HOPELESS = 1.4
 """... and so much slower than the fastest one that is not tried again after two rounds."""
-MOST = 2.5
+MOST = 2.2
 """Seconds after which nothing more is tried; what has not been tried stays as it is by default."""
 ATTEMPTS = 3
 """Processes that measure, one after the other, where the computer was too busy for times that agree."""
@@ -68,6 +68,7 @@ def _trials() -> Mapping[str, tuple[int, tuple[Loop, ...]]]:
         "unaligned": _turned(4, 4129),
         "crowded": _turned(4, 4096),
         "buffer": kept,
+        "long": kept,
         "first_level": (4, ((_BYTES // block, block, block), (82, 4, 340), (85, 328, 4))),
         "small_unaligned": _turned(1, 8257),
         "small_aligned": _turned(1, 8256),
