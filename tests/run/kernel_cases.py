@@ -399,11 +399,9 @@ def main() -> None:
         recipe._structs_apart.cache_clear()
         recipe._structs_together.cache_clear()
         direct.LEAST_COLUMN, direct.LEAST_TURN, direct.CROWD = rng.choice((64, 768)), 0, rng.choice((0, 36, 1 << 20))
-        choices.choose(
-            choices.Choices(
-                **{name: rng.choice((*options, *options[1:2] * (len(options) - 2))) for name, options in choices.OPTIONS.items()}
-            )
-        )
+        some = {name: rng.choice(options) for name, options in choices.OPTIONS.items()}
+        some |= dict.fromkeys(("small_aligned", "small_unaligned", "small_crowded"), "far") if rng.random() < 0.5 else {}
+        choices.choose(choices.Choices(**some))
         direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 0, 512)), rng.choice((0, 12, 48))
         direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
         long, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))

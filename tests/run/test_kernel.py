@@ -26,6 +26,16 @@ from isoviz.machines.this_computer import Cache
 Report = Callable[[str, object], None]
 
 
+@pytest.fixture(autouse=True)
+def as_chosen() -> Iterator[None]:
+    """The same choices on every processor; what is chosen in a test is in force in no other."""
+    kernels.prepare(wait=True)
+    before = chosen()
+    choose(Choices())
+    yield
+    choose(before)
+
+
 @pytest.fixture(params=["compiled", "numpy"])
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With compiled kernels, and without."""
@@ -282,18 +292,9 @@ def test_many_places_are_read_in_turn_only_where_they_end_soon() -> None:
     assert direct.gather_of(32, ((64, 1 << 20, 32), (32768, 32, 2048)), large=True) is None
 
 
-@pytest.fixture
-def as_chosen() -> Iterator[None]:
-    """What is chosen in a test is in force in no other."""
-    before = chosen()
-    yield
-    choose(before)
-
-
 EVERY_CHOICE = [(name, option) for name, options in OPTIONS.items() for option in options]
 
 
-@pytest.mark.usefixtures("as_chosen")
 @pytest.mark.parametrize(("name", "option"), EVERY_CHOICE, ids=lambda each: str(each))
 def test_copies_are_right_whatever_is_chosen(name: str, option: object) -> None:
     """Transpositions of all sizes of elements, runs in another order, planes and fields, large enough to go past the caches."""
