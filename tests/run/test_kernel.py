@@ -599,6 +599,28 @@ def test_rows_and_columns_are_found_in_loops() -> None:
     assert direct.squares_of(16, batches, 0, bytewise=True) is None, "small matrices go together, many of them in a tile"
 
 
+@pytest.mark.parametrize("run", [1, 2, 4, 8])
+@pytest.mark.parametrize("columns", [5, 6, 14])
+def test_planes_with_few_columns_go_together(run: int, columns: int) -> None:
+    """Those that lie one behind the other in the rows of the source: in squares, with ragged tiles at both ends of every loop."""
+    assert kernels.prepare(wait=True), kernels.state()
+    rng, joined = random.Random(columns), 0
+    for sizes in ((columns, 40, 7, 5, 61), (columns, 17, 3, 2, 333), (columns, 130, 1, 3, 70)):
+        names = "abcde"
+        space = IndexSpace(**dict(zip(names, sizes, strict=True)))
+        for order in ("ebdca", "ebadc", "dbeca"):
+            here, there = (Layout(f"<F, {', '.join(each)}>").on(space, FieldSpace(v=f"V{run}")) for each in (names, order))
+            (copy,) = strided_copies(View(here), View(there), Box.whole(space))
+            found = recipe.recipe_of(copy.run, copy.loops, large=True)
+            joined += isinstance(found, recipe.Recipe) and found.joined
+            source, written = random_bytes(rng, copy.nbytes), page_aligned(copy.nbytes)
+            expected = np.zeros(copy.nbytes, np.uint8)
+            apply((copy,), source, expected)
+            kernel.copy_strided(copy, source, written, large=True)
+            assert (written == expected).all(), (sizes, order)
+    assert joined >= 2 or run * columns >= recipe.LINE
+
+
 def test_boxes_and_long_runs() -> None:
     assert recipe.is_box(100, ((10_000, 300, 300),))
     assert recipe.is_box(4, ((10_000, 4, 16),))

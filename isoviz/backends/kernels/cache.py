@@ -34,6 +34,7 @@ _SOURCES = (
     "shuffled_lines.py",
     "squares.py",
     "tall_squares.py",
+    "turned.py",
     "vectors.py",
     "walk.py",
 )

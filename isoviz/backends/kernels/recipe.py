@@ -71,6 +71,7 @@ class Recipe(NamedTuple):
     outs: Integers
     chain: int
     ahead: Integers
+    joined: bool
     past_caches: bool
 
 
@@ -121,9 +122,10 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
         out = [0, 0, ordered[chain][2], *(loop[2] for loop in ordered)]
         out += [-1 if i in runs else stride for i, stride in enumerate(strides)]
         outs = np.array([out], np.int64)
-    ahead = _ahead(ordered, tiles, (along, across, batch))
+    joined = _are_joined(run, ordered, tiles, (along, across, batch))
+    ahead = _ahead(ordered, tiles, (along, across, batch), joined=joined)
     extents = integers(loop[0] for loop in ordered)
-    return Recipe(extents, integers(tiles), jobs, outs, chain if staged else -1, ahead, chosen().tiles_past)
+    return Recipe(extents, integers(tiles), jobs, outs, chain if staged else -1, ahead, joined, chosen().tiles_past)
 
 
 def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
@@ -165,17 +167,31 @@ def _batch(loops: list[Loop], tiles: list[int], along: int, across: int) -> int:
     return min(others, key=lambda place: loops[place][1], default=-1) if across >= 0 else -1
 
 
-def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> Integers:
+def _are_joined(run: int, loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> bool:
+    """Whether planes with few columns, less than a line of them, lie one behind the other in every row of the source, so that
+    squares have columns enough with all of them together: 1.3 to 1.5 times as fast as one by one. Wider planes are faster so.
+    Few fields of entries are for other vectors."""
+    along, across, batch = plane
+    if across < 0 or batch < 0 or run not in (1, 2, 4, 8) or min(tiles[along], tiles[across]) in FIELDS:
+        return False
+    if run * tiles[along] >= LINE or tiles[along] < loops[along][0] or loops[batch][1] != run * loops[along][0]:
+        return False
+    return run * min(tiles[along] * tiles[batch], tiles[across]) >= LINE
+
+
+def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int], *, joined: bool) -> Integers:
     """For every row that a tile reads, in order, the distance to the row that is read `AHEAD` bytes later, in the next tile if
-    need be."""
+    need be. Rows of planes that are `joined` are one."""
     along, across, batch = plane
     if across < 0:
         return integers((AHEAD,))
     rows = np.zeros(1, np.int64)
     others = [i for i in range(len(loops)) if i not in plane]
-    for place in [*others, *([batch] if batch >= 0 else ()), across]:
+    repeated = [batch] if batch >= 0 else []
+    for place in [*others, *(repeated if not joined else ()), across]:
         rows = (rows[:, None] + np.arange(tiles[place]) * loops[place][1]).reshape(-1)
-    count = max(1, min(ROWS_AHEAD, AHEAD // (tiles[along] * loops[along][1])))
+    width = loops[along][1] * math.prod(tiles[place] for place in (along, *(repeated if joined else ())))
+    count = max(1, min(ROWS_AHEAD, AHEAD // width))
     last = max((i for i, tile in enumerate(tiles) if tile < loops[i][0]), default=0)
     following = rows + tiles[last] * loops[last][1]
     later = rows
@@ -183,7 +199,7 @@ def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> 
         later = np.concatenate([later, following])
         following = following + tiles[last] * loops[last][1]
     ahead = later[count : count + len(rows)] - rows
-    if tiles[along] * loops[along][1] < LINE:  # several rows lie in a line: once is enough
+    if width < LINE:  # several rows lie in a line: once is enough
         ahead[np.diff(rows // LINE, prepend=-1) == 0] = 0
     return ahead
 
@@ -273,7 +289,7 @@ def _structs_together(shapes: Bare, places: tuple[int, ...], large: bool) -> Rec
 def _structs_recipe(shapes: Bare, order: list[int], tiles: list[int], jobs: list[list[int]], outs: list[list[int]]) -> Recipe:
     extents = integers(shapes[0][1][i][0] for i in order)
     table = np.array(jobs, np.int64), np.array(outs, np.int64)
-    return Recipe(extents, integers(tiles), *table, len(order) - 1, np.zeros(1, np.int64), chosen().tiles_past)
+    return Recipe(extents, integers(tiles), *table, len(order) - 1, np.zeros(1, np.int64), False, chosen().tiles_past)
 
 
 @lru_cache(maxsize=4096)

@@ -8,8 +8,6 @@ says for which copies.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from llvmlite import ir
 from numba import njit, types
@@ -19,15 +17,12 @@ from numba.extending import intrinsic
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.rows import fetched, offset
 from isoviz.backends.kernels.tall_squares import tall_strips
+from isoviz.backends.kernels.turned import to_lines, to_room
 from isoviz.backends.kernels.vectors import (
-    _I64,
-    LANE,
     LINE,
     SHUFFLES,
     WIDE,
-    _at,
     _load,
-    _picked,
     _store,
     _vector,
     keep_line,
@@ -41,90 +36,6 @@ from isoviz.backends.kernels.walk import advanced
 
 PITCH = LINE if WIDE == LINE else 2 * LINE
 """Bytes from one column to the next in the room: its line, and, where lines are joined in memory, the one before it."""
-
-
-def _turned(builder, rows, offset, size: int):
-    """The number of every column of a square, and its elements, in as many vectors as a line has: those at `offset` from the
-    addresses in a table of rows.
-
-    Within lanes of 16 bytes as many rows as a lane has elements are interleaved; then the lanes of such groups of rows change
-    places. Narrower vectors than a line turn the part that they read of every row, then the next.
-    """
-    side, wide, quarter = LINE // size, WIDE // size, LANE // size
-    half, lanes = quarter // 2, WIDE // LANE
-    low = [place for lane in range(lanes) for k in range(half) for place in (lane * quarter + k, wide + lane * quarter + k)]
-    high = [place + half for place in low]
-    for start in range(0, side, wide):
-        groups = []
-        for first in range(0, side, quarter):
-            block = []
-            for row in range(first, first + quarter):
-                address = builder.add(builder.load(_at(builder, rows, _I64, 8 * row)), offset)
-                block.append(_load(builder, address, _vector(size, wide), start * size))
-            for _ in range(quarter.bit_length() - 1):
-                pairs = list(zip(block[:half], block[half:], strict=True))
-                block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
-            groups.append(block)  # vector j holds column j of every lane
-        for j in range(quarter):
-            pieces = [
-                _exchanged(builder, [block[j] for block in groups[k : k + lanes]], quarter) for k in range(0, len(groups), lanes)
-            ]
-            for lane in range(lanes):
-                yield start + lane * quarter + j, [piece[lane] for piece in pieces]
-
-
-def _exchanged(builder, vectors: list[Any], quarter: int) -> list[Any]:
-    """As many vectors as they have lanes, of `quarter` elements each: lane k of all becomes vector k."""
-    if len(vectors) == 1:
-        return vectors
-    lanes = len(vectors)
-    even, odd = ([lane * quarter + k for lane in range(start, 2 * lanes, 2) for k in range(quarter)] for start in (0, 1))
-    halves = list(zip(vectors[::2], vectors[1::2], strict=True))
-    if lanes == 2:
-        return [_picked(builder, *halves[0], places) for places in (even, odd)]
-    found = []
-    for places in (even, odd):
-        upper, lower = (_picked(builder, *pair, places) for pair in halves)
-        found.append([_picked(builder, upper, lower, each) for each in (even, odd)])
-    return [found[0][0], found[1][0], found[0][1], found[1][1]]
-
-
-def _put(builder, pieces: list[Any], address, offset: int = 0, *, past_caches: bool = False) -> None:
-    for k, piece in enumerate(pieces):
-        _store(builder, piece, address, offset + k * WIDE, past_caches=past_caches)
-
-
-def _to_lines(size: int):
-    """`turn(rows, offset, columns, at)`: a square whose columns become lines past the caches, so far behind the addresses in a
-    table of columns."""
-
-    @intrinsic
-    def turn(context, rows, offset, columns, at):  # noqa: ARG001
-        def generate(context, builder, signature, values):  # noqa: ARG001
-            rows, offset, columns, at = values
-            for column, line in _turned(builder, rows, offset, size):
-                address = builder.load(_at(builder, columns, _I64, 8 * column))
-                _put(builder, line, builder.add(address, at), past_caches=True)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
-
-    return turn
-
-
-def _to_room(size: int):
-    """`turn(rows, offset, room)`: a square whose columns are put one behind the other, `PITCH` bytes apart."""
-
-    @intrinsic
-    def turn(context, rows, offset, room):  # noqa: ARG001
-        def generate(context, builder, signature, values):  # noqa: ARG001
-            for column, line in _turned(builder, *values[:2], size):
-                _put(builder, line, values[2], column * PITCH)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 3), generate
-
-    return turn
 
 
 def _joiner(size: int):
@@ -185,7 +96,7 @@ def _joiner(size: int):
 
 def _strips(size: int):
     """`turn_squares` for elements of `size` bytes."""
-    to_lines, to_room, side = _to_lines(size), _to_room(size), LINE // size
+    lines, places, side = to_lines(size, past_caches=True), to_room(size, PITCH), LINE // size
     # What begins within lines and is shorter than 4 bytes is for processors that shuffle bytes, or read them from memory.
     begin, join, end = _joiner(1 if size < 4 and SHUFFLES else 4)
 
@@ -215,11 +126,11 @@ def _strips(size: int):
                 if aligned:
                     for square in range(squares):
                         start = min(first + square * side, columns - side)
-                        to_lines(here_at, start * size, there_at + 8 * side * square, row * size)
+                        lines(here_at, start * size, there_at + 8 * side * square, row * size)
                     continue
                 for square in range(squares):
                     start = min(first + square * side, columns - side)
-                    to_room(here_at, start * size, after + square * side * PITCH)
+                    places(here_at, start * size, after + square * side * PITCH)
                 for column in range(squares * side):
                     to, at = word(there_at + 8 * column), PITCH * column
                     part = to & (LINE - 1)
@@ -243,7 +154,7 @@ def _strips(size: int):
                     here[k] = source + offset(row_table, row_step, rows - side + k)
                 for square in range(squares):
                     start = min(first + square * side, columns - side)
-                    to_room(here_at, start * size, after + square * side * PITCH)
+                    places(here_at, start * size, after + square * side * PITCH)
                 for column in range(squares * side):
                     keep_line(after + PITCH * column, there[column] + (rows - side) * size)
 

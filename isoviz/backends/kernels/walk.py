@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from isoviz.backends.kernels.cache import kept
-from isoviz.backends.kernels.planes import read_planes, read_row
+from isoviz.backends.kernels.planes import read_planes, read_row, read_squares
 from isoviz.backends.kernels.vectors import FAR, LINE, fetch_rows, keep_line, line_past_caches, settle, some_bytes
 
 TURNS_AHEAD = 8
@@ -115,7 +115,7 @@ def write_out(destination, buffer, extents, tiles, start, size, index, outs, cha
 
 
 @kept
-def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, past_caches):
+def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, joined, past_caches):
     """Carry out a recipe (`isoviz.backends.kernels.recipe`), tile by tile.
 
     `extents` and `tiles` are for every loop, the slowest first, how often it goes round, in all and in a tile. Every row of
@@ -124,8 +124,9 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, 
     loop that repeats planes (-1: none), then for every loop the strides of the source and of the buffer. Every row of `outs` is
     one run out of the buffer: destination offset, buffer offset, bytes per turn of the loop `chain`, then for every loop the
     strides of the destination and of the buffer (-1: within the run). No outs: the buffer is the destination itself. `ahead`
-    is, for every row of a tile's planes, how far ahead the source is fetched, in bytes. `past_caches` is whether tiles are
-    written out past the caches.
+    is, for every row of a tile's planes, how far ahead the source is fetched, in bytes. `joined`: planes that
+    are repeated lie one behind the other in the rows of the source, which `ahead` counts once for all of them. `past_caches` is
+    whether tiles are written out past the caches.
     """
     loops = len(extents)
     start, size, index = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -154,8 +155,15 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, 
                         planes, a_plane, b_plane = size[batch], job[6 + batch], job[6 + loops + batch]
                     a_stride, b_stride = job[6 + across], job[6 + loops + along]
                     rows, columns = size[across], size[along]
-                    read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead_at, row)
-                    row += planes * rows
+                    if joined and min(rows, planes * columns) * element >= LINE:
+                        read_squares(a, a_stride, b, b_stride, rows, columns, element, planes, b_plane, ahead_at, row)
+                    elif joined:  # what is left over at the end of a loop
+                        for plane in range(planes):
+                            here_too, there_too = a + plane * a_plane, b + plane * b_plane
+                            read_planes(here_too, a_stride, there_too, b_stride, rows, columns, element, 1, 0, 0, ahead_at, row)
+                    else:
+                        read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead_at, row)
+                    row += rows if joined else planes * rows
                 else:
                     read_row(a, job[6 + along], b, job[6 + loops + along], size[along], element)
                 if not advanced(index, size, along, across, batch):
