@@ -233,6 +233,22 @@ def test_a_processor_that_cannot_be_measured_is_taken_as_it_comes(tmp_path: Path
     assert not list(tmp_path.glob("*.json")) and not clock.count
 
 
+def test_measuring_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of what was being tried stays, and the next one measures again."""
+
+    def stopped(prepared: tuning.Prepared) -> Choices:
+        prepared(Choices(aligned="plain", buffer=100 << 10), 4, ((64, 256, 4), (64, 4, 256)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernels, "_compiled", None)
+    monkeypatch.setattr(tuning, "tuned", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        kernels.prepare(wait=True)
+    assert chosen() == Choices() and not kernels.is_ready()
+    monkeypatch.undo()
+    assert kernels.prepare(wait=True), kernels.state()
+
+
 def test_two_processes_measure_one_after_the_other(tmp_path: Path) -> None:
     """The later one takes what the first one kept."""
     code = (

@@ -51,7 +51,8 @@ def prepare(*, wait: bool = False) -> bool:
     """Make the kernels ready; False while copies are made with NumPy.
 
     What was compiled before is loaded, which takes about a second. Else it is compiled by another process in the background; with
-    `wait` here and now (half a minute to a minute, once for every computer and version).
+    `wait` here and now (half a minute to a minute, once for every computer and version). What suits this processor is measured,
+    once for each, in one to three seconds (`isoviz.backends.kernels.tuning`).
     """
     global _compiled, _reason, _compiling, _asked, _width  # one set of kernels for the process
     _asked = True
@@ -81,6 +82,9 @@ def prepare(*, wait: bool = False) -> bool:
             _compiled, _width = compiled, WIDE
             _tune()
             cache.mark_complete()  # at last: whoever finds it complete need not measure at the same time
+        except KeyboardInterrupt:
+            _compiled = None
+            raise
         except ImportError as error:
             _compiled, _reason = None, f"Numba cannot be loaded: {error}"
             return False
@@ -316,7 +320,11 @@ def _tune() -> None:
         way = _way(run, loops, 0, False) or _Way()
         return lambda here, there: _carried_out(way, run, loops, here, there, large=False)
 
-    choose(tuned(prepared))
+    best = Choices()
+    try:
+        best = tuned(prepared)
+    finally:  # whatever stops it: none of those that were being tried
+        choose(best)
 
 
 def suiting() -> str:
