@@ -209,6 +209,18 @@ def test_a_busy_computer_is_measured_again(tmp_path: Path, monkeypatch: pytest.M
     assert min(counts[:3]) > 0 and counts[3] == 0
 
 
+def test_a_busy_moment_does_not_undo_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither choice is clearly faster the second time: the one that was the first time stays."""
+    clock = Clock(monkeypatch, tmp_path, {("aligned", "far"): [0.8]})
+    monkeypatch.setattr(tuning, "_agree", lambda times: False)
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far")
+    clock.seconds, clock.last = {("aligned", "far"): iter(())}, {("aligned", "far"): 0.99}
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far")
+    clock.last = {("aligned", "far"): 1.0}
+    clock.seconds["aligned", "near"], clock.last["aligned", "near"] = iter(()), 0.8
+    assert tuning.tuned(clock.prepared) == Choices(), "clearly faster now"
+
+
 def test_measuring_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What has not been tried stays as it is by default, and is tried another time."""
     clock = Clock(monkeypatch, tmp_path, {("aligned", "far"): [0.8], ("runs_past", False): [0.1]})

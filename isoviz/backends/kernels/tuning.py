@@ -135,7 +135,7 @@ def tuned(prepared: Prepared) -> Choices:
         if now is not None and now != before:  # another process has measured meanwhile
             return now.choices
         try:
-            choices, settled = _measured(prepared)
+            choices, settled = _measured(prepared, before.choices if before is not None else Choices())
         except (RunError, MemoryError):  # no room: then nothing is known
             return Choices()
         attempts = 1 + (before.attempts if before is not None else 0)
@@ -163,8 +163,9 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _measured(prepared: Prepared) -> tuple[Choices, bool]:
-    """The choices, and whether all have been tried and all times agreed."""
+def _measured(prepared: Prepared, found: Choices) -> tuple[Choices, bool]:
+    """The choices, and whether all have been tried and all times agreed. What an earlier process found takes the place of the
+    defaults: a busy moment does not undo it."""
     from isoviz.backends.host import page_aligned
 
     nbytes = max(run * math.prod(loop[0] for loop in loops) for run, loops in TRIALS.values())
@@ -173,11 +174,13 @@ def _measured(prepared: Prepared) -> tuple[Choices, bool]:
         array[:] = 1
     here, there = (array.ctypes.data for array in arrays)
     end = time.perf_counter() + MOST
-    found, settled = Choices(), True
+    settled = True
     for name, (run, loops) in TRIALS.items():
         if time.perf_counter() > end:
             return found, False
-        best, sure = _best(OPTIONS[name], partial(_timed, prepared, found, name, run, loops, here, there))
+        stands = getattr(found, name)
+        options = (stands, *(option for option in OPTIONS[name] if option != stands))
+        best, sure = _best(options, partial(_timed, prepared, found, name, run, loops, here, there))
         found, settled = found._replace(**{name: best}), settled and sure
     return found, settled
 
