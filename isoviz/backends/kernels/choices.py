@@ -18,8 +18,7 @@ class Choices(NamedTuple):
 
     `aligned`, `unaligned` and `crowded` are ways to read (`READING`) where columns begin with lines, where they do not, and where
     they do but rows share sets of the first-level cache; those that begin with `small` are for elements of 1 and 2 bytes.
-    `first_level` and `buffer` are the most bytes of a tile that is one run of the destination, and of any other; runs of `long`
-    bytes need no tiles: they are streamed.
+    `first_level` and `buffer` are the most bytes of a tile that is one run of the destination, and of any other.
     `tiles_past` and `runs_past` are whether tiles, and long runs, of large copies are written past the caches.
     """
 
@@ -31,7 +30,6 @@ class Choices(NamedTuple):
     small_crowded: str = "near"
     first_level: int = 24 << 10
     buffer: int = 200 << 10
-    long: int = 512
     tiles_past: bool = True
     runs_past: bool = True
 
@@ -53,7 +51,6 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = MappingProxyType(
         **dict.fromkeys(Choices._fields[:6], READING),
         "first_level": (24 << 10, 48 << 10),
         "buffer": (200 << 10, 400 << 10, 100 << 10),
-        "long": (512, 256),
         "tiles_past": (True, False),
         "runs_past": (True, False),
     }

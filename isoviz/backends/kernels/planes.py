@@ -18,7 +18,6 @@ from isoviz.backends.kernels.vectors import (
     fetch,
     fetch_rows,
     interleaver,
-    keep_line,
     move,
     some_bytes,
     unzipper,
@@ -231,12 +230,7 @@ def _plane_any(source, source_stride, destination, destination_stride, rows, col
         for _ in range(columns):
             for line in range(0, size, LINE):
                 fetch(here + word(ahead + 8 * (first + row)) + line)
-            if size >= LINE:
-                for at in range(0, size - LINE + 1, LINE):
-                    keep_line(here + at, there + at)
-                if size & (LINE - 1):
-                    keep_line(here + size - LINE, there + size - LINE)
-            elif size == 32:
+            if size == 32:
                 move(here, there, 16)
                 move(here + 16, there + 16, 16)
             elif size & 15 == 0:

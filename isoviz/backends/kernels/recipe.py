@@ -46,8 +46,10 @@ WIDEST = 256
 """Bytes of a run from which on moving it takes longer than finding out where from and where to."""
 ROOM = 640 << 10
 """Bytes of a buffer: a tile, with a gap behind every row of it."""
+LONG = 512
+"""Runs of so many bytes need no buffer: they are streamed."""
 LEAST_STREAMED = 128
-"""Runs of so many bytes of whole lines need no buffer: they are streamed."""
+"""The same for runs of whole lines."""
 LEAST_SPREAD = 112
 """The same for runs that lie one behind the other in the source and are dealt out to some arrays, ..."""
 SPREAD = range(4, 17)
@@ -131,7 +133,7 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
 def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
     """The recipe for runs that need no buffer, to a place `start` bytes behind a line; None where they do."""
     whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
-    if run >= (LEAST_STREAMED if whole_lines else chosen().long):
+    if run >= (LEAST_STREAMED if whole_lines else LONG):
         return _streams(run, loops, goes_past(run, loops, large=large))
     count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
     following = any(loop[1:] == (count * run, run) for loop in loops)

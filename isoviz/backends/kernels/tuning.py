@@ -68,7 +68,6 @@ def _trials() -> Mapping[str, tuple[int, tuple[Loop, ...]]]:
         "unaligned": _turned(4, 4129),
         "crowded": _turned(4, 4096),
         "buffer": kept,
-        "long": kept,
         "first_level": (4, ((_BYTES // block, block, block), (82, 4, 340), (85, 328, 4))),
         "small_unaligned": _turned(1, 8257),
         "small_aligned": _turned(1, 8256),
