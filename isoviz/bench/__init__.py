@@ -47,6 +47,11 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
         "layouts": Suite(
             "layout conversions in memory, beside memcpy, NumPy, PyTorch and OpenCV", "isoviz.bench.layouts", ("size", "repeat")
         ),
+        "permutations": Suite(
+            "permutations of 2 to 6 dimensions in memory, beside memcpy, NumPy, PyTorch and OpenCV",
+            "isoviz.bench.permutations",
+            ("size", "repeat"),
+        ),
         "pipeline": Suite(
             "a path of three hops, beside its slowest hop and stored and forwarded",
             "isoviz.bench.pipeline",

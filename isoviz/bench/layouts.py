@@ -150,16 +150,22 @@ def _images(nbytes: int) -> Iterator[Case]:
 # ---- who does it
 
 
-def _torch() -> Any:
+PEERS = {"numpy": "NumPy", "torch": "PyTorch", "opencv": "OpenCV"}
+"""Keys of rows → what people call them."""
+
+
+def torch() -> Any:
+    """PyTorch with one thread; None where it is not installed."""
     try:
-        import torch
+        import torch as found
     except ImportError:
         return None
-    torch.set_num_threads(1)
-    return torch
+    found.set_num_threads(1)
+    return found
 
 
-def _opencv() -> Any:
+def opencv() -> Any:
+    """OpenCV with one thread; None where it is not installed."""
     try:
         import cv2
     except ImportError:
@@ -172,12 +178,14 @@ _SCALARS = {1: "u1", 2: "i2", 4: "i4", 8: "i8", 16: "c16"}
 
 
 def _by_torch(torch: Any, copies: Sequence[StridedCopy], source: Bytes, destination: Bytes) -> Callable[[], None] | None:
+    if torch is None:
+        return None
     pairs = []
     for copy in copies:
-        dtype = _SCALARS.get(copy.run)
-        if torch is None or dtype is None:
-            return None
-        views = [strided_view(array, copy, np.dtype(dtype), end) for array, end in ((destination, 2), (source, 1))]
+        if copy.run not in _SCALARS:  # tensors have elements, runs of which are one dimension more
+            part = math.gcd(copy.run, 8)
+            copy = copy._replace(run=part, loops=(*copy.loops, (copy.run // part, part, part)))
+        views = [strided_view(array, copy, np.dtype(_SCALARS[copy.run]), end) for array, end in ((destination, 2), (source, 1))]
         if any(stride % copy.run for view in views for stride in view.strides):
             return None  # tensors count their strides in elements
         pairs.append([torch.from_numpy(view) for view in views])
@@ -216,21 +224,19 @@ def measure(size: str = "64MiB", repeat: int = 5) -> Table:
     if nbytes < LEAST_SIZE:
         raise InputError(f"bench layouts: --size {size}: expected at least {format_bytes(LEAST_SIZE)}")
     kernels.prepare(wait=True)
-    torch, cv2 = _torch(), _opencv()
-    rows = [_measured(case, repeat, torch, cv2) for case in (*cases(nbytes), *random_cases(nbytes // 4))]
-    rows += [_measured(case, MORE * repeat, torch, None) for case in random_cases(nbytes // SMALL, "small")]
-    missing = [name for name, module in (("PyTorch", torch), ("OpenCV", cv2)) if module is None]
+    peers = torch(), opencv()
+    rows = [measured(case, repeat, *peers) for case in (*cases(nbytes), *random_cases(nbytes // 4))]
+    rows += [measured(case, MORE * repeat, peers[0], None) for case in random_cases(nbytes // SMALL, "small")]
+    missing = [name for name, module in zip(("PyTorch", "OpenCV"), peers, strict=True) if module is None]
     return Table(
         "layouts",
         f"layout conversions of about {format_bytes(nbytes)}: shares of memcpy, medians of {repeat}",
         {
             "case": ("conversion", str),
             "memcpy": ("memcpy", format_rate),
-            "share": ("isoviz", _share),
-            "two_threads": ("2 threads", _share),
-            "numpy": ("NumPy", _share),
-            "torch": ("PyTorch", _share),
-            "opencv": ("OpenCV", _share),
+            "share": ("isoviz", share),
+            "two_threads": ("2 threads", share),
+            **{name: (heading, share) for name, heading in PEERS.items()},
         },
         rows,
         (*_notes(rows), *(f"{name} is not installed: no figures" for name in missing)),
@@ -241,9 +247,9 @@ def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     suite = [row for row in rows if row["group"] not in ("random", "small")]
     converting = [row for row in suite if row["group"] != "identical"]
     shares = [row["share"] for row in converting]
-    slower = [row["case"] for row in suite for peer in ("numpy", "torch", "opencv") if (row[peer] or 0) > row["share"]]
+    slower = [row["case"] for row in suite for peer in PEERS if (row[peer] or 0) > row["share"]]
     least = min(converting, key=lambda row: row["share"])
-    yield kernels.state()
+    yield f"{kernels.state()}; {kernels.suiting()}"
     yield f"{len(shares)} conversions: geometric mean {statistics.geometric_mean(shares):.2f} of memcpy, one thread"
     yield f"least {least['share']:.2f} ({least['case']}); slower than a peer: {', '.join(dict.fromkeys(slower)) or 'none'}"
     for group, what in (("random", "random conversions"), ("small", f"of a {SMALL}th of the size")):
@@ -267,11 +273,13 @@ def _notes(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     yield "the limit is memcpy, which reads and writes every byte once; it is not the sum of rates for reading and for writing"
 
 
-def _share(value: float | None) -> str:
+def share(value: float | None) -> str:
+    """A share of `memcpy`, written out."""
     return "–" if value is None else f"{value:.2f}"
 
 
-def _measured(case: Case, repeat: int, torch: Any, cv2: Any) -> dict[str, Any]:
+def measured(case: Case, repeat: int, torch: Any, cv2: Any) -> dict[str, Any]:
+    """A row: medians of interleaved rounds as shares of `memcpy`, for isoviz and for its peers (None: not there)."""
     copies = case.copies()
     total = sum(copy.nbytes for copy in copies)
     reach = [_reach(copies, end) for end in (1, 2)]
@@ -308,7 +316,7 @@ def _measured(case: Case, repeat: int, torch: Any, cv2: Any) -> dict[str, Any]:
         "bytes": total,
         "memcpy": total / medians["memcpy"],
         "share": shares["isoviz"],
-        **{name: shares[name] for name in ("two_threads", "numpy", "torch", "opencv")},
+        **{name: shares[name] for name in ("two_threads", *PEERS)},
     }
 
 

@@ -240,6 +240,26 @@ def random_tall(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
     return [StridedCopy(first, second, run, tuple(turns))], first + rows * by, second + columns * to
 
 
+def random_few_columns(rng: random.Random) -> tuple[list[StridedCopy], int, int]:
+    """Planes with few columns and many rows, one behind the other in every row of the source, with gaps between rows at an end
+    and without."""
+    run = rng.choice((1, 2, 4, 4, 8))
+    columns, planes = rng.randint(2, 64 // run + 1), rng.choice((2, 7, 20, 65))
+    rows, outer = rng.choice((64 // run, 64 // run + 5, 150)), rng.choice((1, 1, 2, 5))
+    row = run * columns * planes + rng.choice((0, 0, 4, 64))
+    column = run * rows + rng.choice((0, 0, 0, 8, 60))
+    near, far = rng.choice(((column, column * columns), (column * planes, column)))
+    turns = (
+        (rows, row * outer, run),
+        (columns, run, near),
+        (planes, run * columns, far),
+        (outer, row, column * columns * planes),
+    )
+    first, second = rng.choice((0, 0, 64, run)), rng.choice((0, 0, 64, run))
+    copy = StridedCopy(first, second, run, tuple(turn for turn in turns if turn[0] > 1))
+    return [copy], first + rows * outer * row, second + column * columns * planes * outer
+
+
 def spelled_out(copy: StridedCopy, source: np.ndarray, destination: np.ndarray) -> None:
     """What a copy means: an index of every byte at both ends."""
     here, there = (np.array([offset]) for offset in (copy.source_offset, copy.destination_offset))
@@ -305,6 +325,7 @@ SHAPED = (
     random_transpositions,
     random_transpositions,
     random_tall,
+    random_few_columns,
 )
 
 
@@ -320,7 +341,7 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 
 def main() -> None:
     from isoviz.backends import kernel, kernels
-    from isoviz.backends.kernels import direct, many, pattern, recipe, tiles
+    from isoviz.backends.kernels import choices, direct, many, pattern, recipe, tiles
 
     seed, count = map(int, sys.argv[1:])
     own_most = pattern._most_steps
@@ -399,7 +420,9 @@ def main() -> None:
         recipe._structs_apart.cache_clear()
         recipe._structs_together.cache_clear()
         direct.LEAST_COLUMN, direct.LEAST_TURN, direct.CROWD = rng.choice((64, 768)), 0, rng.choice((0, 36, 1 << 20))
-        direct.FAR[:] = [rng.random() < 0.5, rng.random() < 0.5]
+        some = {name: rng.choice(options) for name, options in choices.OPTIONS.items()}
+        some |= dict.fromkeys(("small_aligned", "small_unaligned", "small_crowded"), "far") if rng.random() < 0.5 else {}
+        choices.choose(choices.Choices(**some))
         direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 0, 512)), rng.choice((0, 12, 48))
         direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
         recipe.LONG, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))

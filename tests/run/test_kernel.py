@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+import platform
 import random
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -17,11 +18,23 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends import kernel, kernels
 from isoviz.backends.host import page_aligned
-from isoviz.backends.kernels import direct, many, pattern, recipe, tiles, tuning
+from isoviz.backends.kernels import choices, direct, many, pattern, recipe, tiles, tuning
+from isoviz.backends.kernels.choices import OPTIONS, Choices, choose, chosen
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
+from isoviz.machines.this_computer import Cache
 
 Report = Callable[[str, object], None]
+
+
+@pytest.fixture(autouse=True)
+def as_chosen() -> Iterator[None]:
+    """The same choices on every processor; what is chosen in a test is in force in no other."""
+    kernels.prepare(wait=True)
+    before = chosen()
+    choose(Choices())
+    yield
+    choose(before)
 
 
 @pytest.fixture(params=["compiled", "numpy"])
@@ -114,37 +127,175 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
 
-@pytest.mark.parametrize("kept", ["", "{", '{"far": 1}', '{"far_aligned": 1, "far_unaligned": true}', "[1]"])
+class Clock:
+    """Conversions that take as long as `seconds` says of a choice that is not the default, else 1 s; and how many there were."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, folder: Path, seconds: dict[tuple[str, object], list[float]]) -> None:
+        self.now, self.count, self.seconds = 0.0, 0, {key: iter(found) for key, found in seconds.items()}
+        self.last = {key: found[-1] for key, found in seconds.items()}
+        monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: folder)
+        monkeypatch.setattr(tuning.time, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(tuning, "MOST", 1e9)
+        monkeypatch.setattr(tuning, "_BYTES", 1)
+        monkeypatch.setattr(tuning, "TRIALS", dict.fromkeys(tuning.TRIALS, (1, ())))
+        monkeypatch.delenv(tuning.SWITCH, raising=False)
+
+    def prepared(self, choices: Choices, run: int, loops: object) -> Callable[[int, int], None]:
+        def carry_out(here: int, there: int) -> None:
+            self.count += 1
+            took = 1.0
+            for key in choices._asdict().items():
+                if key in self.seconds:
+                    took = min(took, next(self.seconds[key], self.last[key]))
+            self.now += took
+
+        return carry_out
+
+
+MEASURED = Choices(aligned="far", buffer=400 << 10)
+
+
+@pytest.mark.parametrize(
+    "kept", ["", "{", "[1]", '{"choices": {}, "attempts": 1, "settled": true}', '{"choices": 3}', "null", "\u00e9"]
+)
 def test_what_suits_a_processor_is_measured_once(kept: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """And again where what was kept is damaged. The other way has to be clearly faster."""
-    monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path)
-    (tmp_path / "tuned.json").write_text(kept)
-    sides: list[int] = []
-    seconds, now = {(4128, False): 1.0, (4128, True): 0.8, (4129, False): 1.0, (4129, True): 0.95}, [0.0]
-
-    def turn(here: int, there: int, side: int, far: bool) -> None:
-        sides.append(side)
-        now[0] += seconds[side, far]
-
-    monkeypatch.setattr(tuning.time, "perf_counter", lambda: now[0])
-    assert tuning.tuned(turn) == (True, False)
-    assert len(sides) == 2 * 2 * tuning.ROUNDS
-    assert tuning.tuned(turn) == (True, False)
-    assert len(sides) == 2 * 2 * tuning.ROUNDS, "not measured again"
-    assert [path.name for path in tmp_path.iterdir()] == ["tuned.json"]
+    """And again where what was kept is damaged. Another choice has to be clearly faster than the default, and that twice."""
+    seconds: dict[tuple[str, object], list[float]] = {("aligned", "far"): [0.8], ("buffer", 400 << 10): [0.5]}
+    seconds["unaligned", "far"] = [0.97]  # not clearly
+    seconds["crowded", "plain"] = [0.5, 0.5, 0.5, 1.0]  # not twice
+    seconds["crowded", "tiles"] = [2.0]
+    clock = Clock(monkeypatch, tmp_path, seconds)
+    tuning.place().write_text(kept, encoding="utf-8")
+    assert tuning.tuned(clock.prepared) == MEASURED
+    count = clock.count
+    assert tuning.tuned(clock.prepared) == MEASURED
+    assert clock.count == count, "measured again"
+    assert {path.name for path in tmp_path.iterdir()} == {tuning.place().name, tuning.place().with_suffix(".lock").name}
+    monkeypatch.setenv(tuning.SWITCH, "off")
+    assert tuning.tuned(clock.prepared) == Choices()
+    assert clock.count == count
+    monkeypatch.setenv(tuning.SWITCH, "again")
+    assert tuning.tuned(clock.prepared) == MEASURED
+    assert clock.count > count
+    monkeypatch.delenv(tuning.SWITCH)
     monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path / "missing")
-    assert tuning.tuned(turn) == (True, False), "where nothing can be kept"
+    assert tuning.tuned(clock.prepared) == MEASURED, "where nothing can be kept"
+
+
+def test_another_processor_is_measured_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its model or its caches: a cache directory may be shared."""
+    clock = Clock(monkeypatch, tmp_path, {("aligned", "far"): [0.8]})
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far")
+    first, clock.last = tuning.place(), {}
+    for name, other in (("processor", lambda: "another"), ("caches", lambda: (Cache(1, 1 << 15, 1, 1),))):
+        clock.count, clock.seconds = 0, {}
+        monkeypatch.setattr(tuning, name, other)
+        assert tuning.tuned(clock.prepared) == Choices()
+        assert clock.count
+    assert len({first.name, tuning.place().name}) == 2
+    assert len(list(tmp_path.glob("*.json"))) == 3
+
+
+def test_a_busy_computer_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By later processes, some of them: times that do not agree say little."""
+    clock = Clock(monkeypatch, tmp_path, {})
+    monkeypatch.setattr(tuning, "_agree", lambda times: False)
+    counts = []
+    for attempt in range(1, 5):
+        clock.count = 0
+        assert tuning.tuned(clock.prepared) == Choices()
+        counts.append(clock.count)
+        found = tuning.kept()
+        assert found is not None and not found.settled and found.attempts == min(attempt, tuning.ATTEMPTS)
+    assert min(counts[:3]) > 0 and counts[3] == 0
+
+
+def test_a_busy_moment_does_not_undo_what_was_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Neither choice is clearly faster the second time: the one that was the first time stays."""
+    clock = Clock(monkeypatch, tmp_path, {("aligned", "far"): [0.8]})
+    monkeypatch.setattr(tuning, "_agree", lambda times: False)
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far")
+    clock.seconds, clock.last = {("aligned", "far"): iter(())}, {("aligned", "far"): 0.99}
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far")
+    clock.last = {("aligned", "far"): 1.0}
+    clock.seconds["aligned", "near"], clock.last["aligned", "near"] = iter(()), 0.8
+    assert tuning.tuned(clock.prepared) == Choices(), "clearly faster now"
+
+
+def test_measuring_ends_in_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What has not been tried stays as it is by default, and is tried another time."""
+    clock = Clock(monkeypatch, tmp_path, {("aligned", "far"): [0.8], ("runs_past", False): [0.1]})
+    monkeypatch.setattr(tuning, "MOST", 3.0)
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far")
+    found = tuning.kept()
+    assert found is not None and not found.stands
+    monkeypatch.setattr(tuning, "MOST", 1e9)
+    assert tuning.tuned(clock.prepared) == Choices(aligned="far", runs_past=False)
+    found = tuning.kept()
+    assert found is not None and found.stands
 
 
 def test_a_processor_that_cannot_be_measured_is_taken_as_it_comes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And measured another time: nothing is kept."""
+    clock = Clock(monkeypatch, tmp_path, {})
 
-    def turn(*_: object) -> None:
+    def prepared(*_: object) -> Callable[[int, int], None]:
         raise MemoryError
 
-    monkeypatch.setattr("isoviz.backends.kernels.cache.folder", lambda: tmp_path)
-    assert tuning.tuned(turn) == (False, False)
-    assert not list(tmp_path.iterdir())
+    assert tuning.tuned(prepared) == Choices()
+    assert not list(tmp_path.glob("*.json")) and not clock.count
+
+
+def test_measuring_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing of what was being tried stays, and the next one measures again."""
+
+    def stopped(prepared: tuning.Prepared) -> Choices:
+        prepared(Choices(aligned="plain", buffer=100 << 10), 4, ((64, 256, 4), (64, 4, 256)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(kernels, "_compiled", None)
+    monkeypatch.setattr(tuning, "tuned", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        kernels.prepare(wait=True)
+    assert chosen() == Choices() and not kernels.is_ready()
+    monkeypatch.undo()
+    assert kernels.prepare(wait=True), kernels.state()
+
+
+def test_two_processes_measure_one_after_the_other(tmp_path: Path) -> None:
+    """The later one takes what the first one kept."""
+    code = (
+        "import sys, time; from pathlib import Path; from isoviz.backends.kernels import cache, tuning\n"
+        "cache.folder = lambda: Path(sys.argv[1])\n"
+        "tuning.TRIALS = {'aligned': (1, ())}; count = [0]\n"
+        "def prepared(*_):\n"
+        "    count[0] += 1\n"
+        "    return lambda here, there: None\n"
+        "sys.stdin.readline(); tuning.tuned(prepared); print(count[0] > 0)"
+    )
+    running = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for _ in range(4)
+    ]
+    for each in running:
+        assert each.stdin is not None
+        each.stdin.write("go\n")
+        each.stdin.flush()
+    said = [each.communicate(timeout=60)[0].strip() for each in running]
+    assert sorted(said).count("True") >= 1 and all(each.returncode == 0 for each in running)
+    assert len(list(tmp_path.glob("*.json"))) == 1
+
+
+def test_tuning_is_measured_here_and_said(tmp_path: Path) -> None:
+    """What `python -m isoviz.backends.kernels` says, and that a switch that means nothing is named."""
+    for said, words in (("off", "the defaults (ISOVIZ_TUNING=off)"), ("of", "ISOVIZ_TUNING=of means nothing")):
+        environment = {**os.environ, tuning.SWITCH: said}
+        command = [sys.executable, "-m", "isoviz.backends.kernels"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+        assert words in done.stdout
+    command = [sys.executable, "-m", "isoviz.backends.kernels", "--mesure"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1 and "--mesure: expected nothing, or --measure" in done.stderr
 
 
 def test_only_short_patterns_of_whole_lines_are_shuffled_together() -> None:
@@ -170,20 +321,30 @@ def test_many_places_are_read_in_turn_only_where_they_end_soon() -> None:
     assert direct.gather_of(32, ((64, 1 << 20, 32), (32768, 32, 2048)), large=True) is None
 
 
-@pytest.mark.usefixtures("either")
-@pytest.mark.parametrize("far", [False, True])
-@pytest.mark.parametrize("size", [1, 2, 4, 8, 16])
-def test_transpositions_however_rows_are_fetched(size: int, far: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(direct, "FAR", [far, far])
-    kernels._way.cache_clear()
-    rng = random.Random(size)
-    for rows, columns in ((1024, 1024), (1025, 1023), (2048, 96), (96, 2048), (4096, 300), (4099, 300)):
-        copy = StridedCopy(0, 0, size, ((rows, columns * size, size), (columns, size, rows * size)))
-        source, found = random_bytes(rng, rows * columns * size), page_aligned(rows * columns * size)
+EVERY_CHOICE = [(name, option) for name, options in OPTIONS.items() for option in options]
+
+
+@pytest.mark.parametrize(("name", "option"), EVERY_CHOICE, ids=lambda each: str(each))
+def test_copies_are_right_whatever_is_chosen(name: str, option: object) -> None:
+    """Transpositions of all sizes of elements, runs in another order, planes and fields, large enough to go past the caches."""
+    assert kernels.prepare(wait=True), kernels.state()
+    choose(Choices()._replace(**{name: option}))
+    rng, copies = random.Random(3), []
+    small, whole = name.startswith("small"), name in choices.Choices._fields[:6]
+    for size in (1, 2) if small else (4, 8, 16) if whole else ():
+        for rows, columns in ((1024, 1024), (1025, 1023), (2048, 96), (96, 2048), (4096, 300), (4099, 300)):
+            copies.append(StridedCopy(0, 0, size, ((rows, columns * size, size), (columns, size, rows * size))))
+    if not whole:
+        copies.append(StridedCopy(0, 0, 336, ((3, *[336 * 83 * 85] * 2), (83, 336, 336 * 85), (85, 336 * 83, 336))))
+        copies.append(StridedCopy(0, 0, 4, ((60, 27880, 27880), (82, 4, 340), (85, 328, 4))))
+        copies.append(StridedCopy(0, 0, 3, ((60, 20910, 20910), (82, 3, 255), (85, 246, 3))))
+        copies.append(StridedCopy(0, 0, 4652, ((9, 4652 * 34, 4652), (34, 4652, 4652 * 9))))
+    for copy in copies:
+        source, found = random_bytes(rng, copy.nbytes), page_aligned(copy.nbytes)
+        expected = np.zeros(copy.nbytes, np.uint8)
+        apply((copy,), source, expected)
         kernel.copy_strided(copy, source, found)
-        wanted = source.reshape(rows, columns, size).transpose(1, 0, 2)
-        assert (found.reshape(columns, rows, size) == wanted).all()
-    kernels._way.cache_clear()
+        assert (found == expected).all(), copy
 
 
 @pytest.mark.usefixtures("either")
@@ -284,17 +445,31 @@ def test_copies_that_no_layout_makes(copies: list[StridedCopy]) -> None:
         assert (written == expected).all()
 
 
+AVX2 = "+avx2,+avx,+sse4.2,+sse4.1,+ssse3,+sse3,+sse2,+sse,+bmi,+bmi2,+lzcnt,+popcnt,+fma,+movbe,+cmov,+cx16,+fxsr,+x87,+mmx"
+NARROWER = {
+    256: {"NUMBA_CPU_NAME": "haswell", "NUMBA_CPU_FEATURES": AVX2},
+    128: {"NUMBA_ENABLE_AVX": "0"},
+}
+"""Bits of vectors → what Numba is told."""
+
+
 @pytest.mark.full
-def test_vectors_are_those_that_numba_compiles_for(tmp_path: Path) -> None:
-    """Told to do without, it would end the process over what the processor has."""
-    code = (
-        "from isoviz.backends import kernels; assert kernels.prepare(wait=True), kernels.state(); print(kernels.state());"
-        "from isoviz.backends.kernels import vectors; assert not vectors.SHUFFLES"
-    )
-    environment = {**os.environ, "NUMBA_ENABLE_AVX": "0", "XDG_CACHE_HOME": str(tmp_path), "ISOVIZ_CACHE": str(tmp_path)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-1000:]
-    assert "128 bits" in done.stdout
+@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="names of another processor's features")
+@pytest.mark.parametrize("bits", NARROWER)
+def test_narrower_vectors(report: Report, bits: int, tmp_path: Path) -> None:
+    """Of processors that have no wider ones, which Numba then compiles for: told to do without what this one has, it would end
+    the process over a kernel that takes it. The same random geometries, the same transpositions by squares."""
+    environment = {**os.environ, **NARROWER[bits], "XDG_CACHE_HOME": str(tmp_path), "ISOVIZ_CACHE": str(tmp_path)}
+    code = "from isoviz.backends import kernels; assert kernels.prepare(wait=True), kernels.state(); print(kernels.state())"
+    for command in ([sys.executable, "-c", code], [sys.executable, CASES, str(bits), "3000"]):
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=900, check=False)
+        assert done.returncode == 0, done.stderr[-2000:]
+        if command[1] == "-c":
+            assert f"{bits} bits" in done.stdout
+        else:
+            right, shuffled, _, squares, tall, *_ = map(int, done.stdout.split())
+            report(f"copy kernels of {bits} bits: random geometries between guard pages", right)
+            assert squares > right / 100 and not shuffled and not tall
 
 
 def test_tiles_in_the_buffer() -> None:
@@ -453,6 +628,28 @@ def test_rows_and_columns_are_found_in_loops() -> None:
     assert direct.squares_of(16, batches, 0, bytewise=True) is None, "small matrices go together, many of them in a tile"
 
 
+@pytest.mark.parametrize("run", [1, 2, 4, 8])
+@pytest.mark.parametrize("columns", [5, 6, 14])
+def test_planes_with_few_columns_go_together(run: int, columns: int) -> None:
+    """Those that lie one behind the other in the rows of the source: in squares, with ragged tiles at both ends of every loop."""
+    assert kernels.prepare(wait=True), kernels.state()
+    rng, joined = random.Random(columns), 0
+    for sizes in ((columns, 40, 7, 5, 61), (columns, 17, 3, 2, 333), (columns, 130, 1, 3, 70)):
+        names = "abcde"
+        space = IndexSpace(**dict(zip(names, sizes, strict=True)))
+        for order in ("ebdca", "ebadc", "dbeca"):
+            here, there = (Layout(f"<F, {', '.join(each)}>").on(space, FieldSpace(v=f"V{run}")) for each in (names, order))
+            (copy,) = strided_copies(View(here), View(there), Box.whole(space))
+            found = recipe.recipe_of(copy.run, copy.loops, large=True)
+            joined += isinstance(found, recipe.Recipe) and found.joined
+            source, written = random_bytes(rng, copy.nbytes), page_aligned(copy.nbytes)
+            expected = np.zeros(copy.nbytes, np.uint8)
+            apply((copy,), source, expected)
+            kernel.copy_strided(copy, source, written, large=True)
+            assert (written == expected).all(), (sizes, order)
+    assert joined >= 2 or run * columns >= recipe.LINE
+
+
 def test_boxes_and_long_runs() -> None:
     assert recipe.is_box(100, ((10_000, 300, 300),))
     assert recipe.is_box(4, ((10_000, 4, 16),))
@@ -578,23 +775,23 @@ def test_damage_that_no_list_shows(error: type[Exception], wait: bool, tmp_path:
         monkeypatch.setattr(kernels, name, value)
     calls = []
 
-    def loaded() -> object:
+    def load() -> None:
         calls.append(sorted(path.name for path in tmp_path.iterdir()))
         if "f.py311.nbi" in calls[-1]:
             raise error("damaged")
-        return compiled, kernels._width
+        monkeypatch.setattr(kernels, "_compiled", compiled)
 
-    monkeypatch.setattr(kernels, "_loaded", loaded)
+    monkeypatch.setattr(kernels, "_load", load)
     (tmp_path / "f.py311.nbi").write_bytes(b"")
     if not wait:
         assert cache.mark_complete()
     assert kernels.prepare(wait=wait) is wait
     assert len(calls) == 1 + wait and not (tmp_path / "f.py311.nbi").exists()
 
-    def always() -> object:
+    def always() -> None:
         raise error("not the cache's")
 
-    monkeypatch.setattr(kernels, "_loaded", always)
+    monkeypatch.setattr(kernels, "_load", always)
     monkeypatch.setattr(kernels, "_compiled", None)
     assert not kernels.prepare(wait=True)
     assert "not the cache's" in kernels.state()

@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from isoviz.bench import SUITES, layouts, planner, simulator
+from isoviz.bench import SUITES, layouts, permutations, planner, simulator
 from isoviz.bench.planner_machines import PLACES
 from isoviz.bench.table import interleaved
 from isoviz.cli import main
+from isoviz.layouts import StridedCopy, apply
 from isoviz.planner import CACHE, Plan, Transfer, plan
 
 
@@ -159,6 +161,49 @@ def test_conversions_in_memory(monkeypatch: pytest.MonkeyPatch, capsys: pytest.C
     for kind in ("3 random conversions", "3 of a 256th of the size"):
         assert any(note.startswith(f"{kind}: geometric mean") for note in found["notes"])
     assert "→" in drawn[0]["conversion"]
+
+
+def test_permutations_in_memory(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "permutations", "--size", "256KiB", "--repeat", "1", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert len(found["rows"]) == 57
+    assert all(row["share"] > 0 and row["numpy"] > 0 for row in found["rows"])
+    assert any(note.startswith("57 permutations: geometric mean") for note in found["notes"])
+    assert main(["bench", "permutations", "--size", "1KiB"]) == 2
+    assert "expected at least 64 KiB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("nbytes", [1 << 24, 200_000_000])
+def test_the_suite_of_permutations(nbytes: int) -> None:
+    """Of every class, the same ones whatever their size, and none that fewer dimensions could say."""
+    found = list(permutations.cases(nbytes))
+    orders = [case.name.split(",")[0] for case in found]
+    assert orders == [case.name.split(",")[0] for case in permutations.cases(1 << 20)]
+    assert [sum(len(case.space) == count for case in found) for count in range(2, 7)] == [3, 9, 15, 15, 15]
+    assert len([case for case in found if case.group == "fastest kept"]) == 18
+    for case in found:
+        (copy,) = case.copies()
+        assert copy.nbytes == pytest.approx(nbytes, rel=0.1)
+        assert len(copy.loops) == len(case.space) - (case.group == "fastest kept")
+        assert (copy.run > 4) is (case.group == "fastest kept")
+    middles = [case.space.sizes[1:-1] for case in found if len(case.space) > 2]
+    assert sum(any(extent in permutations.MIDDLE for extent in middle) for middle in middles) > len(middles) / 3
+    assert len(permutations.irreducible(3)) == 3
+    assert permutations.irreducible(2) == [(1, 0)]
+
+
+def test_peers_copy_runs_of_any_size() -> None:
+    """PyTorch has elements, no runs: it gets these as a dimension of elements."""
+    torch = layouts.torch()
+    if torch is None:
+        pytest.skip("PyTorch is not installed")
+    copies = [StridedCopy(0, 0, 12, ((3, 12, 48), (4, 36, 12))), StridedCopy(144, 144, 7, ((3, 7, 14), (2, 21, 7)))]
+    source, found, expected = np.arange(200, dtype=np.uint8), np.zeros(200, np.uint8), np.zeros(200, np.uint8)
+    action = layouts._by_torch(torch, copies, source, found)
+    assert action is not None
+    action()
+    apply(copies, source, expected)
+    assert (found == expected).all()
 
 
 def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,15 +10,15 @@ import os
 import subprocess
 import sys
 import threading
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.kernels.choices import Choices, choose, chosen, remembered
 from isoviz.forks import held_over_forks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import ModuleType
 
     from isoviz.backends.kernels.direct import StridedRest
@@ -53,9 +53,10 @@ def prepare(*, wait: bool = False) -> bool:
     """Make the kernels ready; False while copies are made with NumPy.
 
     What was compiled before is loaded, which takes about a second. Else it is compiled by another process in the background; with
-    `wait` here and now (half a minute to a minute, once for every computer and version).
+    `wait` here and now (half a minute to a minute, once for every computer and version). What suits this processor is measured,
+    once for each, in one to three seconds (`isoviz.backends.kernels.tuning`).
     """
-    global _compiled, _reason, _asked, _width  # one set of kernels for the process
+    global _compiled, _reason, _asked  # one set of kernels for the process
     _asked = True
     if is_ready():
         return True
@@ -71,33 +72,37 @@ def prepare(*, wait: bool = False) -> bool:
             if not (wait or cache.is_complete()):
                 return _left_to_another()
             try:
-                compiled, width = _loaded()
+                _load()
             except Exception:
+                _compiled = None
                 if not cache.discard():
                     raise
                 if not wait:
                     return _left_to_another()
-                compiled, width = _loaded()  # what was kept is damaged, more likely than not
+                _load()  # what was kept is damaged, more likely than not
             cache.mark_complete()  # at last: whoever finds it complete need not measure at the same time
+        except KeyboardInterrupt:
+            _compiled = None
+            raise
         except ImportError as error:
-            _reason = f"Numba cannot be loaded: {error}"
+            _compiled, _reason = None, f"Numba cannot be loaded: {error}"
             return False
         except Exception as error:  # noqa: BLE001  # a kernel that cannot be compiled here must not keep anybody from copying
-            _reason = f"Numba cannot compile them: {type(error).__name__}: {error}"
+            _compiled, _reason = None, f"Numba cannot compile them: {type(error).__name__}: {error}"
             return False
-        _compiled, _reason, _width = compiled, "", width
+        _reason = ""
     return True
 
 
-def _loaded() -> tuple[ModuleType, int]:
-    """The kernels, compiled or loaded, and the width of the vectors that they use, in bytes."""
+def _load() -> None:
+    """Take the kernels into use, compiled now or before, with what suits this processor."""
+    global _compiled, _width  # one set of kernels for the process
     from isoviz.backends.kernels import compiled
     from isoviz.backends.kernels.vectors import WIDE
 
     _warmed(compiled)
-    if hasattr(compiled, "turn_squares"):
-        _tune(compiled)
-    return compiled, WIDE
+    _compiled, _width = compiled, WIDE
+    _tune()
 
 
 def _left_to_another() -> bool:
@@ -145,14 +150,19 @@ def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = 
     way = _way(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
     if way is None:
         return False
+    _carried_out(way, each.run, each.loops, here, there, large=large)
+    return True
+
+
+def _carried_out(way: _Way, run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool) -> None:
+    """A copy between two addresses, in the way that was found for it."""
     if not way.kernel:
-        if not _shuffled(((0, 0, each.run, each.loops),), here, there, large=large):
-            _carry_out(each.run, each.loops, here, there, large=large)
-        return True
+        if not _shuffled(((0, 0, run, loops),), here, there, large=large):
+            _carry_out(run, loops, here, there, large=large)
+        return
     getattr(_compiled, way.kernel)(here, there, *way.arguments, *((_buffer(),) if way.with_room else ()))
     if way.rest is not None:
-        _carry_out(each.run, way.rest.loops, here + way.rest.source_offset, there + way.rest.destination_offset)
-    return True
+        _carry_out(run, way.rest.loops, here + way.rest.source_offset, there + way.rest.destination_offset)
 
 
 class _Way(NamedTuple):
@@ -164,12 +174,13 @@ class _Way(NamedTuple):
     with_room: bool = False
 
 
-@lru_cache(maxsize=256)
+@remembered(maxsize=256)
 def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | None:
     """The way for a copy to a place that lies `start` bytes behind a line, or as far from whole words as that; None where it is
     NumPy's."""
     from isoviz.backends.kernels.direct import blocks_of, gather_of, lines_of, squares_of
     from isoviz.backends.kernels.recipe import LINE, goes_past, is_box, streams_of
+    from isoviz.backends.kernels.vectors import BYTEWISE
 
     if not loops and not goes_past(run, loops, large=large):
         return None
@@ -178,15 +189,13 @@ def _way(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> _Way | N
         return _Way("stream_rows", streams)
     if is_box(run, loops, large=large):
         return None
-    if _width < LINE:
-        return _Way()
-    blocks = blocks_of(run, loops, large=large)
+    blocks = blocks_of(run, loops, large=large) if _width == LINE else None
     if blocks is not None:
         return _Way("permute_blocks", blocks._replace(past_caches=blocks.past_caches and not start))
-    squares = squares_of(run, loops, start, bytewise=hasattr(_compiled, "shuffle_lines"), large=large)
+    squares = squares_of(run, loops, start, bytewise=BYTEWISE, tall=_width == LINE, large=large)
     if squares is not None:
         return _Way("turn_squares", squares, with_room=True)
-    for kernel, recipe_for in (("turn_lines", lines_of), ("gather_lines", gather_of)) if not start else ():
+    for kernel, recipe_for in (("turn_lines", lines_of), ("gather_lines", gather_of)) if _width == LINE and not start else ():
         found = recipe_for(run, loops, large=large)
         if found is not None:
             return _Way(kernel, *found)
@@ -303,10 +312,10 @@ def _warmed(compiled: ModuleType) -> None:
     address = data.ctypes.data
     zeros[0, 2] = 1
     zeros[0, 4:6] = -1
-    compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one)
+    compiled.walk(address, address, address, one, one, zeros, np.zeros((0, 5), np.int64), -1, one, False, False)
     compiled.stream_rows(address, address, none, none, none, 1, False)
     jobs, outs = np.array([[0, 0, 1, 1, 1, 0]]), np.zeros((0, 5), np.int64)
-    compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1, 1)
+    compiled.copy_tiles(address, address, address, one, one, jobs, outs, -1, np.zeros(1, np.int64), 1, 1, 1, False)
     compiled.copy_many(address, address, np.array([[0, 0, 1, 0, 1]]), np.array([[1, 1, 1]]))
     if hasattr(compiled, "shuffle_lines"):
         from isoviz.backends.kernels.pattern import pattern_of
@@ -314,30 +323,43 @@ def _warmed(compiled: ModuleType) -> None:
         found = pattern_of(((0, 0, 3, ((1 << 20, 6, 3), (2, 3, 3 << 20))),), 0)
         assert found is not None
         compiled.shuffle_lines(address, address, *found._replace(pieces=found.pieces[:0], repeats=0))
+    room, order = np.zeros(4096, np.uint8), np.zeros((16, 64), np.uint8)
+    at = room.ctypes.data
+    compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 0, False, False, False, order, at + 1024)
     if hasattr(compiled, "permute_blocks"):
         two = np.ones(2, np.int64)
-        room = np.zeros(4096, np.uint8)
-        at = room.ctypes.data
-        order = np.zeros((16, 64), np.uint8)
-        compiled.turn_squares(at, at, none, none, none, 16, 4, 64, none, 4, 64, none, 1, 0, False, False, False, order, at + 1024)
         compiled.turn_lines(address, address, none, none, none, 0, two, two, 2, False)
         compiled.gather_lines(address, address, none, none, none, 0, two, 0, two, 1, 32, np.ones(4, np.int64))
         compiled.permute_blocks(address, address, np.zeros(1, np.int64), one, one, 2, 0, np.zeros(32, np.int32), False)
 
 
-def _tune(compiled: ModuleType) -> None:
-    """Have transpositions read rows as suits this processor."""
-    from isoviz.backends.kernels import direct
+def _tune() -> None:
+    """Choose what suits this processor."""
+    from isoviz.backends.kernels.recipe import recipe_of
     from isoviz.backends.kernels.tuning import tuned
 
-    def turn(here: int, there: int, side: int, far: bool) -> None:
-        direct.FAR[:] = [far, far]
-        loops = ((side, 4 * side, 4), (side, 4, 4 * side))
-        squares = direct.squares_of(4, loops, 0, bytewise=hasattr(compiled, "shuffle_lines"))
-        compiled.turn_squares(here, there, *squares, _buffer())  # type: ignore[misc]  # there are whole lines of both
+    def prepared(choices: Choices, run: int, loops: tuple[Loop, ...]) -> Callable[[int, int], object]:
+        choose(choices)
+        recipe_of(run, loops)  # what is remembered is not measured
+        way = _way(run, loops, 0, False) or _Way()
+        return lambda here, there: _carried_out(way, run, loops, here, there, large=False)
 
-    found = tuned(turn)
-    direct.FAR[:] = [found.far_unaligned, found.far_aligned]
+    best = Choices()
+    try:
+        best = tuned(prepared)
+    finally:  # whatever stops it: none of those that were being tried
+        choose(best)
+
+
+def suiting() -> str:
+    """In words, what was chosen for this processor, and on whose word."""
+    from isoviz.backends.kernels.tuning import SWITCH as TUNING
+    from isoviz.backends.kernels.tuning import switch
+
+    said = os.environ.get(TUNING, "")
+    if said and not switch():
+        return f"for this processor: {chosen()} ({TUNING}={said} means nothing: expected off or again)"
+    return f"for this processor: {chosen()}{f' ({TUNING}=off)' if switch() == 'off' else ''}"
 
 
 def _in_background() -> subprocess.Popen[bytes] | None:

@@ -22,21 +22,21 @@ from typing import TYPE_CHECKING, Any
 from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 _SOURCES = (
     "cache.py",
     "compiled.py",
-    "direct.py",  # not compiled; what `tuning` keeps here goes by it
     "elements.py",
     "lines.py",
-    "many.py",  # neither; the most loops of its tables are compiled in
+    "many.py",  # not compiled; the most loops of its tables are compiled in
     "planes.py",
     "rows.py",
     "shuffle.py",
     "shuffled_lines.py",
     "squares.py",
     "tall_squares.py",
+    "turned.py",
     "vectors.py",
     "walk.py",
 )
@@ -51,11 +51,16 @@ def folder() -> Path | None:
     above = cache_folder()
     if above is None:
         return None
+    here = repr(os.fsencode(Path(__file__).parent))  # Numba keeps what it compiled by that
+    about = version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor()
+    return above / f"kernels-{hash_of(_SOURCES, here, *about)}"
+
+
+def hash_of(sources: Sequence[str], *about: str) -> str:
+    """A name for some of the kernels' source files, and whatever else is said."""
     here = Path(__file__).parent
-    parts = [os.fsencode(here)]  # Numba keeps what it compiled by that
-    parts += [(here / name).read_bytes() for name in _SOURCES]
-    parts += [text.encode() for text in (version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor())]
-    return above / f"kernels-{hashlib.sha256(b'|'.join(parts)).hexdigest()[:16]}"
+    parts = [(here / name).read_bytes() for name in sources] + [text.encode() for text in about]
+    return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
 
 def kept(function: Callable[..., Any]) -> Any:

@@ -6,16 +6,16 @@ All addresses are plain integers; the recipes make sure that nothing outside of 
 from __future__ import annotations
 
 from isoviz.backends.kernels.elements import copy_many, copy_tiles
+from isoviz.backends.kernels.squares import turn_squares
 from isoviz.backends.kernels.vectors import LINE, SHUFFLES, WIDE
 from isoviz.backends.kernels.walk import stream_rows, walk
 
-__all__ = ["copy_many", "copy_tiles", "stream_rows", "walk"]
+__all__ = ["copy_many", "copy_tiles", "stream_rows", "turn_squares", "walk"]
 
 if WIDE == LINE:
     from isoviz.backends.kernels.lines import gather_lines, permute_blocks, turn_lines
-    from isoviz.backends.kernels.squares import turn_squares
 
-    __all__ += ["gather_lines", "permute_blocks", "turn_lines", "turn_squares"]
+    __all__ += ["gather_lines", "permute_blocks", "turn_lines"]
 
 if SHUFFLES:
     from isoviz.backends.kernels.shuffle import shuffle_lines

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.kernels.choices import chosen
 from isoviz.backends.kernels.recipe import LINE, Integers, goes_past, integers
 
 if TYPE_CHECKING:
@@ -32,9 +33,6 @@ SPREAD = 8
 """Lines of a strip that share a set of the second level where that is well used."""
 FAR_APART = 17 << 10
 """Bytes between rows from which on the processor does not guess what is read next, and so does not guess wrong."""
-FAR = [False, False]
-"""Whether rows are fetched into the second-level cache only, where columns begin within lines, and where they begin with them: as
-`isoviz.backends.kernels.tuning` finds for this processor."""
 TALL_COLUMN = 2 << 10
 """Bytes of a column that begins within a line of which it is worth writing several lines one after the other."""
 LONGEST_TABLE = 1 << 13
@@ -163,9 +161,12 @@ class Squares(NamedTuple):
     order: Any
 
 
-def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool, large: bool = False) -> Squares | None:
-    """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise`: bytes can be
-    shuffled. None where a line's worth of rows or columns is missing, or columns begin within lines and are short."""
+def squares_of(
+    run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool, tall: bool = True, large: bool = False
+) -> Squares | None:
+    """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise`: lines can be
+    joined at any byte; `tall`: there is a kernel for several squares, one below the other. None where a line's worth of rows or
+    columns is missing, columns begin within lines and are short, or this processor prefers another kernel."""
     if run not in SQUARES or not goes_past(run, loops, large=large):
         return None
     found = _rows_and_columns(run, loops)
@@ -185,7 +186,7 @@ def squares_of(run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool,
     places = row_table if len(row_table) else np.arange(min(height, LINE + 64)) * row_step
     extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
     table = height, row_step, row_table, width, column_step, column_table
-    way = _read(run, height, places, aligned=aligned)
+    way = _read(run, height, places, aligned=aligned, tall=tall)
     order = _BYTES if word == 1 else _WORDS
     return None if way is None else Squares(extents, here, there, run, *table, *way, aligned, order)
 
@@ -200,28 +201,35 @@ class _Way(NamedTuple):
     tall: bool = False
 
 
-def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | None:
-    """How strips are read and written, as measured.
-
-    Narrow strips write few lines at a time, wide ones read more of each row; tall squares write several lines of a column one
-    after the other. Where many rows share sets of the first-level cache, what is fetched into it drives out what has not been
-    read: then the processor's own guesses are better, or its second level. What is fetched into that alone makes some processors
-    guess wrong half of the time where rows are not crowded (`FAR`).
-    """
+def _read(run: int, height: int, places: Integers, *, aligned: bool, tall: bool) -> _Way | None:
+    """How strips are read and written, as measured: in the way that was chosen for this processor; None by way of the buffer."""
     if aligned and height * run <= LINE:
         return _Way(2, 32, True)
     lines = places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)
     first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in SETS)
-    few = height * run < 8 * LINE
-    if FAR[aligned]:
-        return _read_far(run, crowded=first > CROWD, aligned=aligned, few=few, tall=height * run >= TALL_COLUMN)
+    crowded, few, choices = first > CROWD, height * run < 8 * LINE, chosen()
+    kind = "unaligned" if not aligned else "crowded" if crowded else "aligned"
+    reading = getattr(choices, f"small_{kind}" if run < 4 else kind)
+    if reading == "near":
+        sparse = crowded and second <= SPREAD and places[1] - places[0] >= FAR_APART
+        return _read_near(run, first, sparse=sparse, aligned=aligned, few=few)
+    if reading == "far":
+        return _read_far(run, crowded=crowded, aligned=aligned, few=few, tall=tall and height * run >= TALL_COLUMN)
+    return {"wide": _Way(4, 64, True), "broad": _Way(16, 8, False), "plain": _Way(8, 0, False)}.get(reading)
+
+
+def _read_near(run: int, first: int, *, sparse: bool, aligned: bool, few: bool) -> _Way | None:
+    """Narrow strips write few lines at a time, wide ones read more of each row. Where many rows (`first`) share sets of the
+    first-level cache, what is fetched into it drives out what has not been read: then the processor's own guesses are better, or
+    its second level. What is fetched into that alone makes some processors guess wrong half of the time where rows are not
+    crowded."""
     if not aligned and run < 4 and first > CROWD:
         return None
     if not aligned:
         if run >= 4 and first > CROWD // 3:
             return _Way(4, 16, True) if run == 4 else _Way(2, 64, False)
         return _Way(1 if run == 1 else 2, 64, True)
-    if run >= 4 and first > CROWD and second <= SPREAD and places[1] - places[0] >= FAR_APART:
+    if run >= 4 and sparse:
         return _Way(8, 32, False) if few else _Way(2, 64, False)
     if few:
         return _Way(4, 16, True)
@@ -231,7 +239,8 @@ def _read(run: int, height: int, places: Integers, *, aligned: bool) -> _Way | N
 
 
 def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool, tall: bool) -> _Way:
-    """The same where fetching into the second level only is the faster way in general."""
+    """The same where fetching into the second level only is the faster way in general; tall squares write several lines of a
+    column one after the other."""
     if tall and run < 4 and (crowded or not aligned):
         return _Way(4, 64, False, tall=True)
     if not aligned:

@@ -153,7 +153,7 @@ def _lines(columns, step, count, some, reach, lines, begins):
 
 
 @kept
-def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, order, columns, least, block):
+def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, order, columns, least, block, past_caches):
     """Carry out copies tile by tile: `extents` and `tiles` say how often every loop turns, in all and in a tile, the slowest in
     the destination first.
 
@@ -162,7 +162,7 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
     fetches them). `outs` and `chain` are as for `walk`: what is written out of the buffer; no outs: the buffer is the destination
     itself. The first `columns` loops of `order` are those of the columns, the others those of the rows, the fastest first: all
     jobs do a part of the columns (of `least` at least) and rows of about `block` bytes, which stays in the first-level cache,
-    then the next.
+    then the next. `past_caches` is whether the buffer is written out past them.
     """
     loops, count = len(extents), len(jobs)
     start, size, last = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -226,9 +226,9 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
                         else:
                             _moved(here, there, table, turns, element)
         if len(outs):
-            write_out(destination, buffer, extents, tiles, start, size, index, outs, chain)
+            write_out(destination, buffer, extents, tiles, start, size, index, outs, chain, past_caches)
         start[:] = following
-    if len(outs):
+    if len(outs) and past_caches:
         settle()
 
 

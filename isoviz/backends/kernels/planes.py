@@ -6,8 +6,10 @@ few for that, by picking every second to fourth element. While elements are read
 
 from __future__ import annotations
 
+import numpy as np
 from numba import njit
 
+from isoviz.backends.kernels.turned import to_lines
 from isoviz.backends.kernels.vectors import (
     FAR,
     LANE,
@@ -161,6 +163,52 @@ def _pairs(size: int, fields: int):
 (_unzip_8_2, _zip_8_2), (_unzip_8_3, _zip_8_3), (_unzip_8_4, _zip_8_4) = (_pairs(8, fields) for fields in (2, 3, 4))
 _plane_1, _plane_2 = _plane(1, _wide_1, _lane_1), _plane(2, _wide_2, _lane_2)
 _plane_4, _plane_8 = _plane(4, _wide_4, _lane_4), _plane(8, _wide_8, _lane_8)
+
+
+def _squares(size: int):
+    """`squares(source, source_stride, destination, destination_stride, rows, columns, planes, plane, ahead, first)`: planes that
+    lie one behind the other in every row of the source, as one with all their columns; a line's worth at least of rows, and of
+    columns of all planes. In the destination they are `plane` bytes apart. `ahead` and `first` are as for one plane."""
+    turn, side = to_lines(size, past_caches=False), LINE // size
+
+    @njit(nogil=True)
+    def squares(source, source_stride, destination, destination_stride, rows, columns, planes, plane, ahead, first):
+        here, there = np.empty(side, np.int64), np.empty(planes * columns + side, np.int64)
+        here_at, there_at = np.int64(here.ctypes.data), np.int64(there.ctypes.data)
+        width = 0
+        for k in range(planes):
+            for column in range(columns):
+                there[width] = destination + k * plane + column * destination_stride
+                width += 1
+        for begin in range(0, rows, side):
+            row = min(begin, rows - side)
+            for k in range(side):
+                here[k] = source + (row + k) * source_stride
+            for start in range(0, width, side):
+                column = min(start, width - side)
+                for k in range(begin - row, side):
+                    later = word(ahead + 8 * (first + row + k))
+                    if later:
+                        fetch_rows(here[k] + start * size + later)
+                turn(here_at, column * size, there_at + 8 * column, row * size)
+
+    return squares
+
+
+_squares_1, _squares_2, _squares_4, _squares_8 = (_squares(size) for size in (1, 2, 4, 8))
+
+
+@njit(nogil=True)
+def read_squares(a, a_stride, b, b_stride, rows, columns, element, planes, b_plane, ahead, first):
+    """Planes of elements of 1 to 8 bytes as one, in squares."""
+    if element == 4:
+        _squares_4(a, a_stride, b, b_stride, rows, columns, planes, b_plane, ahead, first)
+    elif element == 8:
+        _squares_8(a, a_stride, b, b_stride, rows, columns, planes, b_plane, ahead, first)
+    elif element == 2:
+        _squares_2(a, a_stride, b, b_stride, rows, columns, planes, b_plane, ahead, first)
+    else:
+        _squares_1(a, a_stride, b, b_stride, rows, columns, planes, b_plane, ahead, first)
 
 
 @njit(nogil=True)

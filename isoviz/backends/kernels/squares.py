@@ -2,7 +2,7 @@
 
 The source is read in strips of few lines from the first row to the last, so that what is written are few long sequences, each
 a line at a time past the caches. In tiles as broad as they are high one or the other lies in too many places for memory. Rows
-and columns may begin anywhere: they are loops one within the other. For vectors of 512 bits; `isoviz.backends.kernels.direct`
+and columns may begin anywhere: they are loops one within the other. For vectors of any width; `isoviz.backends.kernels.direct`
 says for which copies.
 """
 
@@ -17,92 +17,58 @@ from numba.extending import intrinsic
 from isoviz.backends.kernels.cache import kept
 from isoviz.backends.kernels.rows import fetched, offset
 from isoviz.backends.kernels.tall_squares import tall_strips
+from isoviz.backends.kernels.turned import to_lines, to_room
 from isoviz.backends.kernels.vectors import (
-    _I64,
-    LANE,
     LINE,
     SHUFFLES,
-    _at,
+    WIDE,
     _load,
-    _picked,
     _store,
     _vector,
+    keep_line,
+    line_past_caches,
     settle,
+    some_bytes,
     store_part,
     word,
 )
 from isoviz.backends.kernels.walk import advanced
 
-_LANES = LINE // LANE
-
-
-def _turned(builder, rows, offset, size: int):
-    """The number of every column of a square, and its elements: those at `offset` from the addresses in a table of rows.
-
-    Within lanes of 16 bytes the rows of a quarter of the square are interleaved; then lanes of four quarters change places.
-    """
-    side, quarter = LINE // size, LANE // size
-    half = quarter // 2
-    low = [place for lane in range(_LANES) for k in range(half) for place in (lane * quarter + k, side + lane * quarter + k)]
-    high = [place + half for place in low]
-    quarters = []
-    for first in range(0, side, quarter):
-        block = []
-        for row in range(first, first + quarter):
-            address = builder.add(builder.load(_at(builder, rows, _I64, 8 * row)), offset)
-            block.append(_load(builder, address, _vector(size, side)))
-        for _ in range(quarter.bit_length() - 1):
-            pairs = list(zip(block[:half], block[half:], strict=True))
-            block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
-        quarters.append(block)  # vector j holds column j of every lane
-    even, odd = ([lane * quarter + k for lane in range(start, 2 * _LANES, 2) for k in range(quarter)] for start in (0, 1))
-    for j, (one, two, three, four) in enumerate(zip(*quarters, strict=True)):
-        for start, lanes in enumerate((even, odd)):
-            upper, lower = _picked(builder, one, two, lanes), _picked(builder, three, four, lanes)
-            yield start * quarter + j, _picked(builder, upper, lower, even)
-            yield (start + 2) * quarter + j, _picked(builder, upper, lower, odd)
-
-
-def _to_lines(size: int):
-    """`turn(rows, offset, columns, at)`: a square whose columns become lines past the caches, so far behind the addresses in a
-    table of columns."""
-
-    @intrinsic
-    def turn(context, rows, offset, columns, at):  # noqa: ARG001
-        def generate(context, builder, signature, values):  # noqa: ARG001
-            rows, offset, columns, at = values
-            for column, line in _turned(builder, rows, offset, size):
-                address = builder.load(_at(builder, columns, _I64, 8 * column))
-                _store(builder, line, builder.add(address, at), past_caches=True)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 4), generate
-
-    return turn
-
-
-def _to_room(size: int):
-    """`turn(rows, offset, room)`: a square whose columns are put one behind the other."""
-
-    @intrinsic
-    def turn(context, rows, offset, room):  # noqa: ARG001
-        def generate(context, builder, signature, values):  # noqa: ARG001
-            for column, line in _turned(builder, *values[:2], size):
-                _store(builder, line, values[2], column * LINE)
-            return context.get_dummy_value()
-
-        return types.void(*[types.int64] * 3), generate
-
-    return turn
+PITCH = LINE if WIDE == LINE else 2 * LINE
+"""Bytes from one column to the next in the room: its line, and, where lines are joined in memory, the one before it."""
 
 
 def _joiner(size: int):
-    """`join(before, after, order, destination)`: a line past the caches, of the end of one and the beginning of another: which
-    of their elements of `size` bytes (1 or 4) come where is the line `order`."""
+    """Columns that begin within lines: `begin(before, after, part, order, there)`, `join(…)` and `end(…)`.
+
+    A square's line `after` of a column, which begins `part` bytes behind a line, is written past the caches together with the
+    end of the line `before` it; at first only what is behind that part is, at last (`there` is behind the last line) only it.
+    What is `after` is `before` the next time.
+
+    Of vectors of 512 bits elements of `size` bytes (1 or 4) are picked as the table `order` says. Others read it from memory.
+    """
+    if WIDE < LINE:
+
+        @njit(nogil=True)
+        def begin(before, after, part, order, there):  # noqa: ARG001
+            some_bytes(after, there, LINE - part)
+            keep_line(after, before)
+
+        @njit(nogil=True)
+        def join(before, after, part, order, there):  # noqa: ARG001
+            line_past_caches(after - part, there - part)
+            keep_line(after, before)
+
+        @njit(nogil=True)
+        def end(before, part, there):
+            some_bytes(before + LINE - part, there - part, part)
+
+        return begin, join, end
+
     count, name = LINE // size, {1: "qi", 4: "d"}[size]
 
     @intrinsic
-    def join(context, before, after, order, destination):  # noqa: ARG001
+    def picked(context, before, after, order, destination):  # noqa: ARG001
         def generate(context, builder, signature, values):  # noqa: ARG001
             line = _vector(size, count)
             before, after, order = (_load(builder, value, line) for value in values[:3])
@@ -113,14 +79,26 @@ def _joiner(size: int):
 
         return types.void(*[types.int64] * 4), generate
 
-    return join
+    @njit(nogil=True)
+    def begin(before, after, part, order, there):  # noqa: ARG001
+        store_part(after - part, there - part, np.int64(-1) << part)
+
+    @njit(nogil=True)
+    def join(before, after, part, order, there):
+        picked(before, after, order + part // size * LINE, there - part)
+
+    @njit(nogil=True)
+    def end(before, part, there):
+        store_part(before + LINE - part, there - part, (np.int64(1) << part) - 1)
+
+    return begin, join, end
 
 
 def _strips(size: int):
     """`turn_squares` for elements of `size` bytes."""
-    to_lines, to_room, side = _to_lines(size), _to_room(size), LINE // size
-    word_size = 1 if size < 4 and SHUFFLES else 4  # what begins within lines and is shorter is for processors that shuffle bytes
-    join = _joiner(word_size)
+    lines, places, side = to_lines(size, past_caches=True), to_room(size, PITCH), LINE // size
+    # What begins within lines and is shorter than 4 bytes is for processors that shuffle bytes, or read them from memory.
+    begin, join, end = _joiner(1 if size < 4 and SHUFFLES else 4)
 
     @njit(nogil=True)
     def strips(
@@ -129,7 +107,7 @@ def _strips(size: int):
     ):  # fmt: skip
         here, there = np.empty(side, np.int64), np.empty(wide * side, np.int64)
         here_at, there_at = np.int64(here.ctypes.data), np.int64(there.ctypes.data)
-        before, after = room, room + wide * side * LINE
+        before, after = room, room + (LINE if PITCH > LINE else wide * side * LINE)
         whole = rows - rows % side
         place = ahead % rows, ahead // rows * wide * LINE
         for first in range(0, columns, wide * side):
@@ -148,25 +126,26 @@ def _strips(size: int):
                 if aligned:
                     for square in range(squares):
                         start = min(first + square * side, columns - side)
-                        to_lines(here_at, start * size, there_at + 8 * side * square, row * size)
+                        lines(here_at, start * size, there_at + 8 * side * square, row * size)
                     continue
                 for square in range(squares):
                     start = min(first + square * side, columns - side)
-                    to_room(here_at, start * size, after + square * side * LINE)
+                    places(here_at, start * size, after + square * side * PITCH)
                 for column in range(squares * side):
-                    to, at = word(there_at + 8 * column), after + LINE * column
+                    to, at = word(there_at + 8 * column), PITCH * column
                     part = to & (LINE - 1)
                     if row:
-                        join(before + LINE * column, at, order + part // word_size * LINE, to - part + row * size)
+                        join(before + at, after + at, part, order, to + row * size)
                     else:
-                        store_part(at - part, to - part, np.int64(-1) << part)
-                before, after = after, before
+                        begin(before + at, after + at, part, order, to)
+                if PITCH == LINE:
+                    before, after = after, before
             if not aligned:
                 for column in range(squares * side):
                     to = word(there_at + 8 * column)
                     part = to & (LINE - 1)
                     if part:
-                        store_part(before + LINE * (column + 1) - part, to - part + whole * size, (np.int64(1) << part) - 1)
+                        end(before + PITCH * column, part, to + whole * size)
             if ahead:
                 place = fetched(strip, place, rows - whole, rows, row_step, row_table, width, wide * LINE, near)
                 place = place[0], place[1] - wide * LINE
@@ -175,15 +154,30 @@ def _strips(size: int):
                     here[k] = source + offset(row_table, row_step, rows - side + k)
                 for square in range(squares):
                     start = min(first + square * side, columns - side)
-                    to_room(here_at, start * size, after + square * side * LINE)
+                    places(here_at, start * size, after + square * side * PITCH)
                 for column in range(squares * side):
-                    store_part(after + LINE * column, there[column] + (rows - side) * size, np.int64(-1))
+                    keep_line(after + PITCH * column, there[column] + (rows - side) * size)
 
     return strips
 
 
 _strips_1, _strips_2, _strips_4, _strips_8, _strips_16 = (_strips(size) for size in (1, 2, 4, 8, 16))
-_tall_1, _tall_2 = tall_strips(1), tall_strips(2)
+
+if WIDE == LINE:
+    _tall_1, _tall_2 = tall_strips(1), tall_strips(2)
+
+    @njit(nogil=True)
+    def _tall(source, destination, rows, row_step, row_table, columns, column_step, column_table, ahead, room, size):
+        if size == 1:
+            _tall_1(source, destination, rows, row_step, row_table, columns, column_step, column_table, ahead, room)
+        else:
+            _tall_2(source, destination, rows, row_step, row_table, columns, column_step, column_table, ahead, room)
+
+else:
+
+    @njit(nogil=True)
+    def _tall(source, destination, rows, row_step, row_table, columns, column_step, column_table, ahead, room, size):  # noqa: ARG001
+        return
 
 
 @kept
@@ -208,10 +202,8 @@ def turn_squares(
         for loop in range(len(extents)):
             a += index[loop] * source_strides[loop]
             b += index[loop] * destination_strides[loop]
-        if tall and size == 1:
-            _tall_1(a, b, rows, row_step, row_at, columns, column_step, column_at, ahead, room)
-        elif tall:
-            _tall_2(a, b, rows, row_step, row_at, columns, column_step, column_at, ahead, room)
+        if tall:
+            _tall(a, b, rows, row_step, row_at, columns, column_step, column_at, ahead, room, size)
         elif size == 4:
             _strips_4(a, b, rows, row_step, row_at, columns, column_step, column_at, wide, ahead, near, aligned, room, order_at)
         elif size == 8:

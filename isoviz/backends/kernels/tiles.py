@@ -8,11 +8,11 @@ a struct a part is moved that stays in the first-level cache, then the next part
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.kernels.choices import chosen, remembered
 from isoviz.backends.kernels.recipe import LINE, ROOM, WIDEST, Integers, goes_past, integers, is_plane
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Tiles(NamedTuple):
     columns: int
     least: int
     block: int
+    past_caches: bool
 
 
 class _Known(NamedTuple):
@@ -102,7 +103,7 @@ def _near(offsets: list[int], most: int) -> tuple[int, ...]:
     return tuple([offset - first for offset in offsets]) if max(offsets) - first < most else ()
 
 
-@lru_cache(maxsize=1024)
+@remembered(maxsize=1024)
 def _anywhere(shapes: Bare, sources: tuple[int, ...], destinations: tuple[int, ...], large: bool) -> _Known | None:
     """The recipe for copies, wherever they begin: chunk after chunk that differs."""
     first = shapes[0][1]
@@ -126,8 +127,9 @@ def _anywhere(shapes: Bare, sources: tuple[int, ...], destinations: tuple[int, .
     jobs = [[0, at, run, *by, *to, more] for at, run, by, to, more in zip(out.at, runs, here, out.strides, fetched, strict=True)]
     order, columns = _order(tiles, (here, there))
     found = Tiles(
-        integers(extents), integers(tiles), np.array(jobs, np.int64), out.rows, out.chain, order, columns, COLUMNS, BLOCK
-    )
+        integers(extents), integers(tiles), np.array(jobs, np.int64), out.rows, out.chain, order, columns, COLUMNS, BLOCK,
+        chosen().tiles_past,
+    )  # fmt: skip
     return _Known(found, out.first)
 
 

@@ -15,12 +15,23 @@ from numba.core import config as numba_config
 from numba.extending import intrinsic
 
 _numba: Any = numba_config
-_FEATURES = llvm.get_host_cpu_features() if _numba.ENABLE_AVX and not _numba.CPU_NAME and _numba.CPU_FEATURES is None else {}
-"""What Numba compiles for: all the processor has, unless it was told otherwise; then nothing is taken for granted."""
+
+
+def _features() -> dict[str, bool]:
+    """What Numba compiles for: all the processor has, unless it was told otherwise; then what it was told, and no more."""
+    if _numba.CPU_FEATURES is not None:
+        told = [name.strip() for name in _numba.CPU_FEATURES.split(",") if name.strip()]
+        return {name[1:]: name[0] == "+" for name in told}
+    return dict(llvm.get_host_cpu_features()) if _numba.ENABLE_AVX and not _numba.CPU_NAME else {}
+
+
+_FEATURES = _features()
 WIDE = 64 if _FEATURES.get("avx512bw") else 32 if _FEATURES.get("avx2") else 16
 """Bytes of a vector register."""
 SHUFFLES = bool(_FEATURES.get("avx512vbmi")) and WIDE == 64
 """Whether the processor shuffles the bytes of vectors of 512 bits."""
+BYTEWISE = SHUFFLES or WIDE < 64
+"""Whether lines of transpositions may be joined at any byte: narrow vectors do so in memory."""
 LINE = 64
 """Bytes of a line of the caches."""
 FAR = 4096

@@ -15,7 +15,7 @@ import numpy as np
 from numba import njit
 
 from isoviz.backends.kernels.cache import kept
-from isoviz.backends.kernels.planes import read_planes, read_row
+from isoviz.backends.kernels.planes import read_planes, read_row, read_squares
 from isoviz.backends.kernels.vectors import FAR, LINE, fetch_rows, keep_line, line_past_caches, settle, some_bytes
 
 TURNS_AHEAD = 8
@@ -37,6 +37,15 @@ def _stream(source, destination, count):
         destination += LINE
         count -= LINE
     if count:
+        some_bytes(source, destination, count)
+
+
+@njit(nogil=True)
+def _written(source, destination, count, past_caches):
+    """A run to memory, past the caches or not."""
+    if past_caches:
+        _stream(source, destination, count)
+    else:
         some_bytes(source, destination, count)
 
 
@@ -65,9 +74,9 @@ def moved_on(start, tiles, extents):
 
 
 @njit(nogil=True)
-def write_out(destination, buffer, extents, tiles, start, size, index, outs, chain):
-    """Write a tile out of the buffer, past the caches: the one that begins at `start` and has `size` turns; `index` is any array
-    for them, the rest as in `walk`."""
+def write_out(destination, buffer, extents, tiles, start, size, index, outs, chain, past_caches):
+    """Write a tile out of the buffer, past the caches or not: the one that begins at `start` and has `size` turns; `index` is any
+    array for them, the rest as in `walk`."""
     loops = len(extents)
     for out in outs:
         there, here = destination + out[0], buffer + out[1]
@@ -88,10 +97,10 @@ def write_out(destination, buffer, extents, tiles, start, size, index, outs, cha
             if wide and start[chain] + size[chain] < extents[chain]:
                 part = (b + count) & (LINE - 1)
                 count -= part
-                _stream(a, b, count)
+                _written(a, b, count, past_caches)
                 keep_line(a + count, row_start - part)
             else:
-                _stream(a, b, count)
+                _written(a, b, count, past_caches)
             turned = False
             for loop in range(loops - 1, -1, -1):
                 if out[3 + loops + loop] < 0:
@@ -106,7 +115,7 @@ def write_out(destination, buffer, extents, tiles, start, size, index, outs, cha
 
 
 @kept
-def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
+def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, joined, past_caches):
     """Carry out a recipe (`isoviz.backends.kernels.recipe`), tile by tile.
 
     `extents` and `tiles` are for every loop, the slowest first, how often it goes round, in all and in a tile. Every row of
@@ -115,7 +124,9 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
     loop that repeats planes (-1: none), then for every loop the strides of the source and of the buffer. Every row of `outs` is
     one run out of the buffer: destination offset, buffer offset, bytes per turn of the loop `chain`, then for every loop the
     strides of the destination and of the buffer (-1: within the run). No outs: the buffer is the destination itself. `ahead`
-    is, for every row of a tile's planes, how far ahead the source is fetched, in bytes.
+    is, for every row of a tile's planes, how far ahead the source is fetched, in bytes. `joined`: planes that
+    are repeated lie one behind the other in the rows of the source, which `ahead` counts once for all of them. `past_caches` is
+    whether tiles are written out past the caches.
     """
     loops = len(extents)
     start, size, index = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -144,16 +155,23 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead):
                         planes, a_plane, b_plane = size[batch], job[6 + batch], job[6 + loops + batch]
                     a_stride, b_stride = job[6 + across], job[6 + loops + along]
                     rows, columns = size[across], size[along]
-                    read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead_at, row)
-                    row += planes * rows
+                    if joined and min(rows, planes * columns) * element >= LINE:
+                        read_squares(a, a_stride, b, b_stride, rows, columns, element, planes, b_plane, ahead_at, row)
+                    elif joined:  # what is left over at the end of a loop
+                        for plane in range(planes):
+                            here_too, there_too = a + plane * a_plane, b + plane * b_plane
+                            read_planes(here_too, a_stride, there_too, b_stride, rows, columns, element, 1, 0, 0, ahead_at, row)
+                    else:
+                        read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead_at, row)
+                    row += rows if joined else planes * rows
                 else:
                     read_row(a, job[6 + along], b, job[6 + loops + along], size[along], element)
                 if not advanced(index, size, along, across, batch):
                     break
-        write_out(destination, buffer, extents, tiles, start, size, index, outs, chain)
+        write_out(destination, buffer, extents, tiles, start, size, index, outs, chain, past_caches)
         if not moved_on(start, tiles, extents):
             break
-    if staged:
+    if staged and past_caches:
         settle()
 
 
@@ -174,10 +192,7 @@ def stream_rows(source, destination, extents, source_strides, destination_stride
             if ahead:
                 for line in range(0, run, LINE):
                     fetch_rows(here + ahead + line)
-            if past_caches:
-                _stream(here, there, run)
-            else:
-                some_bytes(here, there, run)
+            _written(here, there, run, past_caches)
             here += step
             there += by
         if not advanced(index, extents, inner, -1, -1):
