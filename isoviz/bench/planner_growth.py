@@ -114,7 +114,8 @@ def _rows(name: str, place: Place, repeat: int) -> list[Row]:
         began = time.perf_counter()
         networkx.dijkstra_path(graph, place.source, place.destination)
         peer = time.perf_counter() - began
-        made, plain = found[-1][1], simple[-1][1]
+        made = found[-1][1]
+        plain = plan(made.transfer, machine, "simple", Options())
         gaps = [each.gap for _, each in found]
         rows.append(
             {

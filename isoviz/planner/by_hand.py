@@ -17,7 +17,7 @@ from isoviz.layouts import ChunkSequence, Layout
 from isoviz.machines import checks
 from isoviz.planner.cache import CACHE
 from isoviz.planner.common_suffix import ending_alike
-from isoviz.planner.derive import Derived, chunk_bytes, clock_along, derived, runs_of
+from isoviz.planner.derive import Derived, along, chunk_bytes, clock_along, derived, runs_of
 from isoviz.planner.holding import blocks_of
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plain import shorter_run
@@ -240,7 +240,8 @@ class _Chunks:
         self.problem, self.channels, self.orders, self.order, self.outer = problem, channels, orders, order, outer
         self.blocks = ChunkSequence(order, outer).blocks
         elements = max(1, order.count * problem.field_count // self.blocks)
-        runs = runs_of(problem.transfer, orders)
+        self.way = along(problem.transfer, orders)
+        runs = self.way.runs
         inside = [channel.destination for channel in channels[:-1]]
         alike = len({held.normal for held in orders[1:-1]}) == 1
         shorter = shorter_run(problem, inside, runs) if alike else 1
@@ -255,7 +256,7 @@ class _Chunks:
 
     def words(self, per_chunk: int) -> Derived:
         problem = self.problem
-        return derived(problem.transfer, problem.machine, self.channels, self.orders, self.sequence(per_chunk), problem.slots)
+        return derived(problem.transfer, problem.machine, self.channels, self.way, self.sequence(per_chunk), problem.slots)
 
     def slot(self, per_chunk: int) -> int:
         """Bytes of the largest slot."""
@@ -279,8 +280,8 @@ class _Chunks:
     def _best(self, unit: int, most: int) -> int:
         """How many units of so many blocks, up to `most`."""
         problem = self.problem
-        clock = clock_along(problem.transfer, problem.machine, self.channels, self.orders, problem.slots)
-        runs, block = runs_of(problem.transfer, self.orders), chunk_bytes(ChunkSequence(self.order, self.outer)) * unit
+        clock = clock_along(problem.transfer, problem.machine, self.channels, self.way, problem.slots)
+        runs, block = self.way.runs, chunk_bytes(ChunkSequence(self.order, self.outer)) * unit
 
         def seconds(number: int) -> float:
             return clock.seconds(number * block, runs)

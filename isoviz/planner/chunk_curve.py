@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, LimitError, TransferError
 from isoviz.layouts import ChunkSequence
-from isoviz.planner.derive import chunk_bytes, clock_along, derived, paying_hop, runs_of
+from isoviz.planner.derive import along, chunk_bytes, clock_along, derived, paying_hop
 from isoviz.planner.making import make_plan
 from isoviz.planner.optimum import any_choice
 from isoviz.planner.options import Options
@@ -85,8 +85,9 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
     machine = _checked(plan, machine)
     options = options or Options()
     problem = Problem(plan.transfer, machine, options)
-    clock = clock_along(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], plan.orders, plan.slots)
-    runs = runs_of(plan.transfer, plan.orders)
+    way = along(plan.transfer, plan.orders)
+    clock = clock_along(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], way, plan.slots)
+    runs = way.runs
     inside = [hop.destination for hop in plan.hops[:-1]]
     limit = problem.limit(inside) if inside else None
     own = _chunk(plan, plan.per_chunk)
@@ -116,7 +117,7 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
         return plan
     chunks = ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk)
     channels = [machine.channel(hop.channel) for hop in plan.hops]
-    words = derived(plan.transfer, machine, channels, plan.orders, chunks, plan.slots)
+    words = derived(plan.transfer, machine, channels, along(plan.transfer, plan.orders), chunks, plan.slots)
     said = zip(plan.hops, words.requests, words.rates, strict=True)
     return replace(
         plan,

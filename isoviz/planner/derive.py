@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.layouts import ChunkSequence
+from isoviz.layouts import ChunkSequence, FieldsComponent, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.planner.runs import end_runs
 from isoviz.planner.timing import Clock, Pace
@@ -43,37 +43,49 @@ class Derived(NamedTuple):
     shares: tuple[tuple[float, ...], ...]
 
 
+class Along(NamedTuple):
+    """The orders along a path, one more than hops; for every hop the bytes at most that its runs have whatever the chunk
+    (`runs_of`), and whether it converts (`converting_hops`)."""
+
+    orders: tuple[Linearization, ...]
+    runs: tuple[float, ...]
+    converts: tuple[bool, ...]
+
+
+def along(transfer: Transfer, orders: Sequence[Linearization]) -> Along:
+    """What follows from the orders along a path of a transfer."""
+    return Along(tuple(orders), runs_of(transfer, orders), converting_hops(orders))
+
+
 def derived(
     transfer: Transfer,
     machine: Machine,
     channels: Sequence[Channel],
-    orders: Sequence[Linearization],
+    way: Along,
     chunks: ChunkSequence,
     slots: int,
     pace: Pace | None = None,
 ) -> Derived:
-    """The words of a plan that goes over `channels` through `orders`, one more than channels, in these chunks; `pace` is that of
-    the channels, if it is known."""
-    converts = converting_hops(orders)
-    runs = runs_of(transfer, orders)
-    chunk = chunk_bytes(chunks)
-    clock = clock_along(transfer, machine, channels, orders, slots, pace)
+    """The words of a plan that goes over `channels` along `way` in these chunks; `pace` is that of the channels, if it is
+    known."""
+    runs, chunk = way.runs, chunk_bytes(chunks)
+    clock = clock_along(transfer, machine, channels, way, slots, pace)
     requests = tuple([min(run, chunk) for run in runs])
     rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
-    return Derived(converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
+    return Derived(way.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
 
 
 def clock_along(
     transfer: Transfer,
     machine: Machine,
     channels: Sequence[Channel],
-    orders: Sequence[Linearization],
+    way: Along,
     slots: int,
     pace: Pace | None = None,
 ) -> Clock:
-    """The clock of these channels, those that convert between these orders set up for it."""
-    converting = [hop for hop, converts in enumerate(converting_hops(orders)) if converts]
+    """The clock of these channels, those that convert along this way set up for it."""
+    converting = [hop for hop, converts in enumerate(way.converts) if converts]
     return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
 
 
@@ -83,20 +95,42 @@ def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
     What shares more only gathers or spreads blocks: along a path some hop has to have runs as short as the conversion's
     (`shapes`), and usually just one has.
     """
-    runs = [math.inf if here.normal == there.normal else run_bytes(here, there) for here, there in pairwise(orders)]
-    here, there = orders[0], orders[-1]
-    pays = math.inf if here.normal == there.normal else max(run_bytes(here, there), min(runs))
+    runs = [_run(here, there) for here, there in pairwise(orders)]
+    pays = max(_run(orders[0], orders[-1]), min(runs))
     return tuple([run <= pays and not math.isinf(run) for run in runs])
 
 
 def runs_of(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
     """For every hop, the bytes at most that its runs have whatever the chunk: the common prefix of its two orders, and at either
     end what lies together of a part. Infinite where whole chunks move."""
-    found = [math.inf if here.normal == there.normal else run_bytes(here, there) for here, there in pairwise(orders)]
+    found = [_run(here, there) for here, there in pairwise(orders)]
     first, last = end_runs(transfer)
     found[0] = min(found[0], first)
     found[-1] = min(found[-1], last)
     return tuple(found)
+
+
+def _first_elements(lin: Linearization, outer: int) -> int:
+    """Elements that exist in the first block of an order, whose slowest `outer` parts number the blocks."""
+    inside = lin.parts[: len(lin.parts) - outer]
+    found = len(lin.fields) if any(isinstance(part, FieldsComponent) for part in inside) else 1
+    digits: dict[str, list[Mode]] = {}
+    for part in inside:
+        if isinstance(part, Mode):
+            digits.setdefault(part.dim, []).append(part)
+    for dim, modes in digits.items():
+        modes.sort(key=lambda mode: mode.step)
+        if any(low.step * low.extent != high.step for low, high in pairwise(modes)):  # coordinates with holes between them
+            return sum(box.volume * len(names) for box, names in ChunkSequence(lin, outer)[0].parts)
+        found *= min(math.prod(mode.extent for mode in modes), -(-lin.space[dim] // modes[0].step))
+    return found
+
+
+def _run(here: Linearization, there: Linearization) -> float:
+    """The bytes of the common prefix of two orders; infinite where they are one."""
+    if here is there or here.normal == there.normal:
+        return math.inf
+    return run_bytes(here, there)
 
 
 def paying_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
@@ -113,6 +147,5 @@ def chunk_bytes(chunks: ChunkSequence) -> float:
     fields = len(lin.fields)
     elements = lin.count * fields // chunks.blocks
     if elements > 1 and lin.is_padded:
-        first = ChunkSequence(lin, chunks.outer)[0]
-        elements = sum(box.volume * len(names) for box, names in first.parts)
+        elements = _first_elements(lin, chunks.outer)
     return min(chunks.per_chunk * elements * lin.fields.nbytes / fields, lin.payload)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import ChunkSequence, Layout, Linearization, Mode
-from isoviz.planner.derive import chunk_bytes, clock_along, runs_of
+from isoviz.planner.derive import Along, along, chunk_bytes, clock_along
 
 if TYPE_CHECKING:
     from isoviz.planner.choice import Choice
@@ -48,11 +48,16 @@ def layouts_along(problem: Problem, choice: Choice, held: Held) -> tuple[Layout,
     return (transfer.source.layout, *[held.before] * at, *[held.after] * (inner - at), transfer.destination.layout)
 
 
-def orders_along(problem: Problem, choice: Choice, held: Held) -> tuple[Linearization, ...]:
-    """The orders along the path of what moves: one more than hops."""
-    transfer = problem.transfer
-    inside = [layout.on(transfer.space, transfer.fields) for layout in layouts_along(problem, choice, held)[1:-1]]
-    return (transfer.source_order, *inside, transfer.destination_order)
+def way_of(problem: Problem, choice: Choice, held: Held) -> Along:
+    """What follows from the layouts along the path, of what moves; kept by the problem, since most routes have the same."""
+    layouts = layouts_along(problem, choice, held)[1:-1]
+    found = problem.ways.get(layouts)
+    if found is None:
+        transfer = problem.transfer
+        orders = {layout: layout.on(transfer.space, transfer.fields) for layout in dict.fromkeys(layouts)}
+        inside = [orders[layout] for layout in layouts]
+        found = problem.ways[layouts] = along(transfer, (transfer.source_order, *inside, transfer.destination_order))
+    return found
 
 
 def chunks_of(problem: Problem, held: Held) -> ChunkSequence:
@@ -60,14 +65,19 @@ def chunks_of(problem: Problem, held: Held) -> ChunkSequence:
     return ChunkSequence(held.order.on(problem.transfer.space, problem.transfer.fields), held.outer, held.per_chunk)
 
 
+def checked(problem: Problem, choice: Choice) -> Choice:
+    """A choice of the search with what its layouts really have, where the search may not know it. Of ends whose blocks nest, and
+    of fields of one size, it does: where a choice says less than its layouts have, another one says as much (`shapes`)."""
+    return choice if problem.ends.regular and not problem.spread else evaluated(problem, choice)
+
+
 def evaluated(problem: Problem, choice: Choice) -> Choice:
     """The choice with the runs, the chunk and the T that its layouts really have (`derive`)."""
     held = held_by(problem, choice)
-    orders = orders_along(problem, choice, held)
-    runs = runs_of(problem.transfer, orders)
+    way = way_of(problem, choice, held)
     chunk = chunk_bytes(chunks_of(problem, held))
-    clock = clock_along(problem.transfer, problem.machine, choice.route.channels, orders, problem.slots, choice.route.pace)
-    return choice._replace(seconds=clock.seconds(chunk, runs), runs=runs, chunk=chunk)
+    clock = clock_along(problem.transfer, problem.machine, choice.route.channels, way, problem.slots, choice.route.pace)
+    return choice._replace(seconds=clock.seconds(chunk, way.runs), runs=way.runs, chunk=chunk)
 
 
 def blocks_of(held: Linearization, elements: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.planner.derive import derived
-from isoviz.planner.holding import chunks_of, held_by, layouts_along, orders_along
+from isoviz.planner.holding import chunks_of, held_by, layouts_along, way_of
 from isoviz.planner.plan import Hop, Plan
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
     """The plan of a choice; its words follow from its layouts (`derive`)."""
     held = held_by(problem, choice)
     texts = [str(layout) for layout in layouts_along(problem, choice, held)]
-    orders, chunks = orders_along(problem, choice, held), chunks_of(problem, held)
-    words = derived(problem.transfer, problem.machine, clock.channels, orders, chunks, problem.slots, choice.route.pace)
+    way, chunks = way_of(problem, choice, held), chunks_of(problem, held)
+    words = derived(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace)
     hops = [
         Hop(*step, texts[i], texts[i + 1], words.requests[i], words.rates[i], words.converts[i])
         for i, step in enumerate(choice.route.steps)

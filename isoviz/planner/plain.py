@@ -17,7 +17,7 @@ from isoviz.layouts import ChunkSequence, FieldsComponent, Layout, Linearization
 from isoviz.planner.blocks import grown, layout_of, restricted
 from isoviz.planner.choice import MOST_BOXES, Choice
 from isoviz.planner.derive import chunk_bytes
-from isoviz.planner.holding import evaluated
+from isoviz.planner.holding import checked, evaluated
 from isoviz.planner.shapes import F
 from isoviz.planner.sizes import SMALL, best_of, choices, least_as_good, round_numbers
 from isoviz.planner.unheld import boxes_of_runs, unheld
@@ -43,7 +43,7 @@ def plain(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) 
         found += search.by_whole_entries()
     if not problem.ends.nesting:
         found += search.by_common_blocks()
-    able = [evaluated(problem, choice) for choice in found if choice is not None]
+    able = [checked(problem, choice) for choice in found if choice is not None]
     if search.shorter > 1 and not search.by_ends:
         able += [evaluated(problem, choice) for choice in search.by_blocks_across_runs() if choice is not None]
         least = min((choice.seconds for choice in able), default=math.inf)

@@ -13,8 +13,10 @@ from isoviz.planner.shapes import ends_of
 from isoviz.planner.unheld import PIECE
 
 if TYPE_CHECKING:
+    from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
     from isoviz.planner.choice import Choice
+    from isoviz.planner.derive import Along
     from isoviz.planner.options import Options
     from isoviz.planner.routes import Route
     from isoviz.planner.transfer import Transfer
@@ -48,6 +50,8 @@ class Problem:
 
         self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         """What was found to be best for a route: the names of its channels, and the hop that converts."""
+        self.ways: dict[tuple[Layout, ...], Along] = {}
+        """What follows from the layouts of the buffers along a path (`holding.way_of`)."""
 
     # ---- limits
 

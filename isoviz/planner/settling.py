@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from isoviz.planner.blocked import Blocked
 from isoviz.planner.boxed import boxed
 from isoviz.planner.derive import clock_along
-from isoviz.planner.holding import chunks_of, evaluated, held_by, orders_along
+from isoviz.planner.holding import checked, chunks_of, evaluated, held_by, way_of
 from isoviz.planner.plain import plain, shorter_run
 
 if TYPE_CHECKING:
@@ -35,8 +35,10 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
         return choice  # nothing holds a chunk: it is as large as it should be
     if problem.nbytes <= MANY * choice.chunk and not costs:
         return choice
-    channels, orders = choice.route.channels, orders_along(problem, choice, held_by(problem, choice))
-    own = clock_along(problem.transfer, problem.machine, channels, orders, problem.slots, choice.route.pace)
+    own = clock
+    if any(channel.conversion_setup for channel in choice.route.channels):  # which of them are paid the layouts tell
+        way = way_of(problem, choice, held_by(problem, choice))
+        own = clock_along(problem.transfer, problem.machine, choice.route.channels, way, problem.slots, choice.route.pace)
     search = None if choice.shape is None else Blocked(problem, choice.route, own, choice.shape)
 
     best = choice
@@ -56,7 +58,7 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
         if not best_of:
             break
         best = min(best_of, key=lambda each: each.key)
-    return best if best is choice else evaluated(problem, best)
+    return best if best is choice else checked(problem, best)
 
 
 def compared(problem: Problem, choice: Choice, clock: Clock) -> Choice:

@@ -15,9 +15,10 @@ from brute_force_layouts import Parts, parts_of, prefix
 from planner_problems import build, random_problem
 
 from isoviz.errors import LimitError, NoPathError
-from isoviz.layouts import Component, FieldsComponent, Layout, compare
+from isoviz.layouts import ChunkSequence, Component, FieldsComponent, Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import PLANNERS, Plan, plan
+from isoviz.planner.derive import _first_elements
 from isoviz.runtime import simulate
 
 Report = Callable[[str, object], None]
@@ -134,3 +135,15 @@ def test_words_follow_from_the_layouts(report: Report, first: int) -> None:
 @pytest.mark.parametrize("first", range(200, 4200, 400))
 def test_words_follow_from_the_layouts_of_very_many(report: Report, first: int) -> None:
     check_batch(first, 400, report)
+
+
+def test_elements_of_the_first_block_are_those_of_its_boxes() -> None:
+    checked = 0
+    for seed in range(200):
+        transfer, _, _ = build(random_problem(seed, non_nesting=True))
+        for order in (transfer.source_order, transfer.destination_order):
+            for outer in range(len(order.parts) + 1):
+                first = ChunkSequence(order, outer)[0]
+                assert _first_elements(order, outer) == sum(box.volume * len(names) for box, names in first.parts), seed
+                checked += 1
+    assert checked > 1000
