@@ -13,8 +13,8 @@ from isoviz.units import format_seconds
 
 MARGIN = 16.0
 WIDE, TALL = 720.0, 380.0
-_LEFT, _TOP, _BOTTOM = 66.0, 22.0, 46.0
-AIMS = ((0.1, "100 ms: up to 20 memories"), (1.0, "1 s: 40 memories"))
+_LEFT, _TOP, _RIGHT, _BOTTOM = 66.0, 22.0, 200.0, 46.0
+AIMS = ((0.1, "aim for 20 memories"), (1.0, "aim for 40 memories"))
 """Seconds that planning aims at, and for what (all-to-all)."""
 
 Row = Mapping[str, Any]
@@ -41,7 +41,7 @@ def planning_growth_svg(rows: Sequence[Row], *, theme: ThemeName = "auto") -> st
         draw_mark(drawing, x + 6, y - 4, number, radius=5.2)
         drawing.text(x + 18, y, family, size=12.5)
         x += 42 + text_width(family, 12.5)
-    return drawing.render(frame[0] + WIDE + MARGIN, y + MARGIN)
+    return drawing.render(frame[0] + WIDE + _RIGHT, y + MARGIN)
 
 
 def _span(values: Sequence[float]) -> tuple[float, float]:
@@ -72,8 +72,8 @@ def _grid(drawing: Drawing, frame: Frame, across: tuple[float, float], up: tuple
         drawing.text(x - 8, py + 4, format_seconds(tick), size=11.5, fill="muted", anchor="end")
     for seconds, said in AIMS:
         _, py = _place(across[0], seconds, frame, across, up)
-        drawing.line(x, py, x + wide, py, stroke="muted", width=1.3, dash="5 4")
-        drawing.text(x + 10, py - 6, said, size=11.5, fill="muted", halo="panel")
+        drawing.line(x, py, x + wide + 8, py, stroke="muted", width=1.3, stroke_dasharray="5 4")
+        drawing.text(x + wide + 14, py + 4, said, size=11.5, fill="muted")
     drawing.text(x + wide / 2, y + tall + 38, "channels", size=12.5, anchor="middle")
     drawing.text(x, y - 8, "planning time", size=12.5)
 

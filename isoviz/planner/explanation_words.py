@@ -377,9 +377,11 @@ def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
     ]
     if not ahead:
         return kept, ""
+    planner = explanation.plan.planner
+    why = "takes the highest throughput, not the least time" if planner == "program" else "does not look at every path"
     return kept, (
-        f"{_counted(len(ahead), 'path')} would win as things are: the {explanation.plan.planner} planner does not look at every"
-        " path. The planner full takes the best of them."
+        f"{_counted(len(ahead), 'path')} would win as things are: the {planner} planner {why}."
+        " The planner full takes the best of them."
     )
 
 

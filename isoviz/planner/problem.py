@@ -144,10 +144,7 @@ class Problem:
         """Whether the argument for the optimum follows all that the ends and the machine say: blocks that nest and divide their
         dimensions; no held resource, whose cost depends on the runs of all hops together; no end that is cheaper to read and
         write as it is than to convert at."""
-        if any(resource.held for resource in self.machine.resources):
-            return False
-        channels = self.machine.channels
-        return self.ends.regular and not any(each.conversion_setup for each in channels if not each.is_self_loop)
+        return self.ends.regular and _argued(self.machine)
 
     @property
     def spread(self) -> bool:
@@ -178,6 +175,12 @@ class Problem:
             return self.follows
         here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(PIECE, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
+
+
+@lru_cache(maxsize=256)
+def _argued(machine: Machine) -> bool:
+    held = any(resource.held for resource in machine.resources)
+    return not held and not any(each.conversion_setup for each in machine.channels if not each.is_self_loop)
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.planner.grades import Grades
 
-MOST_BEGINNINGS, MOST_GRADES = 400, 24
+MOST_BEGINNINGS, MOST_GRADES = 1000, 24
 """Beginnings of routes that are kept, and channels of different cost, at most. A machine with more of them (a dozen memories,
 each with links of its own) has no list of routes: each transfer on it is searched for by itself (`isoviz.planner.search`)."""
 
