@@ -7,14 +7,17 @@ to is closed in on. So planning again a little on either side of it gives the on
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.explanation import Rejected, Turn
-from isoviz.planner.full import search
+from isoviz.planner.full import listed, search
+from isoviz.planner.options import PLANNING_TIME
 from isoviz.planner.problem import Problem
 from isoviz.planner.room import check_ends
 from isoviz.planner.scaling import resized
@@ -36,16 +39,21 @@ Way = tuple[tuple[str, ...], int | None]
 
 
 def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tuple[Turn, ...]:
-    """For so many of the best rivals, what would make them win; those that nothing does are left out."""
+    """For the best rivals, `most` of them, what would make them win; those that nothing does are left out. Where paths are too
+    many to list every question takes a search: then those are answered that planning time allows."""
     chosen, *rivals = candidates
     found: list[Turn] = []
+    until = math.inf
+    if listed(problem) is None:
+        until = time.perf_counter() + (problem.options.planning_time or PLANNING_TIME)
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)
         ends = (rival.limiting_channel, chosen.limiting_channel)
         # What limits one of the two is what most likely decides; then whatever only one of them uses.
         channels = sorted(apart, key=lambda name: (name not in ends, name not in chosen.channels, name))[:MOST_CHANNELS]
-        turns = [bandwidth_turn(problem, rival, channel) for channel in channels]
-        found += [*turns, slot_limit_turn(problem, rival), size_turn(problem, rival)]
+        asked = [partial(bandwidth_turn, problem, rival, channel) for channel in channels]
+        asked += [partial(slot_limit_turn, problem, rival), partial(size_turn, problem, rival)]
+        found += [ask() for ask in asked if time.perf_counter() < until]
     return tuple(turn for turn in found if turn.value is not None)
 
 
@@ -120,7 +128,7 @@ def _turn(
     def winner(value: float) -> Way | None:
         value = float(round(value)) if whole else value
         if value not in winners:
-            winners[value] = _winner(at, value)
+            winners[value] = _winner(at, value, wanted)
         return winners[value]
 
     if winner(now) == wanted:  # it wins already: the plan is not that of the full planner
@@ -146,12 +154,12 @@ def _turn(
     return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
 
-def _winner(at: Callable[[float], Problem], value: float) -> Way | None:
-    """The fastest path at a value; None where nothing is possible there."""
+def _winner(at: Callable[[float], Problem], value: float, near: Way) -> Way | None:
+    """The fastest path at a value; None where nothing is possible there. `near` is a path that is likely to be it."""
     try:
         problem = at(value)
         check_ends(problem.transfer, problem.machine)
-        route = search(problem).best.route
+        route = search(problem, near).best.route
     except (LimitError, LayoutError, TransferError):
         return None
     return route.names, route.converting

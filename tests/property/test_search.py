@@ -217,6 +217,12 @@ def test_rivals_of_a_dense_machine_are_explained() -> None:
     assert "no other path of this machine can be faster than the best of them" in str(said)
 
 
+def test_what_would_make_rivals_win_keeps_to_planning_time() -> None:
+    """Each question takes dozens of searches."""
+    machine, transfer = ring(12, 11), transposed("m0", "m11")
+    assert explain(transfer, machine, "full", Options(planning_time=1e-9), turns=2).turns == ()
+
+
 # ---- nodes that are alike
 
 
