@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.planner.choice import MOST_BOXES, Choice
+from isoviz.planner.holding import evaluated
 from isoviz.planner.shapes import F, divisors
 from isoviz.planner.sizes import FEW, FEW_PAIRS, SMALL, at_least, best_of, even_or_round, round_numbers
 
@@ -41,12 +42,12 @@ def blocked(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     entries, elements = limit // problem.entry, limit // problem.largest
     fitting = [shape for shape in problem.ends.shapes if shape.entries <= (entries if F in shape.complete else elements)]
     searches = [Blocked(problem, route, clock, shape, limit) for shape in fitting]
-    if len(searches) < 2:
-        return searches[0].best() if searches else None
     found: list[tuple[int, Choice]] = []
     least = math.inf
     for bound, number in sorted([(search.bound(), number) for number, search in enumerate(searches)]):
-        if bound <= least * (1 + 1e-9) and (choice := searches[number].best()) is not None:
+        choice = searches[number].best() if bound <= least * (1 + 1e-9) else None
+        if choice is not None and choice.seconds <= least * (1 + 1e-9):
+            choice = evaluated(problem, choice)  # short blocks may leave it less than its family promises
             found.append((number, choice))
             least = min(least, choice.seconds)
     return min(found, key=lambda each: (each[1].key, each[0]), default=(0, None))[1]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import ChunkSequence
 from isoviz.planner.blocked import blocked
 from isoviz.planner.boxed import boxed, measured
-from isoviz.planner.holding import checked, evaluated, held_by
+from isoviz.planner.holding import evaluated, held_by
 from isoviz.planner.plain import plain
 from isoviz.planner.timing import Clock
 
@@ -93,8 +93,7 @@ def _best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     if route.converting in (None, 0, len(route.channels) - 1):
         return plain(problem, route, clock)
     if problem.ends.regular:
-        choice = blocked(problem, route, clock)
-        return checked(problem, choice) if choice is not None else None
+        return blocked(problem, route, clock)
     found = [boxed(problem, route, clock)]
     if problem.ends.nesting and (choice := blocked(problem, route, clock)) is not None:
         found.append(measured(problem, choice, clock))
