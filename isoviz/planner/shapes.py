@@ -19,7 +19,8 @@ the pairs (how many digits of A are kept whole, how many of B), and the variable
 The argument asks that converting costs no more to set up in an end hop than between two buffers (`Channel.conversion_setup`), and
 digits that nest: cut points of A and B in one dimension that divide each other. Where they do not (4 against
 6), there are no families (`plain` and `boxed` try others), and where an end pads a dimension (blocks of 4 in 10) runs may be
-shorter than the families say; there the promise of the optimum does not hold.
+shorter than the families say; there the promise of the optimum does not hold. Blocks between that nest with neither end (3 of a
+dimension that an end cuts at 2) are not tried: of some 4,000 random problems one would gain.
 """
 
 from __future__ import annotations
