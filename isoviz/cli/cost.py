@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from isoviz.cli.output import whole_number
+
 EPILOG = """examples:
   isoviz cost in.toml --path node0.dsk,node0.sys
   isoviz cost in.toml --path node0.dsk,node0.sys,node0.sys --layout "<F, x_in=64, y, x_out>" --chunk 4MiB
@@ -31,8 +33,8 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--chunk", metavar="SIZE", help="bytes of a chunk, such as 4MiB (default: what takes the least time)")
-    size.add_argument("--blocks", metavar="N", type=int, help="blocks of a chunk")
-    parser.add_argument("--slots", metavar="N", type=int, help="slots of every buffer (default: what file and machine say)")
+    size.add_argument("--blocks", metavar="N", type=whole_number, help="blocks of a chunk")
+    parser.add_argument("--slots", metavar="N", type=whole_number, help="slots of a buffer (default: what file and machine say)")
     parser.add_argument("--over-limits", action="store_true", help="print the plan even where it breaks limits, and say which")
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
     parser.set_defaults(func=run)
@@ -41,7 +43,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 def run(args: argparse.Namespace) -> int:
     """Work it out and print it."""
     from isoviz.backends.running import as_stored
-    from isoviz.cli.output import print_json
+    from isoviz.cli.output import print_json, print_text
     from isoviz.planner import cost, load_transfer
 
     file = load_transfer(args.file)
@@ -59,5 +61,5 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         print_json(plan.to_json())
     else:
-        print(plan)
+        print_text(plan)
     return 0

@@ -115,6 +115,8 @@ def check_outputs(file: str | None, outputs: Iterable[str | None]) -> None:
     taken = {} if file is None else {Path(os.path.realpath(file)): "the transfer file itself"}
     for name in outputs:
         if name is not None:
+            if not name:
+                raise FileError("output: expected the name of a file, got ''")
             path = final_path(name)
             if path in taken:
                 raise FileError(f"{name}: is {taken[path]}; give another name")

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.planner import explain_plan, load_transfer
 
     file = load_transfer(args.file)
-    out = args.output or str(Path(args.file).with_suffix(".html"))
+    out = str(Path(args.file).with_suffix(".html")) if args.output is None else args.output
     check_outputs(args.file, (out,))
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)

@@ -73,6 +73,7 @@ def cost(
     """
     options = options or Options()
     check_ends(transfer, machine)
+    _check_types(path, layouts)
     problem = Problem(transfer, machine, options)
     ways = _ways(transfer, machine, path)
     texts = _layouts(transfer, [way[0].destination for way in ways[:-1]], layouts)
@@ -103,6 +104,22 @@ def cost(
     if found:
         object.__setattr__(made, "notes", tuple(f"over the limits ({each.constraint}): {each.text}" for each in found))
     return made
+
+
+def _check_types(path: object, layouts: object) -> None:
+    """Raises InputError where names or layouts are of another type than `cost` takes."""
+    names = [path] if isinstance(path, str) else path
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise InputError(f"path: expected names of memories or channels, as text or a sequence of texts, got {show(path)}")
+    given = layouts
+    if isinstance(layouts, Mapping):
+        if not all(isinstance(name, str) for name in layouts):
+            raise InputError(f"layouts: expected names of memories, got {show(list(layouts))}")
+        given = list(layouts.values())
+    if isinstance(given, str):  # of a text it is said later how many there should be
+        return
+    if not isinstance(given, list | tuple) or not all(isinstance(each, str | Layout) for each in given):
+        raise InputError(f"layouts: expected layouts in a sequence, or by memory, got {show(layouts)}")
 
 
 def _plan(

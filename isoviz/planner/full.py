@@ -9,6 +9,7 @@ That can be stopped at any time, and says how far from the optimum its best choi
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from dataclasses import dataclass
@@ -28,6 +29,7 @@ from isoviz.planner.settling import compared
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from isoviz.machines import Channel
     from isoviz.planner.choice import Choice
     from isoviz.planner.problem import Problem
     from isoviz.planner.timing import Clock
@@ -139,6 +141,19 @@ def asked_of(problem: Problem) -> Asked:
     return Asked(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
 
 
+def _way_back(problem: Problem) -> tuple[Channel, ...]:
+    """The channels of a short path from a memory to itself."""
+    machine, here = problem.machine, problem.transfer.source.memory
+    ways: list[tuple[Channel, ...]] = []
+    for channel in machine.outgoing(here):
+        with contextlib.suppress(NoPathError):
+            back = () if channel.is_self_loop else machine.shortest_path(channel.destination, here)
+            ways.append((channel, *back))
+    if not ways:
+        raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
+    return min(ways, key=len)
+
+
 def listed(problem: Problem) -> tuple[Route, ...] | None:
     """The routes that can win; None where paths are too many to list."""
     return routes_of(problem.machine).between(asked_of(problem))
@@ -156,8 +171,7 @@ def _searched(
     """The search where paths are too many to list."""
     machine = problem.machine
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    if here != there:
-        machine.shortest_path(here, there)  # says what can be reached
+    shortest = machine.shortest_path(here, there) if here != there else _way_back(problem)  # or says what can be reached
     known = [*seeds]
     if first is not None:
         known.append(Route(tuple(machine.channel(name) for name in first[0]), first[1]))
@@ -166,9 +180,7 @@ def _searched(
     begun = BestFirst(problem, routes_of(machine).nodes(here, there), known)
     found = begun.run(time.perf_counter() + seconds)
     if found.best is None:
-        if not found.tried:
-            raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-        raise too_small(problem, [route.inside for route, _ in found.tried])
+        raise too_small(problem, [tuple(channel.destination for channel in shortest[:-1])])
     if math.isinf(found.best.seconds):
         raise moves_nothing(problem)
     tried = begun.rivals() if everything else found.tried

@@ -8,9 +8,11 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.machines import MemoryKind
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
+from isoviz.planner.choice import MOST_BOXES
 from isoviz.planner.runs import end_runs, stretch_bytes
 from isoviz.planner.shapes import ends_of
-from isoviz.planner.unheld import PIECE
+from isoviz.planner.unheld import PIECE, boxes_of_runs
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
@@ -142,9 +144,11 @@ class Problem:
     @cached_property
     def promised(self) -> bool:
         """Whether the argument for the optimum follows all that the ends and the machine say: blocks that nest and divide their
-        dimensions; no held resource, whose cost depends on the runs of all hops together; no end that is cheaper to read and
-        write as it is than to convert at."""
-        return self.ends.regular and _argued(self.machine)
+        dimensions; fields of one size; chunks that are few boxes; throughput functions of a known kind; no held resource, whose
+        cost depends on the runs of all hops together; no end that is cheaper to read and write as it is than to convert at."""
+        orders = self.transfer.source_order, self.transfer.destination_order
+        scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(each.scattered for each in self.ends.shapes)
+        return self.ends.regular and not self.spread and not scattered and _argued(self.machine)
 
     @property
     def spread(self) -> bool:
@@ -180,7 +184,8 @@ class Problem:
 @lru_cache(maxsize=256)
 def _argued(machine: Machine) -> bool:
     held = any(resource.held for resource in machine.resources)
-    return not held and not any(each.conversion_setup for each in machine.channels if not each.is_self_loop)
+    known = all(isinstance(each.throughput, Sampled | LatencyBandwidth | Constant) for each in machine.channels)
+    return known and not held and not any(each.conversion_setup for each in machine.channels if not each.is_self_loop)
 
 
 @lru_cache(maxsize=256)

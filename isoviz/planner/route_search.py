@@ -128,7 +128,7 @@ class RouteSearch:
         Where a cannot be continued like b, because it has been in one of the memories before, the cycle can be left out, which
         only saves; unless it would hold the conversion, or memories differ in what they allow, or the order of hops matters.
         """
-        free = self.asked.alike and a.converting is not None and not self.asked.paired
+        free = self.asked.alike and a.converting is not None and not self.asked.paired and self._may_return(a, b)
         if not free and (not a.visited <= b.visited or a.loops - b.loops):
             return False
         if self.asked.paired:
@@ -139,6 +139,12 @@ class RouteSearch:
         if a.converting and b.converting and not beats[a.grades[a.converting]][b.grades[b.converting]]:
             return False
         return self._covers(a.others, b.others)
+
+    def _may_return(self, a: Label, b: Label) -> bool:
+        """Whether a cycle that a makes with what completes b never holds the conversion: what completes b leads to no memory that
+        a passed before it converted, nor through a self-loop that a has taken where it ends."""
+        before = {self.asked.source, *(channel.destination for channel in a.channels[: a.converting])}
+        return before <= b.visited and a.channels[-1].destination not in a.loops - b.loops
 
     def _unbeaten(self, complete: list[Label]) -> list[Label]:
         """Whole routes, by role: the last hop is one of its own. Of equals the first stays."""

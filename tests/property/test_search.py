@@ -184,6 +184,47 @@ def test_a_path_that_goes_out_to_convert_and_comes_back_is_none() -> None:
     assert least(problem, found) == pytest.approx(search(problem).lower, rel=CLOSE)
 
 
+def machine_of(*links: tuple[str, str, LatencyBandwidth]) -> Machine:
+    """A machine of memories joined by these links."""
+    names = dict.fromkeys(name for here, there, _ in links for name in (here, there))
+    channels = [Channel("", "Memcpy", here, there, function) for here, there, function in links]
+    return Machine("by hand", tuple(Memory(name, "SYS") for name in names), channels)
+
+
+def test_no_beginning_stands_for_one_that_it_cannot_end_like() -> None:
+    """S → m → z converts as S → y → z does, but then z leads back to m: what completes the one does not complete the other."""
+    slow, fast = LatencyBandwidth(1e-6, 1e10), LatencyBandwidth(1e-10, 1e10)
+    links = [("S", "m", slow), ("S", "y", slow), ("m", "z", fast), ("y", "z", fast), ("z", "m", slow), ("m", "D", slow)]
+    problem = Problem(transposed("S", "D"), machine_of(*links), Options())
+    expected = ("S->y", "y->z", "z->m", "m->D")
+    assert search(problem).best.route.names == expected
+    found = searched(problem)
+    assert found.best is not None and found.best.route.names == expected
+
+
+def test_a_self_loop_converts_where_a_walk_would_come_back() -> None:
+    """The fastest walk goes out from m to convert and comes back; the best path converts in m itself."""
+    near, out = LatencyBandwidth(1e-6, 2e10), LatencyBandwidth(1e-11, 2e10)
+    links = [("S", "m", near), ("m", "q", out), ("q", "m", out), ("m", "m", LatencyBandwidth(3e-10, 1e10)), ("m", "D", near)]
+    rest = ring(8, 7)
+    links += [(each.source, each.destination, each.throughput) for each in rest.channels]  # type: ignore[misc]
+    links += [("m", "m0", near), ("m7", "D", near)]
+    found = searched(Problem(transposed("S", "D"), machine_of(*links), Options()))
+    assert found.best is not None and found.best.route.names == ("S->m", "m->m", "m->D")
+
+
+def test_too_little_room_is_said_on_dense_machines() -> None:
+    machine = ring(30, 10)
+    numbers = FieldSpace(v="f8")
+    transfer = Transfer.whole(IndexSpace(x=64, y=48), numbers, "m0", "<F, x, y>", "m25", "<y, x, F>")
+    with pytest.raises(LimitError, match="slot_limit of at least 8 B"):
+        plan(transfer, machine, "full", Options(slot_limit=4))
+    mixed = Transfer.whole(IndexSpace(x=64), FieldSpace(a="i1", b="f8"), "m0", "<F, x>", "m25", "<x, F>")
+    for options in (Options(slot_limit=6, planning_time=0.2), Options(memory_limit=30, planning_time=0.2)):
+        with pytest.raises(LimitError):  # and not a search for ever
+            plan(mixed, machine, "full", options)
+
+
 # ---- at any time
 
 

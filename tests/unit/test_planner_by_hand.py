@@ -191,3 +191,19 @@ def test_cost_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert "smaller than a block" in capsys.readouterr().err
     assert main(["cost", str(file), "--path", ",".join(THROUGH), *layouts, "--chunk", "100", "--over-limits"]) == 0
     assert "over the limits" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", [None, 5, ["a", ["b"], "c"], b"a,b"])
+def test_paths_of_another_type(path: Any) -> None:
+    machine = preset("two-node")
+    transfer = Transfer.whole(IndexSpace(x=64), FieldSpace(v="f4"), "node0.sys", "<F, x>", "node0.sys", "<F, x>")
+    with pytest.raises(InputError, match="path: expected names of memories or channels"):
+        isoviz.cost(transfer, machine, path)
+
+
+@pytest.mark.parametrize("layouts", [None, 5, {1: "<F, x>", "q": 3}, [3]])
+def test_layouts_of_another_type(layouts: Any) -> None:
+    machine = preset("two-node")
+    transfer = Transfer.whole(IndexSpace(x=64), FieldSpace(v="f4"), "node0.sys", "<F, x>", "node0.sys", "<F, x>")
+    with pytest.raises(InputError, match="layouts: expected"):
+        isoviz.cost(transfer, machine, "node0.sys,node0.sys", layouts)

@@ -170,8 +170,8 @@ class BestFirst:
         return tuple(self.tried.values())
 
     def _late(self) -> bool:
-        """Whether it is time to stop: never without any choice."""
-        return self.best is not None and time.perf_counter() >= self._until
+        """Whether it is time to stop."""
+        return time.perf_counter() >= self._until
 
     def _direct(self) -> None:
         """Paths of one hop: nothing is held there, so chunks may be larger than any slot."""
@@ -183,7 +183,7 @@ class BestFirst:
     def _all(self) -> Iterable[Box]:
         """Boxes that hold everything."""
         low, most = self.question.least, self.question.most
-        if most < low:  # no slot holds a chunk
+        if max(self.question.slots_of) < self.problem.largest:  # no slot holds an element
             return
         count = max(1, math.ceil(math.log(most / low) / math.log(COARSE))) if most > low else 1
         cuts = [low * (most / low) ** (k / count) for k in range(count)] + [most]
@@ -230,11 +230,14 @@ class BestFirst:
             self._listed = slack / MORE
         else:
             self._listed *= AGAIN
-        most = min(box.most, (self.goal - (lower - box.least)) * (1 + TIE))  # a slower hop would take it beyond the goal
+        left = 1 - box.high / self.problem.nbytes
+        most = box.most
+        if left > 0:  # a slower hop would take it beyond the goal
+            most = min(most, (self.goal - bounds.lower[column] + float(bounds.floor[column])) / left * (1 + TIE))
         box = replace(box, bound=lower, most=most)
         if twice is not None and self._parted(walk, twice):
             parts = box.apart(twice)
-            return parts[:1] if twice == self.question.source else parts  # all pass that before
+            return parts[:1] if twice == self.question.source else parts  # all pass that before, and none turns there
         return self._cut(box, walk, slowest)
 
     def _parted(self, walk: Walk, memory: int) -> bool:
@@ -289,9 +292,11 @@ class BestFirst:
         bounds[0], bounds[-1] = min(bounds[0], runs[0]), min(bounds[-1], runs[1])
         if walk.converting is not None:
             bounds[walk.converting] = min(bounds[walk.converting], problem.ends.run)
-        total = slowest = 0.0
+        total = longest = 0.0
         for link, bound in zip(walk.links, bounds, strict=True):
             chunk = box.low * links.pace(link, min(box.low, bound))
-            total += links.channels[link].setup + chunk
-            slowest = max(slowest, problem.nbytes * links.pace(link, min(box.high, bound)) - chunk)
-        return math.inf if slowest > box.most * (1 + TIE) else total + box.least
+            total, longest = total + links.channels[link].setup + chunk, max(longest, chunk)
+            if problem.nbytes * links.pace(link, min(box.high, bound)) > box.most * (1 + TIE):
+                return math.inf
+        floor = box.least * max(0.0, 1 - box.high / problem.nbytes)
+        return total + (max(floor, box.least - longest) if self.question.alone else floor)

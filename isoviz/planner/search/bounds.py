@@ -40,6 +40,8 @@ class Question:
         self.destination = links.number[problem.transfer.destination.memory]
         self.overlap = problem.machine.limits.overlap
         self.paired = self.overlap and problem.slots == 1
+        self.alone = self.overlap and not self.paired and not problem.machine.resources
+        """Whether one hop alone is the slowest: nothing joins them."""
         self.exact = problem.ends.regular
         self.reach = Reach(problem)
         holds = [problem.machine.memory(name).holds_buffers for name in links.memories]
@@ -78,10 +80,15 @@ class Question:
 
 
 class Costs(NamedTuple):
-    """What hops cost in one role, in seconds: in the sum, and as the slowest one. Rows are channels, columns boxes."""
+    """What hops cost in one role, in seconds. Rows are channels, columns boxes.
+
+    `total` is for one chunk, with what is paid once; `slowest` what all bytes take at least; `rest` what comes on top of the sum
+    over hops where the hop is the slowest one.
+    """
 
     total: Floats
     slowest: Floats
+    rest: Floats
 
 
 class Bounds:
@@ -100,6 +107,8 @@ class Bounds:
         first = np.array([run[0] for run in runs])
         last = np.array([run[1] for run in runs])
         self._most = np.array([box.most for box in boxes])
+        self._longest = np.zeros(len(boxes))
+        """The longest that a hop that may be the slowest one takes for the smallest chunk."""
         self.leaving: range = links.leaving[question.source]
         self.entering: Numbers = np.flatnonzero(links.there == question.destination)
         kinds = [box.kind for box in boxes]
@@ -110,7 +119,11 @@ class Bounds:
         if self.middle:
             found = self._costs(problem.ends.run)
             more = links.conversion_setup[:, None]
-            self.converting = self._inner(Costs(found.total + more, found.slowest), loops=True)
+            self.converting = self._inner(found._replace(total=found.total + more), loops=True)
+            turns = [(column, box.turn) for column, box in enumerate(boxes) if box.turn is not None]
+            for column, turn in turns:  # only its self-loops convert
+                self.converting.total[~(links.loops & (links.here == turn)), column] = np.inf
+        self.floor = self._floor()
         self._walk()
 
     # ---- what hops cost
@@ -121,14 +134,25 @@ class Bounds:
         each = question.problem.machine.limits.chunk_seconds * np.maximum(1.0, nbytes / self.high)
         pace = links.paces(np.minimum(self.high, bound))
         if not question.overlap:  # hops follow each other: all of them count for every chunk
-            return Costs((links.setup[:, None] + nbytes * pace + each) * SAFE, np.zeros_like(pace))
+            return Costs((links.setup[:, None] + nbytes * pace + each) * SAFE, np.zeros_like(pace), np.zeros_like(pace))
         chunk = links.chunk_seconds(self.low, self.high, bound)
         total = (links.setup[:, None] + chunk + each) * SAFE
         if question.paired:  # neighbours take turns, and every hop has one
-            most = np.where(self.high < nbytes, (pace + self._neighbour) * (nbytes - np.minimum(self.high, nbytes * SAFE)), 0.0)
-            return Costs(total, most * SAFE)
+            both = (pace + self._neighbour) * SAFE
+            left = nbytes - np.minimum(self.high, nbytes * SAFE)
+            return Costs(total, nbytes * both, np.where(self.high < nbytes, both * left, 0.0))
         # The slowest hop moves all bytes at its pace; in the sum it counts for one chunk.
-        return Costs(total, np.maximum(0.0, nbytes * pace - chunk) * SAFE)
+        np.maximum(self._longest, np.where(nbytes * pace <= self._most, chunk, 0.0).max(axis=0, initial=0.0), out=self._longest)
+        return Costs(total, nbytes * pace * SAFE, np.maximum(0.0, nbytes * pace - chunk) * SAFE)
+
+    def _floor(self) -> Floats:
+        """What the slowest hop adds to the sum over hops at least, where it takes as long as the boxes say."""
+        nbytes = self.question.problem.nbytes
+        least = np.array([box.least for box in self.boxes])
+        found: Floats = least * np.maximum(0.0, 1 - self.high / nbytes)
+        if self.question.alone:
+            found = np.maximum(found, least - self._longest)
+        return found * SAFE
 
     @cached_property
     def _neighbour(self) -> Floats:
@@ -146,7 +170,7 @@ class Bounds:
         """Costs of hops at an end, with what those take to set up that convert, without those that the boxes leave out."""
         total = costs.total + self.question.links.conversion_setup[:, None] * np.array(converts)
         total[costs.slowest > self._most] = np.inf
-        return Costs(total, costs.slowest)
+        return costs._replace(total=total)
 
     def _inner(self, costs: Costs, *, loops: bool) -> Costs:
         """Costs of hops between two buffers, without those that no path has there."""
@@ -157,7 +181,7 @@ class Bounds:
             total[links.loops] = np.inf
         if not question.home:
             total[links.here == question.destination] = np.inf
-        return Costs(total, costs.slowest)
+        return costs._replace(total=total)
 
     # ---- shortest walks
 
@@ -180,8 +204,7 @@ class Bounds:
             start = self._rounds(before, shut_before, rounds)
         ends = links.there[self.leaving.start : self.leaving.stop]
         found = self.first.total[self.leaving.start : self.leaving.stop] + start[ends]
-        least = np.array([box.least for box in self.boxes])
-        self.lower: list[float] = (found.min(axis=0, initial=np.inf) + least).tolist()
+        self.lower: list[float] = (found.min(axis=0, initial=np.inf) + self.floor).tolist()
         self.after, self.before = after.T, start.T
 
     def _without(self, shut: NDArray[np.bool_], which: str) -> NDArray[np.bool_]:

@@ -30,9 +30,10 @@ class Kind(Enum):
 @dataclass(frozen=True, slots=True)
 class Box:
     """Ranges of what is decided: `low` ≤ chunk ≤ `high`, `least_run` ≤ run of the first hop ≤ `most_run` (only where a hop
-    between two buffers converts), `least` ≤ seconds of the slowest hop ≤ `most`.
+    between two buffers converts), `least` ≤ seconds that all bytes take in the slowest hop ≤ `most`.
 
-    Paths in it do not pass the memories `not_before` before they convert, nor `not_after` afterwards. `bound` is the least T that
+    Paths in it do not pass the memories `not_before` before they convert, nor `not_after` afterwards; with `turn` they convert by
+    a self-loop of that memory. `bound` is the least T that
     anything in it can have.
     """
 
@@ -45,6 +46,7 @@ class Box:
     most: float = math.inf
     not_before: frozenset[int] = frozenset()
     not_after: frozenset[int] = frozenset()
+    turn: int | None = None
     bound: float = 0.0
 
     def by_chunk(self) -> tuple[Box, Box]:
@@ -60,10 +62,10 @@ class Box:
         """Its parts whose slowest hop takes at most, and at least, these seconds."""
         return replace(self, most=faster), replace(self, least=slower)
 
-    def apart(self, memory: int) -> tuple[Box, Box]:
-        """Its parts whose paths pass a memory only before they convert, and only afterwards."""
-        only_before = replace(self, not_after=self.not_after | {memory})
-        return only_before, replace(self, not_before=self.not_before | {memory})
+    def apart(self, memory: int) -> tuple[Box, ...]:
+        """Its parts whose paths pass a memory only before they convert, only afterwards, or convert by its self-loop."""
+        before, after = replace(self, not_after=self.not_after | {memory}), replace(self, not_before=self.not_before | {memory})
+        return (before, after) if self.turn is not None else (before, after, replace(self, turn=memory))
 
 
 class Reach:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.machines.throughput import Constant, LatencyBandwidth
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
+from isoviz.planner.rates import SHORT, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from isoviz.machines import Channel, Machine
+    from isoviz.machines.throughput import ThroughputFunction
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.intp]
@@ -84,7 +86,7 @@ class Links:
 
     def _gather(self) -> None:
         latency, flow = np.zeros(len(self.channels)), np.zeros(len(self.channels))
-        sampled: dict[int, list[int]] = {}
+        others: dict[int, list[int]] = {}
         functions = {}
         for k, channel in enumerate(self.channels):
             function = channel.throughput
@@ -93,43 +95,57 @@ class Links:
             elif isinstance(function, Constant):
                 flow[k] = 1 / function.bandwidth
             else:
-                sampled.setdefault(id(function), []).append(k)
+                others.setdefault(id(function), []).append(k)
                 functions[id(function)] = function
         self._latency, self._flow = latency[:, None], flow[:, None]
-        self._sampled = []
-        self._steep: list[tuple[Numbers, list[float]]] = []
-        for key, rows in sampled.items():
-            function = functions[key]
-            runs, rates = (np.array(each, float) for each in zip(*function.samples, strict=True))
-            # Below the first sample the slope is 1.
-            runs, rates = np.append(1e-9, runs), np.append(rates[0] * 1e-9 / runs[0], rates)
-            self._sampled.append((np.array(rows, np.intp), np.log(runs), np.log(rates)))
-            if not function.is_concave:
-                self._steep.append((np.array(rows, np.intp), runs[1:].tolist()))
+        self._others = [(np.array(rows, np.intp), functions[key]) for key, rows in others.items()]
+        self._logs = [_logarithms(function) for _, function in self._others]
+        self._steep = [k for k, (_, function) in enumerate(self._others) if not function.is_concave]
 
     def paces(self, runs: Floats) -> Floats:
         """Seconds per byte of every channel (rows) for every run length (columns), on its own."""
         found: Floats = self._latency / runs + self._flow
-        if self._sampled:
-            logs = np.log(runs)
-            for rows, known, rates in self._sampled:
-                found[rows] = np.exp(-np.interp(logs, known, rates))
+        logs = np.log(runs)
+        for k, (rows, _) in enumerate(self._others):
+            found[rows] = self._other(k, runs, logs)
         found *= self.holds[:, None]
         np.maximum(found, self.caps[:, None], out=found)
         return found * SAFE
 
+    def _other(self, number: int, runs: Floats, logs: Floats) -> Floats:
+        """Seconds per byte of a function that is no formula."""
+        known = self._logs[number]
+        if known is not None:
+            return np.exp(-np.interp(logs, *known))
+        with np.errstate(divide="ignore"):  # such runs move nothing
+            return 1 / rates_of(self._others[number][1], runs)
+
     def chunk_seconds(self, low: Floats, high: Floats, bound: Floats | float) -> Floats:
         """The least seconds that a chunk of `low` to `high` bytes takes on every channel, in runs of at most `bound` bytes."""
         found: Floats = low * self.paces(np.minimum(low, bound))
-        for rows, knots in self._steep:  # only there a larger chunk may be the faster one
+        for k in self._steep:  # only there a larger chunk may be the faster one
+            rows, function = self._others[k]
+            knots = [run for run, _ in function.samples]
             for size in (*(np.clip(knot, low, high) for knot in knots), high, np.clip(bound, low, high)):
-                found[rows] = np.minimum(found[rows], size * self.paces(np.minimum(size, bound))[rows])
+                runs = np.minimum(size, bound)
+                pace = self._other(k, runs, np.log(runs)) * self.holds[rows, None]
+                found[rows] = np.minimum(found[rows], size * np.maximum(pace, self.caps[rows, None]) * SAFE)
         return found
 
     def pace(self, link: int, run: float) -> float:
         """Seconds per byte of one channel on its own."""
         rate = self.channels[link].throughput(run)
         return max(float(self.holds[link]) / rate if rate else math.inf, float(self.caps[link]))
+
+
+def _logarithms(function: ThroughputFunction) -> tuple[Floats, Floats] | None:
+    """The logarithms of the samples of a function that is straight between them; None where it is of another kind."""
+    if not isinstance(function, Sampled):
+        return None
+    known = np.array(function.samples, float)
+    # Below the first sample the slope is 1.
+    runs, rates = np.append(SHORT, known[:, 0]), np.append(known[0, 1] * (SHORT / known[0, 0]), known[:, 1])
+    return np.log(runs), np.log(rates)
 
 
 _KNOWN: OrderedDict[tuple[str, frozenset[int] | None], Links] = OrderedDict()

@@ -74,7 +74,7 @@ class Found(NamedTuple):
 
 
 class _Label(NamedTuple):
-    """The beginning of a path: what it costs so far, its slowest hop, the memories and the self-loops that it has used."""
+    """The beginning of a path: what it costs so far, what its slowest hop adds, the memories and self-loops that it has used."""
 
     links: tuple[int, ...]
     at: int
@@ -100,12 +100,13 @@ class _Listing:
         self.box = bounds.boxes[column]
         self.grade = self.links.grade
         self.here, self.there = self.links.here.tolist(), self.links.there.tolist()
-        self.inner = self._column(bounds.inner.total), self._column(bounds.inner.slowest)
-        self.last = self._column(bounds.last.total), self._column(bounds.last.slowest)
+        self.floor = float(bounds.floor[column])
+        self.inner = self._column(bounds.inner.total), self._column(bounds.inner.rest)
+        self.last = self._column(bounds.last.total), self._column(bounds.last.rest)
         self.turn = self.inner
         self.least_turn = 0.0
         if bounds.converting is not None:
-            self.turn = self._column(bounds.converting.total), self._column(bounds.converting.slowest)
+            self.turn = self._column(bounds.converting.total), self._column(bounds.converting.rest)
             self.least_turn = min(self.turn[0])
         self.after, self.before = bounds.after[column].tolist(), bounds.before[column].tolist()
         self.leaving = self._useful()
@@ -123,7 +124,7 @@ class _Listing:
             ways = np.minimum(ways, bounds.converting.total[:, column] + after)
         ways[bounds.entering] = np.minimum(ways[bounds.entering], bounds.last.total[bounds.entering, column])
         leaving = bounds.first.total[bounds.leaving.start : bounds.leaving.stop, column]
-        useful = np.flatnonzero(ways + leaving.min() + self.box.least <= self.goal)
+        useful = np.flatnonzero(ways + leaving.min() + self.floor <= self.goal)
         found: list[list[int]] = [[] for _ in links.memories]
         for link, here in zip(useful.tolist(), links.here[useful].tolist(), strict=True):
             found[here].append(link)
@@ -135,15 +136,15 @@ class _Listing:
 
     def run(self) -> list[Found] | None:
         source = self.question.source
-        total, slowest = self._column(self.bounds.first.total), self._column(self.bounds.first.slowest)
+        total, rest = self._column(self.bounds.first.total), self._column(self.bounds.first.rest)
         converting = 0 if self.box.kind is Kind.FIRST else None
         start = frozenset((source,))
         labels: list[_Label] = []
         for link in self.bounds.leaving:
             at = self.there[link]
-            if total[link] + self.before[at] + max(slowest[link], self.box.least) <= self.goal:
+            if total[link] + self.before[at] + max(rest[link], self.floor) <= self.goal:
                 loops = start if at == source else frozenset()
-                label = _Label((link,), at, converting, total[link], slowest[link], start | {at}, loops)
+                label = _Label((link,), at, converting, total[link], rest[link], start | {at}, loops)
                 labels += self._kept(label)
         tried = len(labels)
         while labels:
@@ -177,15 +178,15 @@ class _Listing:
             if there == destination and ready:
                 total = label.total + self.last[0][link]
                 slowest = max(label.slowest, self.last[1][link])
-                if box.least <= slowest and total + slowest <= limit:
-                    self._complete(label, link, total + slowest)
+                if total + max(slowest, self.floor) <= limit:
+                    self._complete(label, link, total + max(slowest, self.floor))
             if there != here or question.paired:
                 total, slowest = label.total + self.inner[0][link], max(label.slowest, self.inner[1][link])
-                if total + rest[there] + max(slowest, box.least) <= limit:
+                if total + rest[there] + max(slowest, self.floor) <= limit:
                     found += self._kept(self._onwards(label, link, total, slowest, label.converting))
             if not ready:
                 total, slowest = label.total + self.turn[0][link], max(label.slowest, self.turn[1][link])
-                if total + self.after[there] + max(slowest, box.least) <= limit:
+                if total + self.after[there] + max(slowest, self.floor) <= limit:
                     found += self._kept(self._onwards(label, link, total, slowest, len(label.links)))
         return found
 
@@ -207,18 +208,28 @@ class _Listing:
         alike = self.seen.setdefault(key, [])
         free = question.problem.alike and not question.paired
         for other in alike:
-            if free and (not middle or label.converting is not None):
+            if free and not middle:
                 return []
             if other.visited <= label.visited and other.loops <= label.loops:
                 return []
-            # What completes the label completes the other one, unless it comes back, after converting, to where that has been.
-            if free and all(
-                label.total + self.least_turn + self.after[memory] + self.box.least > self.goal
-                for memory in other.visited - label.visited
+            # What completes the label completes the other one, unless it comes back, after converting, to where that was before:
+            # then the cycle cannot be left out, for it holds the conversion.
+            converted = label.converting is not None
+            been = self._before(other) if converted else other.visited
+            turn = 0.0 if converted else self.least_turn
+            again = label.at in other.loops and label.at not in label.loops
+            if (
+                free
+                and not again
+                and all(label.total + turn + self.after[memory] + self.floor > self.goal for memory in been - label.visited)
             ):
                 return []
         alike.append(label)
         return [label]
+
+    def _before(self, label: _Label) -> frozenset[int]:
+        """The memories that a beginning passes until it converts."""
+        return frozenset((self.question.source, *(self.there[link] for link in label.links[: label.converting])))
 
     def _signature(self, links: tuple[int, ...], converting: int | None, *, whole: bool = False) -> Hashable:
         """What decides the cost of a path or of a beginning: the grades of its hops by role."""
