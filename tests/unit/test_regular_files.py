@@ -103,9 +103,10 @@ def test_a_pipe_in_the_place_of_a_cache_file(tmp_path: Path, monkeypatch: pytest
     assert measurements.cached(tmp_path) is None
     assert measurements.kept_probe(tmp_path) is None
     monkeypatch.setattr(cache, "folder", lambda: tmp_path)
-    monkeypatch.setattr(tuning, "_is_far_faster", lambda *_: True)
-    os.mkfifo(tmp_path / tuning._FILE)
-    assert tuning.tuned(lambda *_: None) == (True, True)
+    place = tuning.place()
+    assert place is not None
+    os.mkfifo(place)
+    assert tuning.kept() is None
 
 
 def test_pipes_of_a_shell_are_read(tmp_path: Path) -> None:
