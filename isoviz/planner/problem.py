@@ -143,12 +143,14 @@ class Problem:
 
     @cached_property
     def promised(self) -> bool:
-        """Whether the argument for the optimum follows all that the ends and the machine say: blocks that nest and divide their
-        dimensions; fields of one size; chunks that are few boxes; throughput functions of a known kind; no held resource, whose
-        cost depends on the runs of all hops together; no end that is cheaper to read and write as it is than to convert at."""
+        """Whether the argument for the optimum follows all that the ends and the machine say: ends without blocks, since blocks
+        between that nest with neither end are not tried (`shapes`); fields of one size; chunks that are few boxes; throughput
+        functions of a known kind; no held resource, whose cost depends on the runs of all hops together; no end that is cheaper
+        to read and write as it is than to convert at."""
         orders = self.transfer.source_order, self.transfer.destination_order
         scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(each.scattered for each in self.ends.shapes)
-        return self.ends.regular and not self.spread and not scattered and _argued(self.machine)
+        plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
+        return plain and not self.spread and not scattered and _argued(self.machine)
 
     @property
     def spread(self) -> bool:
