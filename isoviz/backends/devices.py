@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 class ThisComputer:
     """Host memory and files of this process, as node 0 of any machine. Memories marked as emulated are held in host memory, and
-    what leads to and from them is a copy there, whatever its kind; reports say so.
+    channels of every kind that lead to and from them are copies there; reports say so.
 
     `directory` is where files without a path are kept, whatever the machine says (None: in the directory that each disk is bound
     to, else in the working directory), `verify_budget` the bytes of memory that a

@@ -64,7 +64,7 @@ def cases(nbytes: int) -> Iterator[Case]:
 
 
 def _extents(rng: random.Random, dimensions: int, kind: int, elements: float) -> list[int]:
-    """Extents of about so many elements, the fastest dimension first."""
+    """Extents that hold about this number of elements, the fastest dimension first."""
     spread = 1.1 if kind == 0 else SPREAD
     weights = [math.exp(rng.uniform(-math.log(spread), math.log(spread))) for _ in range(dimensions)]
     small = rng.randrange(1, dimensions - 1) if dimensions > 2 else rng.randrange(dimensions)

@@ -18,16 +18,16 @@ from planner_problems import build, random_problem, regular
 from isoviz.bench.planner_machines import chain, ring, torus
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, LatencyBandwidth, Machine, Memory, preset
+from isoviz.machines import Channel, LatencyBandwidth, Limits, Machine, Memory, preset
 from isoviz.planner import CACHE, Options, Transfer, explain, plan, route_search
 from isoviz.planner.blocked import Blocked
 from isoviz.planner.choice import Choice
 from isoviz.planner.full import listed, search
 from isoviz.planner.grades import Grades
 from isoviz.planner.node_classes import node_classes
-from isoviz.planner.optimum import clock_of
+from isoviz.planner.optimum import best_choice, clock_of
 from isoviz.planner.problem import Problem
-from isoviz.planner.routes import forget_routes
+from isoviz.planner.routes import Route, forget_routes
 from isoviz.planner.search import best_first
 from isoviz.planner.search.best_first import BestFirst, Outcome
 from isoviz.planner.search.bounds import Bounds, Question
@@ -211,6 +211,30 @@ def test_a_self_loop_converts_where_a_walk_would_come_back() -> None:
     links += [("m", "m0", near), ("m7", "D", near)]
     found = searched(Problem(transposed("S", "D"), machine_of(*links), Options()))
     assert found.best is not None and found.best.route.names == ("S->m", "m->m", "m->D")
+
+
+def test_cutting_by_the_slowest_hop_loses_no_path() -> None:
+    """What a slowest hop takes has to mean one thing in a box and in its parts: else the best path is in neither of them."""
+    draw = random.Random(5086)
+    count = draw.choice([9, 10, 11])
+    density, rates, latencies = draw.uniform(0.4, 1), draw.choice([0.1, 0.3, 1]), draw.choice([0.3, 1, 2])
+    channels = []
+    for a, b in itertools.product(range(count), repeat=2):
+        if (a == b and draw.random() < 0.6) or (a != b and draw.random() > density) or (a, b) == (0, count - 1):
+            continue
+        latency = 10 ** (-6 + draw.uniform(-latencies, latencies))
+        function = LatencyBandwidth(latency, 10 ** (9.5 + draw.uniform(-rates, rates)))
+        channels.append(Channel("", "Memcpy", f"m{a}", f"m{b}", function))
+    memories = tuple(Memory(f"m{k}", "SYS") for k in range(count))
+    machine = Machine("cut", memories, channels, limits=Limits(slot_limit=1 << 14))
+    ends = ("m0", "<F, x, y>"), (f"m{count - 1}", "<y, F, x>")
+    transfer = Transfer.whole(IndexSpace(x=720, y=10), FieldSpace(v="f8"), *ends[0], *ends[1])
+    problem = Problem(transfer, machine, Options())
+    names = ("m0->m4", "m4->m2", "m2->m3", "m3->m6", "m6->m5", "m5->m7", "m7->m9")
+    route = Route(tuple(machine.channel(name) for name in names), 5)
+    known = best_choice(problem, route, clock_of(problem, route))
+    assert known is not None
+    assert least(problem, searched(problem)) <= known.seconds * (1 + CLOSE)
 
 
 def test_too_little_room_is_said_on_dense_machines() -> None:

@@ -57,7 +57,7 @@ def folder() -> Path | None:
 
 
 def hash_of(sources: Sequence[str], *about: str) -> str:
-    """A name for some of the kernels' source files, and whatever else is said."""
+    """A name for some of the kernels' source files and these texts."""
     here = Path(__file__).parent
     parts = [(here / name).read_bytes() for name in sources] + [text.encode() for text in about]
     return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]

@@ -148,7 +148,7 @@ def tuned(prepared: Prepared) -> Choices:
 
 
 def _keep(found: Kept) -> None:
-    """All of it or nothing, whoever else writes or reads."""
+    """Written whole or not at all; other processes may read and write at the same time."""
     file = place()
     if file is None:
         return
