@@ -197,7 +197,7 @@ class Environment:
             self._pip("--no-build-isolation", "-e", f"{ROOT}[{','.join(extras)}]", *self.replaced, "-c", str(constraints))
         self.run_quietly([str(self.python), "-c", "import isoviz.cli"], "the installed isoviz does not start")
         say("compiling the copy kernels (once; half a minute)")
-        kernels = [str(self.python), "-m", "isoviz.backends.kernels"]
+        kernels = [str(self.python), "-m", "isoviz.backends.host.kernels"]
         done = subprocess.run(kernels, env=clean_environment(), cwd=ROOT, capture_output=True, text=True, check=False)
         say(done.stdout.strip() or done.stderr.strip()[-200:])  # without them copies are made with NumPy
         stamp.write_text(json.dumps({"digest": self.digest(), "extras": extras}), encoding="utf-8")

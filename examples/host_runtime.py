@@ -16,7 +16,7 @@ import numpy as np
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine
 from isoviz.layouts import StridedCopy
-from isoviz.layouts.kernel import apply
+from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
 from isoviz.planner import Plan
 from isoviz.runtime import Engine

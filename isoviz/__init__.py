@@ -18,24 +18,24 @@ from isoviz._version import __version__
 
 if TYPE_CHECKING:
     from isoviz import machines as machines
-    from isoviz.backends import Engine as Engine
-    from isoviz.backends import convert as convert
-    from isoviz.backends.probing import probe as probe
-    from isoviz.backends.rehearsing import rehearse as rehearse
-    from isoviz.backends.trial import try_out as try_out
+    from isoviz.conversion.convert import convert as convert
     from isoviz.layouts import Box as Box
     from isoviz.layouts import FieldSpace as FieldSpace
     from isoviz.layouts import IndexSpace as IndexSpace
     from isoviz.layouts import Layout as Layout
     from isoviz.machines import Machine as Machine
-    from isoviz.machines import presets as presets
+    from isoviz.machines.presets import presets as presets
+    from isoviz.measure.local_engine import Engine as Engine
+    from isoviz.measure.probe import probe as probe
+    from isoviz.measure.rehearsing import rehearse as rehearse
+    from isoviz.measure.trial import try_out as try_out
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
     from isoviz.planner import Transfer as Transfer
     from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
-    from isoviz.planner import plan as plan
     from isoviz.planner import sweep as sweep
+    from isoviz.planner.planners import plan as plan
     from isoviz.runtime import Simulator as Simulator
     from isoviz.runtime import Trace as Trace
     from isoviz.runtime import simulate as simulate
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # name → the module that holds it; None: the name is a module of its own
 _HOMES: dict[str, str | None] = {
     "Box": "isoviz.layouts",
-    "Engine": "isoviz.backends",
+    "Engine": "isoviz.measure.local_engine",
     "FieldSpace": "isoviz.layouts",
     "IndexSpace": "isoviz.layouts",
     "Instance": "isoviz.planner",
@@ -54,18 +54,18 @@ _HOMES: dict[str, str | None] = {
     "Simulator": "isoviz.runtime",
     "Trace": "isoviz.runtime",
     "Transfer": "isoviz.planner",
-    "convert": "isoviz.backends",
+    "convert": "isoviz.conversion.convert",
     "cost": "isoviz.planner",
     "explain": "isoviz.planner",
     "explore": "isoviz.widgets",
     "machines": None,
     "plan": "isoviz.planner",
     "presets": "isoviz.machines",
-    "probe": "isoviz.backends.probing",
-    "rehearse": "isoviz.backends.rehearsing",
+    "probe": "isoviz.measure.probe",
+    "rehearse": "isoviz.measure.rehearsing",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
-    "try_out": "isoviz.backends.trial",
+    "try_out": "isoviz.measure.trial",
 }
 
 # What has a picture in a notebook: (module, class). Named, not loaded.
@@ -73,13 +73,13 @@ _PICTURED = (
     ("isoviz.layouts.layout", "Layout"),
     ("isoviz.layouts.linearization", "Linearization"),
     ("isoviz.machines.machine", "Machine"),
-    ("isoviz.planner.chunk_curve", "ChunkCurve"),
-    ("isoviz.planner.explanation", "Explanation"),
-    ("isoviz.planner.explanation", "Sweep"),
+    ("isoviz.planner.explanation.chunk_curve", "ChunkCurve"),
+    ("isoviz.planner.explanation.explanation", "Explanation"),
+    ("isoviz.planner.explanation.explanation", "Sweep"),
     ("isoviz.planner.plan", "Plan"),
     ("isoviz.planner.transfer", "Transfer"),
-    ("isoviz.runtime.report", "Report"),
-    ("isoviz.runtime.trace", "Trace"),
+    ("isoviz.runtime.trace.report", "Report"),
+    ("isoviz.runtime.trace.trace", "Trace"),
 )
 
 __all__ = [

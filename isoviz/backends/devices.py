@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.backends.describing import describe
-from isoviz.backends.files import DiskMemory, DiskRead, DiskWrite
-from isoviz.backends.host import HostMemory, Memcpy
-from isoviz.backends.shared_pages import SHARED
+from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
+from isoviz.backends.disk.shared_pages import SHARED
+from isoviz.backends.formats.describing import describe
+from isoviz.backends.host.host_memory import HostMemory, Memcpy
 from isoviz.backends.verify import BUDGET, verify
 from isoviz.machines import ChannelKind, MemoryKind
 
@@ -24,9 +24,8 @@ class ThisComputer:
     channels of every kind that lead to and from them are copies there; reports say so.
 
     `directory` is where files without a path are kept, whatever the machine says (None: in the directory that each disk is bound
-    to, else in the working directory), `verify_budget` the bytes of memory that a
-    comparison may use, `shared_pages` those that a file being written may keep (`isoviz.backends.disk.NewFile`). Meets
-    `isoviz.runtime.protocols.Devices`.
+    to, else in the working directory), `verify_budget` the bytes of memory that a comparison may use, `shared_pages` those that
+    a file being written may keep (`isoviz.backends.disk.file_access.NewFile`). Meets `isoviz.runtime.protocols.Devices`.
     """
 
     def __init__(self, directory: str | Path | None = None, verify_budget: int = BUDGET, shared_pages: int = SHARED) -> None:

@@ -11,8 +11,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from isoviz.backends.describing import describe
-from isoviz.backends.host import HostMemory, HostStore, Memcpy
+from isoviz.backends.formats.describing import describe
+from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
 from isoviz.backends.verify import BUDGET, verify
 from isoviz.errors import RunError
 

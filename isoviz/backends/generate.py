@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from isoviz.backends.host import Bytes, page_aligned
+from isoviz.backends.host.host_memory import Bytes, page_aligned
 
 if TYPE_CHECKING:
-    from isoviz.backends.disk import NewFile
+    from isoviz.backends.disk.file_access import NewFile
 
 _ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: spreads consecutive numbers over all bytes
 _STEP = 1 << 16  # words at a time: stays in the cache

@@ -39,7 +39,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--version", action="version", version=f"isoviz {__version__}")
     subparsers = found.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
     for name in _COMMANDS:
-        import_module(f"isoviz.cli.{name}").add_parser(subparsers)
+        import_module(f"isoviz.cli.{name}_command").add_parser(subparsers)
     return found
 
 

@@ -129,7 +129,7 @@ def save_file(name: str | Path, content: bytes) -> None:
     """Write a file that is complete or not there."""
     import numpy as np
 
-    from isoviz.backends.disk import NewFile
+    from isoviz.backends.disk.file_access import NewFile
 
     new = NewFile(name, len(content))
     try:

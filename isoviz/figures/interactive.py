@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 import numpy as np
 
 from isoviz.errors import MissingPartError
-from isoviz.figures.curves import KIND_TOKENS, OperatingPoint, bounds, curves
-from isoviz.figures.order_cells import ORDER_LINE
-from isoviz.figures.order_view import OrderView, order_view
-from isoviz.figures.theme import FIELD_COLOUR, RAMP_INK, colour, dimension_tokens, ramp
+from isoviz.figures.charts.theme import FIELD_COLOUR, RAMP_INK, colour, dimension_tokens, ramp
+from isoviz.figures.layouts.order_cells import ORDER_LINE
+from isoviz.figures.layouts.order_view import OrderView, order_view
+from isoviz.figures.machines.curves import KIND_TOKENS, OperatingPoint, bounds, curves
 from isoviz.layouts.layout import Layout
 from isoviz.layouts.linearization import Linearization
 from isoviz.layouts.spaces import FieldSpace, IndexSpace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from isoviz.figures.theme import ThemeName
+from isoviz.figures.charts.theme import ThemeName
 from isoviz.layouts import Layout, Linearization
 from isoviz.machines import Machine
 
@@ -12,11 +12,11 @@ REPRESENTED = (
     ("isoviz.machines.machine", "Machine"),
     ("isoviz.planner.transfer", "Transfer"),
     ("isoviz.planner.plan", "Plan"),
-    ("isoviz.planner.explanation", "Explanation"),
-    ("isoviz.planner.explanation", "Sweep"),
-    ("isoviz.runtime.report", "Report"),
-    ("isoviz.runtime.trace", "Trace"),
-    ("isoviz.planner.chunk_curve", "ChunkCurve"),
+    ("isoviz.planner.explanation.explanation", "Explanation"),
+    ("isoviz.planner.explanation.explanation", "Sweep"),
+    ("isoviz.runtime.trace.report", "Report"),
+    ("isoviz.runtime.trace.trace", "Trace"),
+    ("isoviz.planner.explanation.chunk_curve", "ChunkCurve"),
 )
 """(module, class) of every type that `html` knows: for whoever registers display formatters without importing the types."""
 
@@ -28,20 +28,20 @@ def html(value: object, *, theme: ThemeName = "auto") -> str:
         TypeError: a value of a type that has no picture.
     """
     if isinstance(value, Layout):
-        from isoviz.figures.represent_layout import layout_html
+        from isoviz.figures.layouts.layout_html import layout_html
 
         return layout_html(value, theme=theme)
     if isinstance(value, Linearization):
-        from isoviz.figures.represent_layout import linearization_html
+        from isoviz.figures.layouts.layout_html import linearization_html
 
         return linearization_html(value, theme=theme)
     if isinstance(value, Machine):
-        from isoviz.figures.represent_machine import machine_html
+        from isoviz.figures.machines.machine_html import machine_html
 
         return machine_html(value, theme=theme)
-    from isoviz.figures import represent_explanation as explanations
-    from isoviz.figures import represent_plan as plans
-    from isoviz.figures import represent_trace as traces
+    from isoviz.figures.plans import explanation_html as explanations
+    from isoviz.figures.plans import plan_html as plans
+    from isoviz.figures.traces import trace_html as traces
     from isoviz.planner import ChunkCurve, Explanation, Plan, Sweep, Transfer
     from isoviz.runtime import Report, Trace
 

@@ -3,9 +3,9 @@
 from isoviz.layouts.chunks import Chunk, ChunkSequence
 from isoviz.layouts.compare import Comparison, compare
 from isoviz.layouts.geometry import StridedCopy, View, strided_copies
-from isoviz.layouts.kernel import apply
 from isoviz.layouts.layout import FIELDS, Component, FieldsComponent, Layout
 from isoviz.layouts.linearization import Linearization, Location, Mode
+from isoviz.layouts.numpy_copy import apply
 from isoviz.layouts.spaces import Box, FieldSpace, IndexSpace
 
 __all__ = [

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from isoviz.machines import checks
+from isoviz import checks
 from isoviz.machines.memory import MemoryKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
 

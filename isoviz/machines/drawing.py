@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.machines.channel import Channel, ChannelKind
-from isoviz.machines.families import MOST_APART, families, family, listed, ranges, reach, resource_families
+from isoviz.machines.memory_families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:

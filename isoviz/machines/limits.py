@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from isoviz.machines import checks
+from isoviz import checks
 
 MIB = 1024 * 1024
 MOST_SLOTS = 1024

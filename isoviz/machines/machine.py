@@ -10,8 +10,8 @@ from difflib import get_close_matches
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from isoviz import checks
 from isoviz.errors import MachineError
-from isoviz.machines import checks
 from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
@@ -204,7 +204,7 @@ class Machine:
             MachineError: the machine has no such memory.
             NoPathError: no channels lead there; the message says what can be reached.
         """
-        from isoviz.machines.routes import shortest_path
+        from isoviz.machines.shortest_paths import shortest_path
 
         return shortest_path(self, source, destination)
 
@@ -221,7 +221,7 @@ class Machine:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal machine."""
-        from isoviz.machines import files
+        from isoviz.machines import machine_file as files
 
         return files.to_json(self)
 
@@ -232,7 +232,7 @@ class Machine:
         Raises:
             MachineError: not such an object; the one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
         """
-        from isoviz.machines import files
+        from isoviz.machines import machine_file as files
 
         return files.from_json(data)
 
@@ -244,7 +244,7 @@ class Machine:
             FileError: it cannot be read.
             MachineError: it is no description of a machine; the message names file and place.
         """
-        from isoviz.machines import files
+        from isoviz.machines import machine_file as files
 
         return files.load(path)
 
@@ -254,7 +254,7 @@ class Machine:
         Raises:
             FileError: it cannot be written.
         """
-        from isoviz.machines import files
+        from isoviz.machines import machine_file as files
 
         files.save(self, path)
 

@@ -9,10 +9,10 @@ import warnings
 from dataclasses import dataclass
 from typing import Any
 
+from isoviz import checks
 from isoviz.errors import line
-from isoviz.machines import checks
-from isoviz.machines.reading import Node
-from isoviz.machines.this_computer import ComputerFacts, this_computer
+from isoviz.json_cursor import Node
+from isoviz.this_computer import ComputerFacts, this_computer
 from isoviz.units import format_rate, format_seconds
 
 _OWNER = "measurement"

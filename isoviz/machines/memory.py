@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from isoviz.machines import checks
+from isoviz import checks
 
 
 class MemoryKind(StrEnum):

@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from isoviz import checks
 from isoviz.errors import MachineError
-from isoviz.machines import checks
-from isoviz.machines.reading import Node
+from isoviz.json_cursor import Node
 
 RATE_LIMIT = 1e24
 """The highest rate accepted, bytes per second."""

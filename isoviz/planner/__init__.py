@@ -2,17 +2,17 @@
 
 from isoviz.planner.by_hand import cost
 from isoviz.planner.cache import CACHE, CacheStatistics
-from isoviz.planner.certifying import Certificate, certificate
-from isoviz.planner.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
-from isoviz.planner.explaining import explain, explain_plan
-from isoviz.planner.explanation import Explanation, Sweep
+from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
+from isoviz.planner.explanation.explain_plan import explain, explain_plan
+from isoviz.planner.explanation.explanation import Explanation, Sweep
+from isoviz.planner.explanation.sweeping import sweep
 from isoviz.planner.options import PLANNERS, Options
 from isoviz.planner.plan import Buffer, Hop, Plan
 from isoviz.planner.planners import machine_of, plan
-from isoviz.planner.sweeping import sweep
+from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.planner.transfer_file import TransferFile, load_transfer
-from isoviz.planner.whole_program.planner import whole_solution
+from isoviz.planner.whole_program.program_planner import whole_solution
 from isoviz.planner.whole_program.solving import WholeSolution
 
 __all__ = [

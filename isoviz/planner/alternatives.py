@@ -10,13 +10,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
-from isoviz.planner.chunk_curve import rechunked
+from isoviz.planner.build_plan import make_plan
+from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.planner.full import search
-from isoviz.planner.making import make_plan
+from isoviz.planner.one_path.chunk_size import settled
 from isoviz.planner.options import Options
 from isoviz.planner.planners import plan
 from isoviz.planner.problem import Problem
-from isoviz.planner.settling import settled
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -12,20 +12,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz import checks
 from isoviz.errors import InputError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import ChunkSequence, Layout
-from isoviz.machines import checks
 from isoviz.planner.cache import CACHE
-from isoviz.planner.common_suffix import ending_alike
-from isoviz.planner.derive import Derived, along, chunk_bytes, clock_along, derived, runs_of
-from isoviz.planner.holding import blocks_of
+from isoviz.planner.check_ends import check_ends
+from isoviz.planner.hop_facts import Derived, along, chunk_bytes, clock_along, derived, runs_of
+from isoviz.planner.intermediate.common_suffix import ending_alike
+from isoviz.planner.one_path.buffer_needs import blocks_of
+from isoviz.planner.one_path.chunk_size import MANY, SHARE
+from isoviz.planner.one_path.one_layout import shorter_run
+from isoviz.planner.one_path.sizes import best_of, round_numbers
 from isoviz.planner.options import BY_HAND, Options
-from isoviz.planner.plain import shorter_run
 from isoviz.planner.plan import Hop, Plan
 from isoviz.planner.problem import Problem
-from isoviz.planner.room import check_ends
-from isoviz.planner.settling import MANY, SHARE
-from isoviz.planner.sizes import best_of, round_numbers
 from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:

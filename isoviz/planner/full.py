@@ -18,21 +18,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import NoPathError
 from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.optimum import best_choice, clock_of, lower_bounds
+from isoviz.planner.one_path.chunk_size import compared
+from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.options import PLANNING_TIME
-from isoviz.planner.route_search import Asked
-from isoviz.planner.routes import Route, forget_routes, routes_of
+from isoviz.planner.paths.route_search import Asked
+from isoviz.planner.paths.routes import Route, forget_routes, routes_of
 from isoviz.planner.search.best_first import BestFirst
 from isoviz.planner.search.links import forget_links
-from isoviz.planner.settling import compared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.machines import Channel
-    from isoviz.planner.choice import Choice
+    from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.problem import Problem
-    from isoviz.planner.timing import Clock
+    from isoviz.planner.time.path_time import Clock
 
 
 class Candidate(NamedTuple):

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from isoviz import checks
 from isoviz.errors import InputError, show
-from isoviz.machines import checks
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.units import parse_bytes
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from isoviz.layouts import Linearization, StridedCopy
     from isoviz.machines import Machine
-    from isoviz.planner.explanation import Explanation
+    from isoviz.planner.explanation.explanation import Explanation
     from isoviz.planner.options import Options
     from isoviz.planner.transfer import Transfer
 
@@ -66,10 +66,10 @@ class Plan:
 
     `order` is the layout whose `outer` slowest components number the blocks, `per_chunk` of which make a chunk; all intermediate
     layouts end with the same components. `objective` is T, by which plans are chosen: with the last chunk counted as a part of a
-    full one (DESIGN, section 2; `isoviz.planner.timing`). `throughput` is the steady state in bytes per second, `setup` what the
-    channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every shared
-    resource of the path, the seconds of it that a byte costs on each hop. `gap` is the share by which T can be above the optimum
-    at most, but for what `settling` gives up for larger chunks (a thousandth); None where nothing is proved of it.
+    full one (DESIGN, section 2; `isoviz.planner.time.path_time`). `throughput` is the steady state in bytes per second, `setup`
+    what the channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every
+    shared resource of the path, the seconds of it that a byte costs on each hop. `gap` is the share by which T can be above the
+    optimum at most, but for what `settling` gives up for larger chunks (a thousandth); None where nothing is proved of it.
     """
 
     transfer: Transfer
@@ -100,7 +100,7 @@ class Plan:
 
     def seconds_of(self, count: int) -> float:
         """The predicted completion time of the first so many of its chunks."""
-        from isoviz.planner.makespan import makespan, shared_makespan
+        from isoviz.planner.time.makespan import makespan, shared_makespan
 
         payload = self.chunk_payload
         if not all(hop.throughput for hop in self.hops):  # nothing moves
@@ -227,7 +227,7 @@ class Plan:
         Raises:
             TransferError: another machine.
         """
-        from isoviz.planner.explaining import explain_plan
+        from isoviz.planner.explanation.explain_plan import explain_plan
 
         return explain_plan(self, machine, options, turns=turns)
 

@@ -19,20 +19,20 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, NoPathError
 from isoviz.machines import ChannelKind, Machine, preset, presets
+from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
-from isoviz.planner.choice import Choice
+from isoviz.planner.check_ends import check_ends
 from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.full import listed, search
-from isoviz.planner.making import make_plan
-from isoviz.planner.optimum import any_choice, clock_of
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.chunk_size import compared, settled
+from isoviz.planner.one_path.optimum import any_choice, clock_of
 from isoviz.planner.options import Options, check_planner
-from isoviz.planner.planning_cost import planning_time
+from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
-from isoviz.planner.room import check_ends
-from isoviz.planner.routes import Route
-from isoviz.planner.settling import compared, settled
-from isoviz.planner.timing import Clock
-from isoviz.planner.whole_program.planner import program
+from isoviz.planner.time.path_time import Clock
+from isoviz.planner.time.planning_cost import planning_time
+from isoviz.planner.whole_program.program_planner import program
 from isoviz.units import format_share
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from isoviz.machines import Channel
     from isoviz.planner.plan import Plan
-    from isoviz.planner.timing import Clock
+    from isoviz.planner.time.path_time import Clock
     from isoviz.planner.transfer import Transfer
 
 Path = tuple[str, ...]

@@ -9,18 +9,18 @@ from typing import TYPE_CHECKING
 
 from isoviz.machines import MemoryKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.choice import MOST_BOXES
-from isoviz.planner.runs import end_runs, stretch_bytes
-from isoviz.planner.shapes import ends_of
-from isoviz.planner.unheld import PIECE, boxes_of_runs
+from isoviz.planner.intermediate.intermediate_layouts import ends_of
+from isoviz.planner.intermediate.part_runs import end_runs, stretch_bytes
+from isoviz.planner.one_path.choice import MOST_BOXES
+from isoviz.planner.one_path.unbuffered import PIECE, boxes_of_runs
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
-    from isoviz.planner.choice import Choice
-    from isoviz.planner.derive import Along
+    from isoviz.planner.hop_facts import Along
+    from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.options import Options
-    from isoviz.planner.routes import Route
+    from isoviz.planner.paths.routes import Route
     from isoviz.planner.transfer import Transfer
 
 

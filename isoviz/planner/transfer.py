@@ -11,7 +11,7 @@ from typing import Any
 from isoviz.errors import TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
 from isoviz.layouts.layout import known_layout
-from isoviz.planner.blocks import fitted
+from isoviz.planner.intermediate.part_layouts import fitted
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """The simulator: the scheduler in virtual time, on any machine (DESIGN, section 3: one scheduler, three drivers).
 
 A channel works on its requests one after the other, each as fast as its throughput function says for the run of the plan's hop.
-Requests of channels that use a shared resource get fair shares of it (`isoviz.planner.sharing`). A transfer pays the set-up of
-its channels before it begins. With one transfer on an idle machine the end of the trace is the plan's `seconds`.
+Requests of channels that use a shared resource get fair shares of it (`isoviz.planner.time.fair_sharing`). A transfer pays the
+set-up of its channels before it begins. With one transfer on an idle machine the end of the trace is the plan's `seconds`.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, TransferError
-from isoviz.planner.sharing import Uses, fair_rates
-from isoviz.runtime.pipeline import REQUEST_BYTES, work_of
-from isoviz.runtime.pool import highest_priority_first
-from isoviz.runtime.scheduler import Scheduler
-from isoviz.runtime.trace import RequestSpan, Trace, TransferSpan
-from isoviz.runtime.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
+from isoviz.planner.time.fair_sharing import Uses, fair_rates
+from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
+from isoviz.runtime.scheduling.pool import highest_priority_first
+from isoviz.runtime.scheduling.scheduler import Scheduler
+from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Submit
+from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.runtime.pool import Policy
-    from isoviz.runtime.work import Instruction, Stimulus, Work
+    from isoviz.runtime.scheduling.pool import Policy
+    from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
 
 
 @contextmanager
@@ -98,9 +98,9 @@ class _Flow:
 class Simulator:
     """A machine in virtual time, beginning at 0 seconds.
 
-    `policy` is how channels choose (`isoviz.runtime.scheduler`), `policies` names channels with another one; `request_bytes` how
-    long requests are (up to four times that within memory); `in_flight` replaces how many requests each channel takes at once.
-    `fault` is asked for every request and may return a reason why it fails.
+    `policy` is how channels choose (`isoviz.runtime.scheduling.scheduler`), `policies` names channels with another one;
+    `request_bytes` how long requests are (up to four times that within memory); `in_flight` replaces how many requests each
+    channel takes at once. `fault` is asked for every request and may return a reason why it fails.
     """
 
     def __init__(

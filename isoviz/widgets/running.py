@@ -45,7 +45,7 @@ Execute = Callable[["Plan", "Machine", Callable[[float, str], None], threading.E
 
 def execute(plan: Plan, machine: Machine, progress: Callable[[float, str], None], cancel: threading.Event) -> Report:
     """Carry out a plan with this computer's memories and channels, verified."""
-    from isoviz.backends import Engine
+    from isoviz.measure.local_engine import Engine
 
     def tell(step: Progress) -> None:
         if step.stage == "verify":

@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource
-from isoviz.runtime.pool import first_come_first_served, highest_priority_first
-from isoviz.runtime.scheduler import Counts, Scheduler
-from isoviz.runtime.simulator import Simulator
-from isoviz.runtime.work import (
+from isoviz.runtime.scheduling.pool import first_come_first_served, highest_priority_first
+from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
+from isoviz.runtime.scheduling.work import (
     Allocate,
     Cancel,
     Done,
@@ -26,6 +25,7 @@ from isoviz.runtime.work import (
     Submit,
     Work,
 )
+from isoviz.runtime.simulator import Simulator
 
 # ---- cases
 

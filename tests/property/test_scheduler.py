@@ -19,9 +19,9 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Limits, Machine, preset
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import simulate
-from isoviz.runtime.recording import Recorder, Recording
-from isoviz.runtime.trace import Trace
-from isoviz.runtime.work import Cancel, Finish, Submit
+from isoviz.runtime.scheduling.recording import Recorder, Recording
+from isoviz.runtime.scheduling.work import Cancel, Finish, Submit
+from isoviz.runtime.trace.trace import Trace
 
 Report = Callable[[str, object], None]
 

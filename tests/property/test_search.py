@@ -15,19 +15,20 @@ from brute_force_short_blocks import counts_short_blocks_as_whole
 from dense_machines import medium, transposed
 from planner_problems import build, random_problem, regular
 
-from isoviz.bench.planner_machines import chain, ring, torus
+from isoviz.bench.planning.bench_machines import chain, ring, torus
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, Limits, Machine, Memory, preset
-from isoviz.planner import CACHE, Options, Transfer, explain, plan, route_search
-from isoviz.planner.blocked import Blocked
-from isoviz.planner.choice import Choice
+from isoviz.planner import CACHE, Options, Transfer, explain, plan
 from isoviz.planner.full import listed, search
-from isoviz.planner.grades import Grades
-from isoviz.planner.node_classes import node_classes
-from isoviz.planner.optimum import best_choice, clock_of
+from isoviz.planner.one_path.blocked import Blocked
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.optimum import best_choice, clock_of
+from isoviz.planner.paths import route_search
+from isoviz.planner.paths.dominance import Grades
+from isoviz.planner.paths.node_classes import node_classes
+from isoviz.planner.paths.routes import Route, forget_routes
 from isoviz.planner.problem import Problem
-from isoviz.planner.routes import Route, forget_routes
 from isoviz.planner.search import best_first
 from isoviz.planner.search.best_first import BestFirst, Outcome
 from isoviz.planner.search.bounds import Bounds, Question

@@ -22,11 +22,11 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset, presets
 from isoviz.planner import Options, Plan, Transfer, certificate, load_transfer, plan
 from isoviz.planner.alternatives import alternatives
-from isoviz.planner.choice import Choice
-from isoviz.planner.path_program import path_program
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
-from isoviz.planner.program import solve
-from isoviz.planner.routes import Route
+from isoviz.planner.program.path_bound import solve
+from isoviz.planner.program.path_program import path_program
 from isoviz.planner.whole_program.solving import WholeSolution, solve_whole
 
 Report = Callable[[str, object], None]

@@ -16,7 +16,7 @@ import numpy as np
 from mpi4py import MPI
 
 from isoviz import FieldSpace, IndexSpace, Layout
-from isoviz.backends.kernel import copy_strided
+from isoviz.backends.host.copying import copy_strided
 from isoviz.layouts import Box, Linearization, View, strided_copies
 from isoviz.layouts.linearization import Mode
 

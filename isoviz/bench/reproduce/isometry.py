@@ -7,10 +7,10 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from isoviz.bench.reproduce import figure7, figure8, figure9, figure11, figure12, figure13, table6
 from isoviz.bench.reproduce.applications import APPLICATIONS
 from isoviz.bench.reproduce.assumptions import Assumptions, Described, described
 from isoviz.bench.reproduce.findings import Finding
+from isoviz.bench.reproduce.results import figure7, figure8, figure9, figure11, figure12, figure13, table6
 from isoviz.bench.reproduce.sensitivity import Row, sensitivity
 from isoviz.bench.table import Table
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.bench.reproduce.patterns import FIELDS, Pair, instance
 from isoviz.runtime import Simulator
-from isoviz.runtime.work import Ring, Work
+from isoviz.runtime.scheduling.work import Ring, Work
 
 if TYPE_CHECKING:
     from isoviz.bench.reproduce.assumptions import Assumptions

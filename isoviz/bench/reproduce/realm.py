@@ -16,7 +16,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.planner.sharing import fair_rates
+from isoviz.planner.time.fair_sharing import fair_rates
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.bench.reproduce.assumptions import described
-from isoviz.bench.reproduce.figure7 import figure7
-from isoviz.bench.reproduce.figure8 import ONE_HOP, SEVERAL_HOPS, THREADS, figure8
-from isoviz.bench.reproduce.figure11 import speedup
-from isoviz.bench.reproduce.figure12 import application, point
 from isoviz.bench.reproduce.findings import UNITS
 from isoviz.bench.reproduce.patterns import MULTI_HOP
+from isoviz.bench.reproduce.results.figure7 import figure7
+from isoviz.bench.reproduce.results.figure8 import ONE_HOP, SEVERAL_HOPS, THREADS, figure8
+from isoviz.bench.reproduce.results.figure11 import speedup
+from isoviz.bench.reproduce.results.figure12 import application, point
 
 if TYPE_CHECKING:
     from isoviz.bench.reproduce.assumptions import Assumptions

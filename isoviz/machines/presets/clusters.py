@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from isoviz.machines import checks
+from isoviz import checks
 from isoviz.machines.channel import Channel, ChannelKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory, MemoryKind

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from isoviz.machines import checks
+from isoviz import checks
 from isoviz.machines.channel import Channel, ChannelKind, Resource
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory, MemoryKind

@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.optimum import best_choice, clock_of
-from isoviz.planner.routes import Route
+from isoviz.planner.one_path.chunk_size import compared
+from isoviz.planner.one_path.optimum import best_choice, clock_of
+from isoviz.planner.paths.routes import Route
 from isoviz.planner.search.bounds import Bounds, Question
 from isoviz.planner.search.box import Box, Kind
 from isoviz.planner.search.walks import best_walk, paths_in
-from isoviz.planner.settling import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from isoviz.planner.choice import Choice
+    from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.problem import Problem
     from isoviz.planner.search.walks import Walk
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from isoviz.planner.families import F
+from isoviz.planner.intermediate.layout_families import F
 
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem

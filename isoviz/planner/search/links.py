@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.rates import SHORT, rates_of
+from isoviz.planner.time.run_rates import SHORT, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable

@@ -23,11 +23,11 @@ import math
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
-from isoviz.planner.shapes import F
+from isoviz.planner.intermediate.intermediate_layouts import F
 
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
-    from isoviz.planner.whole_program.rows import Rows, Terms
+    from isoviz.planner.whole_program.mip_rows import Rows, Terms
 
 ENDS = ("source", "destination")
 BLOCK = "log_block"

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 from isoviz.errors import LimitError, NoPathError
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
-from isoviz.planner.whole_program.model import Model
+from isoviz.planner.whole_program.whole_model import Model
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from isoviz.planner.problem import Problem
-    from isoviz.planner.whole_program.rows import Point
+    from isoviz.planner.whole_program.mip_rows import Point
     from isoviz.planner.whole_program.stages import Arc
 
 TOLERANCE = 1e-8

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from isoviz.planner.routes import routes_of
+from isoviz.planner.paths.routes import routes_of
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine

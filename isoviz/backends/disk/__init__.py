@@ -1,0 +1,1 @@
+"""Files (DSK), and the channels between files and host memory."""

@@ -1,0 +1,337 @@
+"""DSK: instances in files, and the channels between files and host memory."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.disk import data_sieving as sieve
+from isoviz.backends.disk.file_access import NewFile, ReadFile
+from isoviz.backends.disk.run_requests import read_runs, write_runs
+from isoviz.backends.disk.shared_pages import SHARED
+from isoviz.backends.formats.records import Record
+from isoviz.backends.formats.stored import Stored, new_header, stored_as
+from isoviz.backends.generate import fill_file
+from isoviz.backends.host.bounce import bounce
+from isoviz.backends.host.copying import copy_strided
+from isoviz.backends.host.host_memory import PAGE, Bytes, HostStore
+from isoviz.errors import FileError, TransferError, printable
+from isoviz.layouts import StridedCopy
+
+if TYPE_CHECKING:
+    from isoviz.backends.disk.aio import Numbers
+    from isoviz.planner import Instance
+    from isoviz.runtime.protocols import Check, Store
+
+_BATCH = 1 << 14  # runs whose offsets are worked out together
+
+
+@dataclass(frozen=True)
+class FileSource:
+    """An open file whose instance begins at byte `data_offset`; who opened it closes it."""
+
+    file: ReadFile
+    data_offset: int
+
+
+@dataclass(frozen=True)
+class FileTarget:
+    """A file to write, and the record its `.npy` header shall name (nested structs and sub-arrays, as the source had them).
+
+    Unless `replace`, a file that has the name by the time the new one is complete stays. `accept` is called before the file gets
+    its name, and may refuse it by raising.
+    """
+
+    path: Path
+    record: Record
+    replace: bool = True
+    accept: Callable[[FileStore], None] | None = None
+
+
+@dataclass(frozen=True)
+class Scratch:
+    """A nameless file that one transfer writes and the next one reads; who made it closes it."""
+
+    file: NewFile
+
+
+class FileStore:
+    """An instance in an open file, at one end of a transfer. Meets `Endpoint`."""
+
+    durable = True
+
+    def __init__(
+        self,
+        file: ReadFile | NewFile,
+        base: int,
+        nbytes: int,
+        notes: tuple[str, ...] = (),
+        identity: object = None,
+        accept: Callable[[FileStore], None] | None = None,
+    ) -> None:
+        self.file = file
+        self._accept = accept
+        self.base = base
+        self.nbytes = nbytes
+        self._notes = notes
+        self.identity = file.identity if identity is None else identity
+
+    @property
+    def alignment(self) -> int:
+        return PAGE if self.file.is_direct else 1
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if self.file.is_direct:
+            if self.file.cached_bytes * 8 <= self.file.moved_bytes:
+                return self._notes
+            share = self.file.cached_bytes / self.file.moved_bytes
+            return (*self._notes, f"{printable(str(self.file.path))}: {share:.0%} went through the page cache (short runs)")
+        return (*self._notes, f"{printable(str(self.file.path))}: buffered (the file system takes no unbuffered access)")
+
+    def flush(self) -> None:
+        if isinstance(self.file, NewFile):
+            self.file.flush()
+
+    def publish(self) -> None:
+        if self._accept is not None:
+            self._accept(self)
+        if isinstance(self.file, NewFile):
+            self.file.publish()
+
+    def close(self) -> None:
+        self.file.close()
+
+
+class LentFile(FileStore):
+    """An instance in a file that somebody else opened and will close, and that needs to outlast nothing: no flush, no name."""
+
+    durable = False
+
+    def flush(self) -> None:
+        """What is read next is read through the same file."""
+        if isinstance(self.file, NewFile):
+            self.file.write_shared()
+
+    def publish(self) -> None:
+        """It has no name."""
+
+    def close(self) -> None:
+        """It stays open."""
+
+
+class DiskMemory:
+    """DSK: files. Data that nobody named a path for go to a nameless file in `directory` (None: the working directory), or where
+    the system keeps temporary files, if that cannot be written to. `shared` as in `NewFile`."""
+
+    def __init__(self, name: str, directory: str | Path | None = None, shared: int = SHARED) -> None:
+        self.name, self.shared = name, shared
+        self._asked = Path.cwd() if directory is None else Path(directory)
+
+    @property
+    def directory(self) -> Path:
+        """Where files without a name are.
+
+        Raises:
+            FileError: this computer has no such directory.
+        """
+        if not self._asked.is_dir():
+            raise FileError(f"{self.name}: is bound to the directory {self._asked}, which is not on this computer")
+        return self._asked if self._is_writable else Path(tempfile.gettempdir())
+
+    @property
+    def _is_writable(self) -> bool:
+        return os.access(self._asked, os.W_OK | os.X_OK)
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        """What is to be said of a file without a name."""
+        if self._is_writable:
+            return ()
+        return (f"{self.name}: {self._asked} cannot be written to; data without a file were in {tempfile.gettempdir()}",)
+
+    def slot(self, nbytes: int) -> HostStore:  # noqa: ARG002  # the protocol's signature
+        raise TransferError(f"{self.name}: this engine keeps no intermediate buffers on a disk")
+
+    def source(self, instance: Instance, given: Any | None) -> FileStore:
+        if isinstance(given, FileSource):
+            return LentFile(given.file, given.data_offset, instance.linearization.nbytes)
+        if isinstance(given, Scratch):
+            return LentFile(given.file, 0, instance.linearization.nbytes)
+        path = _path(given, instance, "source")
+        if path is None:
+            return self._generated(instance)
+        stored = _stored(path, instance)
+        return FileStore(ReadFile(path), stored.data_offset, stored.linearization.nbytes)
+
+    def _generated(self, instance: Instance) -> FileStore:
+        nbytes = instance.linearization.nbytes
+        file = NewFile(None, nbytes, self.directory)
+        try:
+            fill_file(file, 0, nbytes)
+            file.flush()
+            # What went through the page cache must not be served from it: a first reading is what is measured.
+            os.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        except BaseException:
+            file.close()
+            raise
+        return FileStore(file, 0, nbytes, ("the source holds generated data", *self._notes))
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
+        lin = instance.linearization
+        if isinstance(given, Scratch):
+            given.file.write_shared()  # of a transfer before that was cancelled
+            return LentFile(given.file, 0, lin.nbytes)
+        target = given if isinstance(given, FileTarget) else None
+        path = target.path if target else _path(given, instance, "destination")
+        if path is None:
+            return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes, self._notes)
+        record = target.record if target else Record.of_fields(instance.fields)
+        if partial and os.path.lexists(path):
+            return self._copied(path, instance)
+        header = new_header(path, lin, record)
+        file = NewFile(path, len(header) + lin.nbytes, replace=target is None or target.replace, shared=self.shared)
+        try:
+            file.write_at(0, np.frombuffer(header, np.uint8))
+        except BaseException:
+            file.close()
+            raise
+        return FileStore(file, len(header), lin.nbytes, identity=_identity(path), accept=target.accept if target else None)
+
+    def _copied(self, path: Path, instance: Instance) -> FileStore:
+        """A new file that begins as a copy of the existing one, which stays as it is until the new one takes its place."""
+        stored = _stored(path, instance)
+        existing = ReadFile(path)
+        try:
+            file = NewFile(path, existing.size, shared=self.shared)
+            try:
+                file.copy_of(existing)
+                file.flush()  # or the transfer would wait for it
+            except BaseException:
+                file.close()
+                raise
+        finally:
+            existing.close()
+        note = f"{printable(str(path))}: the rest of it was copied from the file as it was, which is not in the measured time"
+        return FileStore(file, stored.data_offset, stored.linearization.nbytes, (note,), _identity(path))
+
+
+def _stored(path: Path, instance: Instance) -> Stored:
+    """The instance as the file at `path` holds it."""
+    stored = stored_as(path, instance.layout, instance.space, instance.fields)
+    if stored.linearization.nbytes != instance.linearization.nbytes:
+        raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
+    return stored
+
+
+def _identity(path: Path) -> object:
+    try:
+        status = path.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def _path(given: Any | None, instance: Instance, end: str) -> Path | None:
+    if given is None:
+        given = instance.path
+    if given is None:
+        return None
+    if not isinstance(given, str | os.PathLike):
+        raise TransferError(f"{end} in {instance.memory}: expected the path of a file, not {type(given).__name__}")
+    return Path(os.fspath(given))
+
+
+def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[Numbers, Numbers]]:
+    """Source and destination offsets of all runs, many together, in the order of the disk's end (1: source, 2: destination)."""
+    loops = sorted(copy.loops, key=lambda loop: -loop[disk])
+    inner: list[tuple[int, int, int]] = []
+    while loops and math.prod(loop[0] for loop in inner) * loops[-1][0] <= _BATCH:
+        inner.insert(0, loops.pop())
+    cuts = [(0, 0, tuple(inner))]
+    if loops:  # as much of the next one as goes with them
+        extent, here, there = loops.pop()
+        piece = max(1, _BATCH // math.prod(loop[0] for loop in inner))
+        cuts = [
+            (start * here, start * there, ((min(piece, extent - start), here, there), *inner))
+            for start in range(0, extent, piece)
+        ]
+    for counters in itertools.product(*(range(loop[0]) for loop in loops)):
+        at = copy.source_offset + sum(k * loop[1] for k, loop in zip(counters, loops, strict=True))
+        to = copy.destination_offset + sum(k * loop[2] for k, loop in zip(counters, loops, strict=True))
+        for more_at, more_to, cut in cuts:
+            yield _offsets(at + more_at, cut, 1), _offsets(to + more_to, cut, 2)
+
+
+def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numbers:
+    found = np.array([base], np.int64)
+    for loop in loops:
+        found = (found[:, None] + np.arange(loop[0], dtype=np.int64) * loop[end]).ravel()
+    return found
+
+
+class DiskRead:
+    """The channel from a file to host memory: a run is a request, long ones are several, shorter ones close together are one."""
+
+    at_once = False
+
+    def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
+        """Those of some copies that are read together with what lies between them, and the others."""
+        groups = sieve.groups(copies)
+        near = [sieve.is_close(group) for group in groups]
+        close, others = (
+            [copy for group, each in zip(groups, near, strict=True) if each == which for copy in group] for which in (1, 0)
+        )
+        return close, others
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        assert isinstance(source, FileStore) and isinstance(destination, HostStore)
+        requests = 0
+        memory, base = destination.array, source.base
+        for group in sieve.groups(copies):
+            if sieve.is_close(group):
+                requests += self._sieved(group, source, memory, check)
+                continue
+            for copy in group:
+                for at, to in runs_in_order(copy, disk=1):
+                    requests += read_runs(source.file, base + at, to, copy.run, memory, check)
+        return requests
+
+    def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> int:
+        """Read what lies between the wanted bytes too, and leave it out in memory."""
+        requests = 0
+        for piece in sieve.pieces(group):
+            lo, hi = sieve.span(piece)
+            # Whole pages: one request, and the page at the end of the file is no other one.
+            lead = (source.base + lo) % PAGE
+            wanted = lead + hi - lo
+            room = bounce()[: -(-wanted // PAGE) * PAGE]
+            requests += source.file.read_pages(source.base + lo - lead, room, wanted, check)
+            for copy in piece:
+                copy_strided(copy._replace(source_offset=copy.source_offset - lo + lead), room, memory)
+        return requests
+
+
+class DiskWrite:
+    """The channel from host memory to a file."""
+
+    at_once = False
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        assert isinstance(source, HostStore) and isinstance(destination, FileStore)
+        file = destination.file
+        assert isinstance(file, NewFile), "the destination was opened for reading"
+        requests = 0
+        memory, base = source.array, destination.base
+        for copy in copies:
+            for at, to in runs_in_order(copy, disk=2):
+                requests += write_runs(file, at, base + to, copy.run, memory, check)
+        return requests

@@ -1,0 +1,405 @@
+"""Files (DSK): read and written unbuffered (`O_DIRECT`) where the file system allows, else buffered and said so.
+
+Unbuffered requests want offsets, lengths and addresses in whole pages. A request that has them goes straight between the disk
+and where the data belong; another one goes through a small bounce buffer. Pages that two runs share are put together in memory
+(`isoviz.backends.disk.shared_pages`); what is left of them goes through the page cache. Nothing is ever mapped: mapped pages
+count as memory of the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoviz.backends.disk.file_system import free_bytes
+from isoviz.backends.disk.reserve import reserve
+from isoviz.backends.disk.shared_pages import SHARED, SharedPages
+from isoviz.backends.disk.unfinished import Unfinished, sweep
+from isoviz.backends.host.bounce import BOUNCE, bounce
+from isoviz.backends.host.host_memory import PAGE, Bytes, page_aligned
+from isoviz.errors import FileError, RunError
+from isoviz.regular_files import final_path, open_for_reading, reason
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from isoviz.runtime.protocols import Check
+
+REQUEST = 8 << 20  # the largest single request: long enough for full speed, short enough to cancel between two
+_DIRECT = getattr(os, "O_DIRECT", 0)
+_REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
+
+
+def always() -> None:
+    """Nothing to check."""
+
+
+def _direct(descriptor: int, flags: int) -> int | None:
+    """A second, unbuffered descriptor of an open file; None where the file system has no such thing."""
+    if not _DIRECT:
+        return None
+    try:
+        return os.open(f"/proc/self/fd/{descriptor}", flags | _DIRECT | os.O_CLOEXEC)
+    except OSError:
+        return None
+
+
+def _address(array: Bytes) -> int:
+    return int(array.__array_interface__["data"][0])
+
+
+def _read_around(direct: int, into: Bytes, offset: int, lead: int) -> int:
+    """Read in one request what begins `lead` bytes behind a page, in the file as in memory: its first and its last page, where
+    they are not whole, come by way of a buffer. Returns how many bytes came, `lead` of them before it; fewer where the file
+    ends."""
+    first, last = -lead % PAGE, (lead + len(into)) % PAGE
+    middle, edges = into[first : len(into) - last], bounce()
+    parts = [edges[:PAGE].data] * bool(lead) + [middle.data] * bool(len(middle)) + [edges[PAGE : 2 * PAGE].data] * bool(last)
+    got = os.preadv(direct, parts, offset - lead)
+    before = max(0, min(first, got - lead))
+    into[:before] = edges[lead : lead + before]
+    behind = max(0, min(last, got - lead - first - len(middle)))
+    into[first + len(middle) :][:behind] = edges[PAGE : PAGE + behind]
+    return got
+
+
+class _OpenFile:
+    """A file held by a buffered descriptor and, where possible, an unbuffered one. Several threads may read or write it."""
+
+    def __init__(self, path: Path, descriptor: int, flags: int) -> None:
+        self.path = path
+        self._descriptor: int | None = descriptor
+        self._unbuffered = _direct(descriptor, flags)
+        self._descriptors = [fd for fd in (descriptor, self._unbuffered) if fd is not None]
+        self._lock = threading.Lock()
+        self.moved_bytes = 0
+        self.cached_bytes = 0  # of them: through the page cache
+
+    @property
+    def descriptor(self) -> int:
+        assert self._descriptor is not None, f"{self.path} is closed"
+        return self._descriptor
+
+    @property
+    def is_direct(self) -> bool:
+        return self._unbuffered is not None
+
+    @property
+    def unbuffered(self) -> int | None:
+        """The descriptor for unbuffered requests; None where there is none."""
+        return self._unbuffered
+
+    @property
+    def identity(self) -> tuple[int, int]:
+        """Device and inode: the same for every name of the file."""
+        status = os.fstat(self.descriptor)
+        return status.st_dev, status.st_ino
+
+    def _leave_direct(self) -> None:
+        """Some file systems open unbuffered and then refuse the request."""
+        self._unbuffered = None
+
+    def count(self, moved: int, cached: int = 0) -> None:
+        """Note how many bytes were moved, and how many of them through the page cache."""
+        with self._lock:
+            self.moved_bytes += moved
+            self.cached_bytes += cached
+
+    def read_at(self, offset: int, into: Bytes, check: Check = always, cached: bool = False) -> int:
+        """Fill `into` from byte `offset` on, through the page cache where `cached`; returns how many requests that took. `check`
+        is called before every request and may raise.
+
+        Raises:
+            RunError: the file ends before, or cannot be read.
+        """
+        done = requests = through_cache = 0
+        # Less than a page goes through the page cache: its neighbours are read next, and would be fetched again and again.
+        buffered = cached or len(into) < PAGE
+        while done < len(into):
+            check()
+            got, was_cached = self._read_some(offset + done, into[done:], buffered)
+            requests += 1
+            done += got
+            through_cache += got if was_cached else 0
+        self.count(done, through_cache)
+        return requests
+
+    def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
+        """`read_at` of so many bytes in whole pages, of which the last may go on behind them: `into` begins with one, as `offset`
+        does, and has room for it."""
+        done = requests = 0
+        while done < wanted:
+            direct = self._unbuffered
+            if direct is None:
+                break
+            check()
+            try:
+                got = os.preadv(direct, [into[done:].data], offset + done)
+            except OSError as error:
+                if error.errno not in _REFUSED:
+                    raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
+                self._leave_direct()
+                continue
+            requests += 1
+            if done + got < wanted:  # what ends within a page is read again from its beginning, unless that is all there is
+                got -= got % PAGE
+                if not got:  # the file ends here, or this file system answers in smaller pieces
+                    break
+            done += got
+        self.count(min(done, wanted))
+        # Not by way of this thread's buffer: `into` may be that.
+        return requests + (self.read_at(offset + done, into[done:wanted], check, cached=True) if done < wanted else 0)
+
+    def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
+        """One request: at least one byte of what is wanted, and whether it came through the page cache."""
+        direct = self._unbuffered
+        if direct is None or buffered:
+            try:
+                return self._count(os.preadv(self.descriptor, [into[:REQUEST].data], offset), offset), True
+            except OSError as error:
+                raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
+        lead = offset % PAGE
+        lines_up = (_address(into) - lead) % PAGE == 0 and len(into) >= PAGE + -lead % PAGE
+        want = min(len(into), REQUEST - lead if lines_up else BOUNCE - lead)
+        try:
+            if lines_up:
+                got = _read_around(direct, into[:want], offset, lead)
+            else:
+                pages = -(-(lead + want) // PAGE) * PAGE
+                got = os.preadv(direct, [bounce()[:pages].data], offset - lead)
+        except OSError as error:
+            if error.errno not in _REFUSED:
+                raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
+            self._leave_direct()
+            return self._read_some(offset, into, buffered)
+        if got <= lead:  # the file ends here, or this file system answers in smaller pieces
+            return self._read_some(offset, into, buffered=True)
+        got = min(got - lead, want)
+        if not lines_up:
+            into[:got] = bounce()[lead : lead + got]
+        return got, False
+
+    def _count(self, got: int, offset: int) -> int:
+        if got <= 0:
+            raise RunError(f"{self.path}: ends at byte {os.fstat(self.descriptor).st_size}, where byte {offset} was expected")
+        return got
+
+    def close(self) -> None:
+        descriptors, self._descriptors = self._descriptors, []
+        for descriptor in descriptors:
+            os.close(descriptor)
+        self._unbuffered = self._descriptor = None
+
+
+class ReadFile(_OpenFile):
+    """A regular file opened for reading.
+
+    Raises:
+        FileError: missing, a directory, not readable, not a regular file.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        descriptor, status = open_for_reading(Path(path))
+        self.size = status.st_size
+        self._modified = status.st_mtime_ns
+        super().__init__(Path(path), descriptor, os.O_RDONLY)
+
+    def check_unchanged(self) -> None:
+        """Whether the file is as it was when it was opened, by its size and the time of its last change.
+
+        Raises:
+            RunError: it is not: what was read may be half old, half new.
+        """
+        status = os.fstat(self.descriptor)
+        if (status.st_size, status.st_mtime_ns) != (self.size, self._modified):
+            raise RunError(f"{self.path}: was changed while it was read; nothing was kept")
+
+
+class NewFile(_OpenFile):
+    """A file being written, without a name (or, where the file system cannot do that, under a temporary one) until `publish`.
+
+    `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens
+    before `publish`, even the end of the process, the final name keeps what it had. Unless `replace`, a file that got the name
+    in the meantime keeps it. Up to `shared` bytes of pages that were written in part wait in memory for the rest of them.
+
+    Raises:
+        FileError: the directory is missing or not writable, or the name belongs to something that is not a regular file.
+        RunError: less free space than `size`.
+    """
+
+    def __init__(
+        self,
+        final: str | Path | None,
+        size: int,
+        directory: str | Path | None = None,
+        replace: bool = True,
+        shared: int = SHARED,
+    ) -> None:
+        self.replace = replace
+        self.shared = SharedPages(shared)
+        self.final = None if final is None else final_path(final)
+        self.directory = self.final.parent if self.final is not None else Path(directory or ".")
+        self.size = size
+        if self.final is not None:
+            sweep(self.directory)
+        self._check_space()
+        self._unfinished = self._create()
+        super().__init__(self.final or self.directory / "temporary file", self._unfinished.descriptor, os.O_RDWR)
+        try:
+            os.ftruncate(self.descriptor, size)
+            reserve(self.descriptor, size)
+        except OSError as error:
+            self.close()
+            raise self._no_room(error) from None
+
+    def _check_space(self) -> None:
+        free = free_bytes(self.directory)
+        if free < self.size:
+            raise RunError(
+                f"{self.final or self.directory}: needs {format_bytes(self.size)}, the disk has {format_bytes(free)} free"
+            )
+
+    def _create(self) -> Unfinished:
+        try:
+            if self.final is not None and not os.access(self.directory, os.W_OK | os.X_OK):
+                raise FileError(f"{self.directory}: directory not writable")
+            return Unfinished(self.directory)
+        except OSError as error:
+            raise FileError(f"{self.final or self.directory}: cannot be created: {reason(error)}") from None
+
+    def write_at(self, offset: int, data: Bytes, check: Check = always, cached: bool = False) -> int:
+        """Write `data` from byte `offset` on, to the page cache where `cached`; returns how many requests that took. `check` is
+        called before every request and may raise.
+
+        Raises:
+            RunError: the disk is full, the file would be larger than allowed, or the disk fails.
+        """
+        if pages := self.shared.among(offset // PAGE, -(-(offset + len(data)) // PAGE)):  # what is written now is to stay
+            self.write_shared(pages[0], pages[-1] + 1)
+        return self._put(offset, data, None if cached else self._unbuffered, check)
+
+    def _put(self, offset: int, data: Bytes, direct: int | None, check: Check = always) -> int:
+        done = requests = buffered = 0
+        try:
+            while done < len(data):
+                check()
+                got, through_cache = self._write_some(offset + done, data[done:], direct)
+                requests += 1
+                done += got
+                buffered += got if through_cache else 0
+                direct = direct and self._unbuffered
+        except OSError as error:
+            raise self._no_room(error) from None
+        self.count(done, buffered)
+        return requests
+
+    def _write_some(self, offset: int, data: Bytes, direct: int | None) -> tuple[int, bool]:
+        lead = -offset % PAGE  # bytes before the first whole page
+        if direct is None or len(data) - lead < PAGE or lead:
+            wanted = REQUEST if direct is None or len(data) - lead < PAGE else lead
+            return os.pwritev(self.descriptor, [data[:wanted].data], offset), True
+        whole = min(len(data), REQUEST) // PAGE * PAGE
+        if _address(data) % PAGE:
+            whole = min(whole, BOUNCE)
+            bounce()[:whole] = data[:whole]
+            data = bounce()
+        try:
+            return os.pwritev(direct, [data[:whole].data], offset), False
+        except OSError as error:
+            if error.errno not in _REFUSED:
+                raise
+            self._leave_direct()
+            return os.pwritev(self.descriptor, [data[:whole].data], offset), True
+
+    def _no_room(self, error: OSError) -> RunError:
+        reasons = {
+            errno.ENOSPC: "the disk is full",
+            errno.EDQUOT: "the disk quota is used up",
+            errno.EFBIG: f"larger than files may be here ({format_bytes(self.size)} wanted)",
+        }
+        return RunError(f"{self.path}: cannot be written: {reasons.get(error.errno or 0) or reason(error)}")
+
+    def copy_of(self, existing: ReadFile) -> None:
+        """Begin as a copy of an existing file of the same size (shared blocks where the file system can)."""
+        done, room = 0, page_aligned(0)
+        while done < self.size:
+            try:
+                got = os.copy_file_range(existing.descriptor, self.descriptor, self.size - done, done, done)
+                if not got:
+                    raise RunError(f"{existing.path}: became shorter while it was copied")
+                done += got
+            except OSError as error:
+                if error.errno not in (*_REFUSED, errno.EXDEV, errno.ENOSYS):
+                    raise self._no_room(error) from None
+                room = room if len(room) else page_aligned(REQUEST)
+                piece = room[: self.size - done]
+                existing.read_at(done, piece)
+                self.write_at(done, piece)
+                done += len(piece)
+
+    def read_at(self, offset: int, into: Bytes, check: Check = always, cached: bool = False) -> int:
+        self.write_shared()
+        return super().read_at(offset, into, check, cached)
+
+    def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
+        self.write_shared()
+        return super().read_pages(offset, into, wanted, check)
+
+    def write_shared(self, first: int = 0, last: int = 1 << 62) -> None:
+        """Write what was kept of the pages from one up to another one, without waiting any longer.
+
+        Raises:
+            RunError: as `write_at`; nothing is forgotten that was not written.
+        """
+        for number in self.shared.among(first, last):
+            if (kept := self.shared.to_write(number)) is None:
+                continue
+            try:
+                self._put(*kept, None)
+            except BaseException:
+                self.shared.written(number, failed=True)
+                raise
+            self.shared.written(number)
+
+    def flush(self) -> None:
+        """Wait until everything written is on the disk."""
+        self.write_shared()
+        try:
+            os.fsync(self.descriptor)
+        except OSError as error:
+            raise self._no_room(error) from None
+
+    def publish(self) -> None:
+        """Take the final name, in one step; with `replace` from the file that has it.
+
+        Raises:
+            RunError: a file got the name in the meantime, or the directory takes none any more.
+        """
+        self.write_shared()
+        if self.final is None:
+            return
+        try:
+            if self.replace:
+                with contextlib.suppress(FileNotFoundError):
+                    os.fchmod(self.descriptor, self.final.stat().st_mode & 0o7777)
+            self._unfinished.become(self.final, self.replace)
+            self._sync_directory()
+        except FileExistsError:
+            raise RunError(f"{self.final}: was created by somebody else in the meantime; it was left alone") from None
+        except OSError as error:
+            raise RunError(f"{self.final}: cannot be put in place: {reason(error)}") from None
+
+    def _sync_directory(self) -> None:
+        place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            with contextlib.suppress(OSError):  # some file systems have no such thing
+                os.fsync(place)
+        finally:
+            os.close(place)
+
+    def close(self) -> None:
+        super().close()
+        self._unfinished.remove()

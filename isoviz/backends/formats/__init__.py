@@ -1,0 +1,1 @@
+"""Array files and arrays as instances: formats, dtypes, names."""

@@ -1,0 +1,1 @@
+"""Host memory (SYS), and copies in it."""

@@ -1,0 +1,251 @@
+"""Host memory (SYS): page-aligned arrays, and the copy between two of them."""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.host import kernels
+from isoviz.backends.host.copying import copy_all
+from isoviz.errors import RunError, TransferError
+from isoviz.units import format_bytes
+
+if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
+    from isoviz.planner import Instance
+    from isoviz.runtime.protocols import Check, Store
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+PAGE = mmap.PAGESIZE
+HUGE = 2 << 20
+"""Bytes of a large page."""
+SMALL = 256 << 10
+"""Bytes that are one request of a disk, however many pages they have."""
+WORTH_KERNELS = 4 << 20
+"""Bytes from which loading the compiled kernels, about a second, is worth it."""
+
+
+def page_aligned(nbytes: int) -> Bytes:
+    """A writable uint8 array of `nbytes` that begins at a page boundary; zeroed, its pages untouched. From half a large page on
+    it consists of large pages, where the system has such.
+
+    Strided copies visit very many pages: with large ones the processor remembers where they all are. And a disk's request is cut
+    where memory is: one of 1 MiB into 256 small pages takes up to four times as long as one into half a large page.
+
+    Raises:
+        RunError: the system has no room for it.
+    """
+    large = (nbytes + HUGE // 2) // HUGE * HUGE  # a rest of more than a half has a large page, too
+    spare = large and HUGE
+    try:
+        # An anonymous map is page-aligned and goes back to the system as soon as the last view of it is gone.
+        memory = mmap.mmap(-1, max(nbytes, large, 1) + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    except (OSError, OverflowError, ValueError, MemoryError):
+        raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
+    if not spare:
+        return np.frombuffer(memory, np.uint8, nbytes)
+    first = -np.frombuffer(memory, np.uint8, 1).__array_interface__["data"][0] % HUGE
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with contextlib.suppress(OSError):
+            memory.madvise(mmap.MADV_HUGEPAGE, first, large)
+    return np.frombuffer(memory, np.uint8, nbytes, first)
+
+
+def touch(array: Bytes) -> None:
+    """Write to every page, so that page faults do not count as transfer time."""
+    array[::PAGE] = 0
+
+
+LARGE = 16 << 20
+"""Bytes that do not stay in caches."""
+
+
+class HostStore:
+    """Bytes of host memory: one end of a transfer, or a slot. Meets `Endpoint` and `Slot`."""
+
+    alignment = 1
+    base = 0
+    durable = False
+
+    def __init__(
+        self,
+        array: Bytes,
+        nbytes: int | None = None,
+        notes: tuple[str, ...] = (),
+        give_back: Callable[[Bytes], None] | None = None,
+    ) -> None:
+        self._room: Bytes | None = array
+        self._give_back = give_back
+        self.nbytes = len(array) if nbytes is None else nbytes
+        self.notes = notes
+        self._shift = 0
+        self.is_large = give_back is None and self.nbytes >= LARGE
+        """Whether what is written here is not read again soon: an end of a large transfer, no slot."""
+
+    @property
+    def array(self) -> Bytes:
+        """The bytes, uint8 of shape (nbytes,)."""
+        assert self._room is not None, "the store is closed"
+        return self._room[self._shift : self._shift + self.nbytes]
+
+    @property
+    def identity(self) -> object:
+        """The address range, compared by overlap."""
+        address = self.array.__array_interface__["data"][0]
+        return HostRange(address, address + self.nbytes)
+
+    def place(self, shift: int) -> None:
+        """Begin `shift` bytes past the page boundary."""
+        assert self._room is not None and shift + self.nbytes <= len(self._room)
+        self._shift = shift
+
+    def clear(self) -> None:
+        """Nothing but zeros."""
+        self.array[:] = 0
+
+    def flush(self) -> None:
+        """Host memory has nothing to flush."""
+
+    def publish(self) -> None:
+        """Host memory is visible as it is."""
+
+    def close(self) -> None:
+        room, self._room = self._room, None
+        if room is not None and self._give_back is not None:
+            self._give_back(room)
+
+
+class HostRange:
+    """Addresses from `lo` up to `hi`; equal to every range that overlaps."""
+
+    def __init__(self, lo: int, hi: int) -> None:
+        self.lo = lo
+        self.hi = hi
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, HostRange) and self.lo < other.hi and other.lo < self.hi
+
+    __hash__ = None  # type: ignore[assignment]  # overlap is not transitive
+
+
+class HostMemory:
+    """SYS: host memory of this process. Slots that were closed are kept for the next ones of that size, up to `kept` bytes of
+    them: to get fresh pages from the system takes as long as to fill them. Smaller ones share large pages."""
+
+    def __init__(self, name: str, kept: int = 256 << 20) -> None:
+        self.name = name
+        self._most = kept
+        self._kept: OrderedDict[int, list[Bytes]] = OrderedDict()
+        self._kept_bytes = 0
+        self._left = page_aligned(0)
+        """What is left of the large pages that smaller slots come from."""
+        self._lock = threading.Lock()
+
+    def slot(self, nbytes: int) -> HostStore:
+        size = -(-nbytes // PAGE) * PAGE + PAGE
+        with self._lock:
+            rooms = self._kept.get(size)
+            room = rooms.pop() if rooms else None
+            if room is not None:
+                self._kept_bytes -= size
+        if room is None:
+            room = self._part(size) if SMALL <= size < 2 * HUGE else page_aligned(size)
+            touch(room)
+        return HostStore(room, nbytes, give_back=self._keep)
+
+    def _part(self, size: int) -> Bytes:
+        with self._lock:
+            if len(self._left) < size:
+                self._left = page_aligned(4 * HUGE)
+            room, self._left = self._left[:size], self._left[size:]
+        return room
+
+    def _keep(self, room: Bytes) -> None:
+        with self._lock:
+            self._kept.setdefault(len(room), []).append(room)
+            self._kept.move_to_end(len(room))
+            self._kept_bytes += len(room)
+            while self._kept_bytes > self._most:
+                size, rooms = next(iter(self._kept.items()))
+                if rooms:
+                    rooms.pop()
+                    self._kept_bytes -= size
+                else:
+                    del self._kept[size]
+
+    def source(self, instance: Instance, given: Any | None) -> HostStore:
+        if given is not None:
+            return HostStore(_bytes_of(given, instance, "source"))
+        from isoviz.backends.generate import fill
+
+        array = page_aligned(_size(instance))
+        fill(array, 0)
+        return HostStore(array, notes=("the source holds generated data",))
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:  # noqa: ARG002  # the protocol's
+        if given is not None:
+            array = _bytes_of(given, instance, "destination")
+            if not array.flags.writeable:
+                raise TransferError(f"destination array for {self.name}: is read-only")
+            return HostStore(array)
+        array = page_aligned(_size(instance))
+        touch(array)
+        return HostStore(array)
+
+
+def _size(instance: Instance) -> int:
+    return instance.linearization.nbytes
+
+
+def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
+    """The bytes of an array that the caller handed in, not copied."""
+    need = _size(instance)
+    where = f"{end} array for {instance.memory}"
+    if isinstance(given, np.ndarray):
+        if given.dtype.hasobject:
+            raise TransferError(f"{where}: {given.dtype} holds Python objects, which have no bytes to move")
+        if type(given) is not np.ndarray:
+            given = given.view(np.ndarray)  # matrices are never flat, masked arrays keep what is masked
+        if given.flags.c_contiguous:
+            flat = given.reshape(-1)
+        elif given.flags.f_contiguous:
+            flat = given.reshape(-1, order="F")
+        else:
+            raise TransferError(f"{where}: is not contiguous; pass numpy.ascontiguousarray(...) of it")
+        array = flat.view(np.uint8) if given.itemsize else np.empty(0, np.uint8)
+    else:
+        try:
+            array = np.frombuffer(given, np.uint8)
+        except (TypeError, ValueError, BufferError):
+            raise TransferError(f"{where}: expected a NumPy array or a buffer, not {type(given).__name__}") from None
+    if array.nbytes != need:
+        raise TransferError(f"{where}: has {array.nbytes} bytes; layout {instance.layout} on ({instance.space}) needs {need}")
+    return array
+
+
+class Memcpy:
+    """The channel between two host memories."""
+
+    at_once = True
+
+    def prepare(self, nbytes: int) -> None:
+        """Make the kernels ready for so many bytes, before time is measured; a few are not worth loading them."""
+        if nbytes >= WORTH_KERNELS:
+            kernels.prepare()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a report should say of how the bytes were moved."""
+        return () if kernels.is_ready() or not kernels.was_wanted() else (f"layouts converted by {kernels.state()}",)
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        assert isinstance(source, HostStore) and isinstance(destination, HostStore)
+        copy_all(copies, source.array, destination.array, check, large=destination.is_large)
+        return len(copies)

@@ -1,0 +1,1 @@
+"""The compiled half of the copy kernels, in the Python that Numba compiles."""

@@ -1,0 +1,23 @@
+"""The compiled half of the copy kernels: Numba and LLVM turn this into vector code for the processor it runs on.
+
+All addresses are plain integers; the recipes make sure that nothing outside of source and destination is touched.
+"""
+
+from __future__ import annotations
+
+from isoviz.backends.host.kernels.compiled.elements import copy_many, copy_tiles
+from isoviz.backends.host.kernels.compiled.squares import turn_squares
+from isoviz.backends.host.kernels.compiled.vectors import LINE, SHUFFLES, WIDE
+from isoviz.backends.host.kernels.compiled.walk import stream_rows, walk
+
+__all__ = ["copy_many", "copy_tiles", "stream_rows", "turn_squares", "walk"]
+
+if WIDE == LINE:
+    from isoviz.backends.host.kernels.compiled.lines import gather_lines, permute_blocks, turn_lines
+
+    __all__ += ["gather_lines", "permute_blocks", "turn_lines"]
+
+if SHUFFLES:
+    from isoviz.backends.host.kernels.compiled.shuffle import shuffle_lines
+
+    __all__ += ["shuffle_lines"]

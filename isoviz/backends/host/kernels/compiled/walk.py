@@ -1,0 +1,201 @@
+"""Any copy, tile by tile, through a buffer; and long runs.
+
+A copy is walked in tiles. Of every tile first the source is read, in runs as long as a tile allows, and put into a small buffer
+in the order of the destination: elements of 1 to 8 bytes in registers, W rows at a time, by interleaving vectors log₂ W times.
+Then the buffer is written out in whole lines past the caches (non-temporal stores), while lines of the next tile's source are
+fetched. Reading and writing scattered lines costs the most: hence runs of several lines at both ends, and a buffer between them,
+in which strides of a power of two do no harm.
+
+All addresses are plain integers; `recipe` makes sure that nothing outside of source and destination is touched.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from isoviz.backends.host.kernels.compiled.planes import read_planes, read_row, read_squares
+from isoviz.backends.host.kernels.compiled.vectors import FAR, LINE, fetch_rows, keep_line, line_past_caches, settle, some_bytes
+from isoviz.backends.host.kernels.kernel_cache import kept
+
+TURNS_AHEAD = 8
+"""Runs that are fetched before they are read."""
+
+
+@njit(nogil=True)
+def _stream(source, destination, count):
+    """A run to memory past the caches."""
+    head = min((-destination) & (LINE - 1), count)
+    if head:
+        some_bytes(source, destination, head)
+        source += head
+        destination += head
+        count -= head
+    while count >= LINE:
+        line_past_caches(source, destination)
+        source += LINE
+        destination += LINE
+        count -= LINE
+    if count:
+        some_bytes(source, destination, count)
+
+
+@njit(nogil=True)
+def _written(source, destination, count, past_caches):
+    """A run to memory, past the caches or not."""
+    if past_caches:
+        _stream(source, destination, count)
+    else:
+        some_bytes(source, destination, count)
+
+
+@njit(nogil=True)
+def advanced(index, most, one, two, three):
+    """Count an index on, the last place fastest, three places left out; False at the end."""
+    for place in range(len(index) - 1, -1, -1):
+        if place in (one, two, three):
+            continue
+        index[place] += 1
+        if index[place] < most[place]:
+            return True
+        index[place] = 0
+    return False
+
+
+@njit(nogil=True)
+def moved_on(start, tiles, extents):
+    """Go on to where the next tile begins, the last loop fastest; False, and back to the first, behind the last one."""
+    for loop in range(len(start) - 1, -1, -1):
+        start[loop] += tiles[loop]
+        if start[loop] < extents[loop]:
+            return True
+        start[loop] = 0
+    return False
+
+
+@njit(nogil=True)
+def write_out(destination, buffer, extents, tiles, start, size, index, outs, chain, past_caches):
+    """Write a tile out of the buffer, past the caches or not: the one that begins at `start` and has `size` turns; `index` is any
+    array for them, the rest as in `walk`."""
+    loops = len(extents)
+    for out in outs:
+        there, here = destination + out[0], buffer + out[1]
+        wide = out[2] * tiles[chain] >= 2 * LINE
+        for loop in range(loops):
+            there += start[loop] * out[3 + loop]
+        index[:] = 0
+        while True:
+            a, b = here, there
+            for loop in range(loops):
+                a += index[loop] * out[3 + loops + loop]
+                b += index[loop] * out[3 + loop]
+            count = out[2] * size[chain]
+            row_start = a
+            if wide and start[chain]:  # what the tile before had of this line lies in front
+                part = b & (LINE - 1)
+                a, b, count = a - part, b - part, count + part
+            if wide and start[chain] + size[chain] < extents[chain]:
+                part = (b + count) & (LINE - 1)
+                count -= part
+                _written(a, b, count, past_caches)
+                keep_line(a + count, row_start - part)
+            else:
+                _written(a, b, count, past_caches)
+            turned = False
+            for loop in range(loops - 1, -1, -1):
+                if out[3 + loops + loop] < 0:
+                    continue
+                index[loop] += 1
+                if index[loop] < size[loop]:
+                    turned = True
+                    break
+                index[loop] = 0
+            if not turned:
+                break
+
+
+@kept
+def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, joined, past_caches):
+    """Carry out a recipe (`isoviz.backends.host.kernels.recipe`), tile by tile.
+
+    `extents` and `tiles` are for every loop, the slowest first, how often it goes round, in all and in a tile. Every row of
+    `jobs` is one strided copy into the buffer: source offset, buffer offset, bytes of an element, the loop along which the
+    source is contiguous and the one along which the buffer is (-1: there is no plane, the other is the innermost loop), the
+    loop that repeats planes (-1: none), then for every loop the strides of the source and of the buffer. Every row of `outs` is
+    one run out of the buffer: destination offset, buffer offset, bytes per turn of the loop `chain`, then for every loop the
+    strides of the destination and of the buffer (-1: within the run). No outs: the buffer is the destination itself. `ahead`
+    is, for every row of a tile's planes, how far ahead the source is fetched, in bytes. `joined`: planes that
+    are repeated lie one behind the other in the rows of the source, which `ahead` counts once for all of them. `past_caches` is
+    whether tiles are written out past the caches.
+    """
+    loops = len(extents)
+    start, size, index = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
+    staged = len(outs) > 0
+    ahead_at = np.int64(ahead.ctypes.data)
+    while True:
+        for loop in range(loops):
+            size[loop] = min(tiles[loop], extents[loop] - start[loop])
+        for job in jobs:
+            here, there = source + job[0], buffer + job[1]
+            element, along, across, batch = job[2], job[3], job[4], job[5]
+            for loop in range(loops):
+                here += start[loop] * job[6 + loop]
+                if not staged:
+                    there += start[loop] * job[6 + loops + loop]
+            index[:] = 0
+            row = 0
+            while True:
+                a, b = here, there
+                for loop in range(loops):
+                    a += index[loop] * job[6 + loop]
+                    b += index[loop] * job[6 + loops + loop]
+                if across >= 0:
+                    planes, a_plane, b_plane = 1, 0, 0
+                    if batch >= 0:
+                        planes, a_plane, b_plane = size[batch], job[6 + batch], job[6 + loops + batch]
+                    a_stride, b_stride = job[6 + across], job[6 + loops + along]
+                    rows, columns = size[across], size[along]
+                    if joined and min(rows, planes * columns) * element >= LINE:
+                        read_squares(a, a_stride, b, b_stride, rows, columns, element, planes, b_plane, ahead_at, row)
+                    elif joined:  # what is left over at the end of a loop
+                        for plane in range(planes):
+                            here_too, there_too = a + plane * a_plane, b + plane * b_plane
+                            read_planes(here_too, a_stride, there_too, b_stride, rows, columns, element, 1, 0, 0, ahead_at, row)
+                    else:
+                        read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead_at, row)
+                    row += rows if joined else planes * rows
+                else:
+                    read_row(a, job[6 + along], b, job[6 + loops + along], size[along], element)
+                if not advanced(index, size, along, across, batch):
+                    break
+        write_out(destination, buffer, extents, tiles, start, size, index, outs, chain, past_caches)
+        if not moved_on(start, tiles, extents):
+            break
+    if staged and past_caches:
+        settle()
+
+
+@kept
+def stream_rows(source, destination, extents, source_strides, destination_strides, run, past_caches):
+    """Long runs: for all turns of the loops `run` bytes, past the caches or not. Of those that are shorter than a page lines are
+    fetched some turns of the last loop before: the processor does not guess where they go on."""
+    inner = len(extents) - 1
+    count, step, by = (extents[inner], source_strides[inner], destination_strides[inner]) if inner >= 0 else (1, 0, 0)
+    ahead = TURNS_AHEAD * step if run < FAR else 0
+    index = np.zeros(len(extents), np.int64)
+    while True:
+        here, there = source, destination
+        for loop in range(inner):
+            here += index[loop] * source_strides[loop]
+            there += index[loop] * destination_strides[loop]
+        for _ in range(count):
+            if ahead:
+                for line in range(0, run, LINE):
+                    fetch_rows(here + ahead + line)
+            _written(here, there, run, past_caches)
+            here += step
+            there += by
+        if not advanced(index, extents, inner, -1, -1):
+            break
+    if past_caches:
+        settle()

@@ -1,0 +1,406 @@
+"""How a strided copy is to be carried out: which loops are the plane that is transposed, the tiles, the way out of the buffer.
+
+Tiles are as large as the buffer (it fits the second-level cache), with runs of several lines in the source and in the
+destination: less than that, and memory gives a part of its speed only, at whichever end the runs are short. Where the loops of a
+run are exhausted (few fields, short rows), the next loop that continues it takes over.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.host.kernels.choices import chosen, remembered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.layouts.geometry import Loop
+
+    Bare = tuple[tuple[int, tuple[Loop, ...]], ...]
+    """Bytes of a run and loops, of copies that may begin anywhere."""
+
+Integers = np.ndarray[Any, np.dtype[np.int64]]
+
+LINE = 64
+RUN = 512
+"""Bytes that runs of a tile have at both ends, where the copy has such runs: fewer waste what memory has already opened."""
+STRUCTS = 256 << 10
+"""Bytes of a tile of structs of different fields."""
+LEAST_PLANE = 16
+"""Elements that vectors turn over, at least: fewer are as fast one by one."""
+LEAST_ROW = 32 << 10
+"""Bytes of rows of structs that are worth a tile of their own."""
+LEAST_ROWS = {1: 4, 2: 8, 4: 4}
+"""Rows and columns of elements of so many bytes that vectors turn over, at least: fewer are as fast one by one, too, ..."""
+FIELDS = range(2, 5)
+"""... unless they are so many fields of entries, which other vectors turn over."""
+LEAST_TILE = 1 << 10
+"""Bytes that lie together at either end for which a tile is worth beginning."""
+LEAST_RUN_OF_PLANES = 16
+"""Bytes of runs that are planes though vectors do not turn them over: shorter ones are faster element by element."""
+WIDEST = 256
+"""Bytes of a run from which on moving it takes longer than finding out where from and where to."""
+ROOM = 640 << 10
+"""Bytes of a buffer: a tile, with a gap behind every row of it."""
+LONG = 512
+"""Runs of so many bytes need no buffer: they are streamed."""
+LEAST_STREAMED = 128
+"""The same for runs of whole lines."""
+LEAST_SPREAD = 112
+"""The same for runs that lie one behind the other in the source and are dealt out to some arrays, ..."""
+SPREAD = range(4, 17)
+"""... so many of them."""
+PAST_CACHES = 1 << 20
+"""Smaller copies may be read again from a cache; larger ones are written past them."""
+PART_PAST_CACHES = 128 << 10
+"""The same for parts of what is large as a whole."""
+AHEAD = 16 << 10
+"""Bytes of the source that are fetched before they are read."""
+ROWS_AHEAD = 64
+"""Rows of which they are, at most."""
+
+
+class Recipe(NamedTuple):
+    """The arguments of `isoviz.backends.host.kernels.compiled.compiled.walk`."""
+
+    extents: Integers
+    tiles: Integers
+    jobs: Integers
+    outs: Integers
+    chain: int
+    ahead: Integers
+    joined: bool
+    past_caches: bool
+
+
+class Streams(NamedTuple):
+    """The arguments of `isoviz.backends.host.kernels.compiled.compiled.stream_rows`."""
+
+    extents: Integers
+    source_strides: Integers
+    destination_strides: Integers
+    run: int
+    past_caches: bool
+
+
+@remembered(maxsize=4096)
+def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Recipe | Streams:
+    """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin. `large`: it
+    is a part of a large one."""
+    past_caches = goes_past(run, loops, large=large)
+    # The slowest first as the destination counts: neighbouring tiles lie side by side there.
+    ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
+    if not loops:
+        return _streams(run, loops, past_caches)
+    along = next((i for i, loop in enumerate(ordered) if loop[1] == run), -1)
+    across = next((i for i, loop in enumerate(ordered) if loop[2] == run), -1)
+    if along < 0 or across < 0 or along == across:
+        longest = max(range(len(ordered)), key=lambda i: ordered[i][0])
+        along, across = along if along >= 0 else across if across >= 0 else longest, -1
+    tiles = _tiles(run, ordered, along, across)
+    strides, chain, runs = _buffer(run, ordered, tiles)
+    # Parts of lines had better be put together in the destination than read again for every part.
+    staged = past_caches and chain >= 0 and ordered[chain][2] * tiles[chain] >= 2 * LINE and _room(run, ordered, tiles) <= ROOM
+    if across < 0 and not staged:  # nothing is gathered anywhere: rows as long as they are
+        tiles = [loop[0] for loop in ordered]
+    batch = _batch(ordered, tiles, along, across)
+    rows = [
+        0,
+        0,
+        run,
+        along,
+        across,
+        batch,
+        *(loop[1] for loop in ordered),
+        *(strides if staged else (loop[2] for loop in ordered)),
+    ]
+    jobs = np.array([rows], np.int64)
+    outs = np.zeros((0, 3 + 2 * len(ordered)), np.int64)
+    if staged:
+        out = [0, 0, ordered[chain][2], *(loop[2] for loop in ordered)]
+        out += [-1 if i in runs else stride for i, stride in enumerate(strides)]
+        outs = np.array([out], np.int64)
+    joined = _are_joined(run, ordered, tiles, (along, across, batch))
+    ahead = _ahead(ordered, tiles, (along, across, batch), joined=joined)
+    extents = integers(loop[0] for loop in ordered)
+    return Recipe(extents, integers(tiles), jobs, outs, chain if staged else -1, ahead, joined, chosen().tiles_past)
+
+
+def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
+    """The recipe for runs that need no buffer, to a place `start` bytes behind a line; None where they do."""
+    whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
+    if run >= (LEAST_STREAMED if whole_lines else LONG):
+        return _streams(run, loops, goes_past(run, loops, large=large))
+    count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
+    following = any(loop[1:] == (count * run, run) for loop in loops)
+    if run >= LEAST_SPREAD and here == run and following and count in SPREAD:  # lines that runs share meet in a cache
+        return _streams(run, loops, past_caches=False)
+    return None
+
+
+def _streams(run: int, loops: Sequence[Loop], past_caches: bool) -> Streams:
+    # As they lie in the source: reading here and there takes longer than writing past the caches here and there.
+    ordered = sorted(loops, key=lambda loop: -loop[1])
+    extents, here, there = (integers(loop[k] for loop in ordered) for k in range(3))
+    return Streams(extents, here, there, run, past_caches and chosen().runs_past)
+
+
+def is_box(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> bool:
+    """Whether runs in the same order at both ends, with gaps between them, are as well copied one by one by NumPy: lines put
+    together would be read, or written, for a part of them only. What becomes dense of what nearly was so is not, nor are many
+    bytes one by one."""
+    count, here, there = min(loops, key=lambda loop: loop[1])
+    if count < LEAST_PLANE or (run < LINE // 2 and run not in (1, 2, 4, 8, 16)):
+        return False
+    if sorted(loops, key=lambda loop: loop[1]) != sorted(loops, key=lambda loop: loop[2]):
+        return False
+    if (run == 1 or (run == 2 and there == run)) and goes_past(run, loops, large=large):
+        return False
+    return there != run or here > (2 if run < LINE // 2 else 1.7) * run
+
+
+def _batch(loops: list[Loop], tiles: list[int], along: int, across: int) -> int:
+    """The loop that repeats planes: the one whose planes are the nearest in the source, where they share lines."""
+    others = [place for place, tile in enumerate(tiles) if tile > 1 and place not in (along, across)]
+    return min(others, key=lambda place: loops[place][1], default=-1) if across >= 0 else -1
+
+
+def _are_joined(run: int, loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> bool:
+    """Whether planes with few columns, less than a line of them, lie one behind the other in every row of the source, so that
+    squares have columns enough with all of them together: 1.3 to 1.5 times as fast as one by one. Wider planes are faster so.
+    Few fields of entries are for other vectors."""
+    along, across, batch = plane
+    if across < 0 or batch < 0 or run not in (1, 2, 4, 8) or min(tiles[along], tiles[across]) in FIELDS:
+        return False
+    if run * tiles[along] >= LINE or tiles[along] < loops[along][0] or loops[batch][1] != run * loops[along][0]:
+        return False
+    return run * min(tiles[along] * tiles[batch], tiles[across]) >= LINE
+
+
+def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int], *, joined: bool) -> Integers:
+    """For every row that a tile reads, in order, the distance to the row that is read `AHEAD` bytes later, in the next tile if
+    need be. Rows of planes that are `joined` are one."""
+    along, across, batch = plane
+    if across < 0:
+        return integers((AHEAD,))
+    rows = np.zeros(1, np.int64)
+    others = [i for i in range(len(loops)) if i not in plane]
+    repeated = [batch] if batch >= 0 else []
+    for place in [*others, *(repeated if not joined else ()), across]:
+        rows = (rows[:, None] + np.arange(tiles[place]) * loops[place][1]).reshape(-1)
+    width = loops[along][1] * math.prod(tiles[place] for place in (along, *(repeated if joined else ())))
+    count = max(1, min(ROWS_AHEAD, AHEAD // width))
+    last = max((i for i, tile in enumerate(tiles) if tile < loops[i][0]), default=0)
+    following = rows + tiles[last] * loops[last][1]
+    later = rows
+    while len(later) < len(rows) + count:
+        later = np.concatenate([later, following])
+        following = following + tiles[last] * loops[last][1]
+    ahead = later[count : count + len(rows)] - rows
+    if width < LINE:  # several rows lie in a line: once is enough
+        ahead[np.diff(rows // LINE, prepend=-1) == 0] = 0
+    return ahead
+
+
+def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...], *, large: bool = False) -> Recipe | None:
+    """The recipe for fields of different sizes together: (source offset, destination offset, run, loops) of each, relative to
+    any address. One after the other they would read or write every line once for each of them.
+
+    None where they are not the fields of one struct at one end, as many times at the other.
+    """
+    bare = tuple([shape[2:] for shape in shapes])
+    known = _structs_apart(bare, large)
+    if known is not None:
+        jobs, outs = known.jobs.copy(), known.outs.copy()
+        jobs[:, 0], outs[:, 0] = [shape[0] for shape in shapes], [shape[1] for shape in shapes]
+        return known._replace(jobs=jobs, outs=outs)
+    start = min(shape[1] for shape in shapes)
+    if max(shape[1] + shape[2] for shape in shapes) - start != sum(shape[2] for shape in shapes):
+        return None  # no structs without gaps
+    known = _structs_together(bare, tuple([shape[1] - start for shape in shapes]), large)
+    if known is None:
+        return None
+    jobs, outs = known.jobs.copy(), known.outs.copy()
+    jobs[:, 0], outs[:, 0] = [shape[0] for shape in shapes], start
+    return known._replace(jobs=jobs, outs=outs)
+
+
+def _structs(shapes: Bare, large: bool) -> tuple[list[int], list[int]] | None:
+    """The order of the loops, the slowest in the destination first, and the turns of a tile; None where this is not for them."""
+    runs, first = [run for run, _ in shapes], shapes[0][1]
+    if sum(runs) * LINE > STRUCTS:  # long runs are as well one after the other
+        return None
+    if not first or not goes_past(sum(runs), first, large=large):
+        return None
+    if any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in shapes):
+        return None
+    order = sorted(range(len(first)), key=lambda i: -first[i][2])
+    inner = len(order) - 1
+    turns = first[order[inner]][0]
+    if turns < LINE or (inner and sum(runs) * turns < LEAST_ROW):  # short rows: a tile would hold one of these
+        return None
+    if any(loops[order[inner]][1] > min(loop[1] for loop in loops) for _, loops in shapes):  # they are turned over
+        return None
+    return order, [1] * inner + [min(turns, max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
+
+
+@remembered(maxsize=1024)
+def _structs_apart(shapes: Bare, large: bool) -> Recipe | None:
+    """The recipe for structs whose fields are apart in the destination, wherever they begin."""
+    found = _structs(shapes, large)
+    if found is None or not all(loops[found[0][-1]][2] == run for run, loops in shapes):
+        return None
+    order, tiles = found
+    inner = len(order) - 1
+    jobs, outs, at = [], [], 0
+    for run, unordered in shapes:
+        loops, strides = [unordered[i] for i in order], [0] * inner + [run]
+        jobs.append([0, at, run, inner, -1, -1, *(loop[1] for loop in loops), *strides])
+        outs.append([0, at, run, *(loop[2] for loop in loops), *strides[:-1], -1])
+        at += (math.ceil(run * tiles[inner] / LINE) + 1 | 1) * LINE
+    return _structs_recipe(shapes, order, tiles, jobs, outs)
+
+
+@remembered(maxsize=1024)
+def _structs_together(shapes: Bare, places: tuple[int, ...], large: bool) -> Recipe | None:
+    """The recipe for fields that become structs, at these places in them, wherever they begin."""
+    found = _structs(shapes, large)
+    if found is None:
+        return None
+    order, tiles = found
+    inner = len(order) - 1
+    at, stride, there = 0, shapes[0][1][order[inner]][2], [loop[2] for loop in shapes[0][1]]
+    for place, run in sorted(zip(places, [run for run, _ in shapes], strict=True)):
+        if place != at:
+            return None
+        at += run
+    if at != stride or any([loop[2] for loop in loops] != there for _, loops in shapes):
+        return None
+    jobs = [
+        [0, place, run, inner, -1, -1, *(loops[i][1] for i in order), *[0] * inner, stride]
+        for place, (run, loops) in zip(places, shapes, strict=True)
+    ]
+    out = [0, 0, stride, *(there[i] for i in order), *[0] * inner, -1]
+    return _structs_recipe(shapes, order, tiles, jobs, [out])
+
+
+def _structs_recipe(shapes: Bare, order: list[int], tiles: list[int], jobs: list[list[int]], outs: list[list[int]]) -> Recipe:
+    extents = integers(shapes[0][1][i][0] for i in order)
+    table = np.array(jobs, np.int64), np.array(outs, np.int64)
+    return Recipe(extents, integers(tiles), *table, len(order) - 1, np.zeros(1, np.int64), False, chosen().tiles_past)
+
+
+@lru_cache(maxsize=4096)
+def is_plane(run: int, loops: tuple[Loop, ...]) -> bool:
+    """Whether `recipe_of` is the best there is: it has vectors where rows contiguous in the source become columns that are
+    so in the destination, not too few of either, in tiles that are worth beginning; and long runs need none."""
+    if run > WIDEST:
+        return True
+    along = next((loop for loop in loops if loop[1] == run), (0, 0, 0))
+    across = next((loop for loop in loops if loop[2] == run), (0, 0, 0))
+    if along[0] * across[0] < LEAST_PLANE or (run < LEAST_RUN_OF_PLANES and run not in (1, 2, 4, 8)):
+        return False
+    if run * math.prod(_grown(run, list(loops), RUN, RUN)) < LEAST_TILE:
+        return False
+    fields = along[0] in FIELDS and across[1] == run * along[0], across[0] in FIELDS and along[2] == run * across[0]
+    return any(fields) or min(along[0], across[0]) >= LEAST_ROWS.get(run, 2)
+
+
+def goes_past(run: int, loops: Sequence[Loop], *, large: bool) -> bool:
+    """Whether runs in loops are written past the caches."""
+    return run * math.prod(loop[0] for loop in loops) >= (min(PAST_CACHES, PART_PAST_CACHES) if large else PAST_CACHES)
+
+
+def integers(values: Any) -> Integers:
+    """Numbers as compiled kernels take them."""
+    return np.array(list(values), np.int64)
+
+
+def _tiles(run: int, loops: list[Loop], along: int, across: int) -> list[int]:
+    """How often every loop turns in a tile."""
+    here = there = RUN
+    tiles = _grown(run, loops, here, there)
+    while not _holds(run, loops, tiles) and here > run:
+        here, there = (here, there // 2) if there > here else (here // 2, there)
+        tiles = _grown(run, loops, here, there)
+    # The longer runs are at both ends, the better; as long as the buffer holds them.
+    growing = True
+    while growing and max(here, there) <= chosen().buffer:
+        growing = False
+        for wanted in sorted([(here, 2 * there), (2 * here, there)], key=max):
+            larger = _grown(run, loops, *wanted)
+            if _holds(run, loops, larger):
+                (here, there), tiles, growing = wanted, larger, True
+                break
+    # Whole vectors, and tiles of nearly the same size.
+    for place in (along, across):
+        if place < 0:
+            continue
+        extent, unit = loops[place][0], max(1, LINE // run)
+        if tiles[place] < extent:
+            even = math.ceil(extent / math.ceil(extent / tiles[place]))
+            tiles[place] = min(extent, math.ceil(even / unit) * unit)
+    return tiles
+
+
+def _holds(run: int, loops: list[Loop], tiles: list[int]) -> bool:
+    """Whether a tile is small enough. Where all of it is one run, nothing keeps its rows from the same sets of the first-level
+    cache: that has to hold all of it."""
+    _, _, runs = _buffer(run, loops, tiles)
+    whole = all(i in runs or tile == 1 for i, tile in enumerate(tiles))
+    return _room(run, loops, tiles) <= (chosen().first_level if whole else chosen().buffer)
+
+
+def _room(run: int, loops: list[Loop], tiles: list[int]) -> int:
+    """Bytes of the buffer for a tile."""
+    strides, chain, runs = _buffer(run, loops, tiles)
+    others = [strides[i] * tiles[i] for i in range(len(loops)) if i not in runs]
+    return max(others, default=run if chain < 0 else loops[chain][2] * tiles[chain])
+
+
+def _grown(run: int, loops: list[Loop], here: int, there: int) -> list[int]:
+    """Turns for runs of so many bytes in the source and in the destination."""
+    tiles = [1] * len(loops)
+    for end, wanted in ((1, here), (2, there)):
+        have = run
+        for place in sorted(range(len(loops)), key=lambda i: abs(loops[i][end])):
+            extent, stride = loops[place][0], loops[place][end]
+            if stride != have:
+                break
+            turns = min(extent, max(1, -(-wanted // have)))
+            tiles[place] = max(tiles[place], turns)
+            have *= extent
+            if turns < extent:
+                break
+    return tiles
+
+
+def _buffer(run: int, loops: list[Loop], tiles: list[int]) -> tuple[list[int], int, set[int]]:
+    """The strides of the buffer, the slowest loop of its runs (-1: they are single elements) and all loops of them.
+
+    A run is contiguous in the buffer as in the destination. The other loops follow, with a line between rows whose distance
+    would be a power of two.
+    """
+    strides = [0] * len(loops)
+    chain, runs, have = -1, set(), run
+    by_destination = sorted(range(len(loops)), key=lambda i: abs(loops[i][2]))
+    for place in by_destination:
+        if loops[place][2] != have:
+            break
+        strides[place] = loops[place][2]
+        runs.add(place)
+        chain = place
+        have *= loops[place][0]
+        if tiles[place] < loops[place][0]:
+            break
+    size = run if chain < 0 else loops[chain][2] * tiles[chain]
+    size = (-(-size // LINE) + 1 | 1) * LINE  # an odd number of lines: rows begin in different sets of the caches
+    for place in by_destination:
+        if place not in runs:
+            strides[place] = size
+            size *= tiles[place]
+    return strides, chain, runs

@@ -1,0 +1,173 @@
+"""The limit of anything that moves a file: the same unbuffered requests, with nothing done to what they bring.
+
+Threads that read and threads that write, each of which has one request in flight, or hands several short ones to the system
+together. What is written is not what was read: only the disk is looked at. Files whose file system takes no unbuffered requests
+are moved through the page cache.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from queue import SimpleQueue
+
+import numpy as np
+
+from isoviz.backends.disk import aio
+from isoviz.backends.disk.aio import READ, WRITE
+from isoviz.backends.disk.reserve import reserve
+from isoviz.backends.host.host_memory import HUGE, Bytes, page_aligned
+
+PAGE = mmap.PAGESIZE
+Request = tuple[int, int]
+"""Offset and length, bytes."""
+Step = tuple[Sequence[Request], Sequence[Request]]
+"""Requests to read, and those to write once these are done: a chunk."""
+
+AHEAD = 4
+"""Chunks that reading may be ahead of writing: the buffers of a pipeline."""
+
+
+def moved(source: int, target: int, steps: Iterable[Step], threads: int, together: int = 1) -> float:
+    """Seconds that so many threads each way need to read and write what the steps say, from one open file to another, until the
+    disk has it. `together` is how many bytes each of them has in flight: one request, where it is longer."""
+    line = _Line(iter(steps), threads, together)
+    work = [(READ, source, line.reads), (WRITE, target, line.writes)]
+    ready = threading.Barrier(2 * threads + 1)
+    workers = [
+        threading.Thread(target=_work, args=(code, descriptor, queue, line, ready), daemon=True)
+        for code, descriptor, queue in work
+        for _ in range(threads)
+    ]
+    for worker in workers:
+        worker.start()
+    ready.wait()  # all have their memory
+    start = time.perf_counter()
+    line.feed()
+    for worker in workers:
+        worker.join()
+    if line.error is not None:
+        raise line.error
+    os.fsync(target)
+    return time.perf_counter() - start
+
+
+class _Line:
+    """Hands steps out: reads as far ahead as allowed, writes of a step once its reads are done."""
+
+    def __init__(self, steps: Iterable[Step], threads: int, together: int) -> None:
+        self.steps = steps
+        self.threads = threads
+        self.together = together
+        self.reads: SimpleQueue[tuple[Sequence[Request], _Part] | None] = SimpleQueue()
+        self.writes: SimpleQueue[tuple[Sequence[Request], _Part] | None] = SimpleQueue()
+        self.room = threading.Semaphore(AHEAD)
+        self.error: BaseException | None = None
+
+    def feed(self) -> None:
+        """Hand all steps out, and say that there are no more."""
+        for reads, writes in self.steps:
+            self.room.acquire()
+            batches = self._batches(writes)
+            written = _Part(len(batches), self.room.release)
+
+            def read(batches: Sequence[Sequence[Request]] = batches, written: _Part = written) -> None:
+                for batch in batches:
+                    self.writes.put((batch, written))
+
+            wanted = self._batches(reads)
+            part = _Part(len(wanted), read)
+            for batch in wanted:
+                self.reads.put((batch, part))
+        for _ in range(AHEAD):  # everything is written
+            self.room.acquire()
+        for queue in (self.reads, self.writes):
+            for _ in range(self.threads):
+                queue.put(None)
+
+    def _batches(self, wanted: Sequence[Request]) -> list[Sequence[Request]]:
+        """Requests in batches of about so many bytes together."""
+        if not wanted:
+            return []
+        count = min(aio.DEPTH, max(1, self.together // max(length for _, length in wanted)))
+        return [wanted[first : first + count] for first in range(0, len(wanted), count)]
+
+
+class _Part:
+    """Some requests, and what follows once all of them are done."""
+
+    def __init__(self, count: int, then: Callable[[], None]) -> None:
+        self.left, self.then = count, then
+        self.lock = threading.Lock()
+        if not count:
+            then()
+
+    def done(self) -> None:
+        with self.lock:
+            self.left -= 1
+            last = not self.left
+        if last:
+            self.then()
+
+
+def _work(
+    code: int,
+    descriptor: int,
+    queue: SimpleQueue[tuple[Sequence[Request], _Part] | None],
+    line: _Line,
+    ready: threading.Barrier,
+) -> None:
+    memory = page_aligned(2 * HUGE)  # in large pages, as the engine's buffers are
+    memory[:] = np.frombuffer(os.urandom(PAGE) * (len(memory) // PAGE), np.uint8)
+    ready.wait()
+    while (found := queue.get()) is not None:
+        batch, part = found
+        try:
+            if line.error is None:
+                _carry_out(code, descriptor, batch, memory)
+        except BaseException as error:  # noqa: BLE001  # raised where it is waited for
+            line.error = error
+        part.done()
+
+
+def _carry_out(code: int, descriptor: int, batch: Sequence[Request], memory: Bytes) -> None:
+    if len(batch) == 1:
+        ((offset, length),) = batch
+        (os.pwritev if code == WRITE else os.preadv)(descriptor, [memory[:length].data], offset)
+        return
+    offsets, lengths = (np.array(each, np.int64) for each in zip(*batch, strict=True))
+    with aio.requests(len(batch)) as way:
+        done = way.carry_out(code, descriptor, offsets, memory, np.cumsum(lengths) - lengths, lengths)
+    if (done < 0).any():
+        number = -int(done.min())
+        raise OSError(number, os.strerror(number))
+
+
+def opened(path: Path) -> int:
+    """A file for reading, unbuffered where the file system allows."""
+    try:
+        return os.open(path, os.O_RDONLY | getattr(os, "O_DIRECT", 0))
+    except OSError:
+        return os.open(path, os.O_RDONLY)
+
+
+def created(path: Path, size: int) -> int:
+    """A new file of a size, its room reserved, unbuffered where the file system allows."""
+    flags = os.O_RDWR | os.O_CREAT | os.O_TRUNC
+    try:
+        descriptor = os.open(path, flags | getattr(os, "O_DIRECT", 0), 0o600)
+    except OSError:
+        descriptor = os.open(path, flags, 0o600)
+    os.ftruncate(descriptor, size)
+    reserve(descriptor, size)
+    return descriptor
+
+
+def in_pieces(offset: int, length: int, piece: int, end: int) -> list[Request]:
+    """A contiguous range as requests of whole pages, none longer than `piece` or behind `end`."""
+    first, last = offset // PAGE * PAGE, min(-(-(offset + length) // PAGE) * PAGE, end // PAGE * PAGE)
+    return [(at, min(piece, last - at)) for at in range(first, last, piece)]

@@ -1,0 +1,285 @@
+"""Regret: what the chosen plan takes longer than the best of its rivals, on this computer.
+
+The rivals of a plan are those predicted to be fastest and as many others, drawn at random from everything the planner could have
+chosen: other paths, other hops that convert, other planners, chunks of other sizes. All are run in turn, so that what else the
+computer does hits all alike. A minimum of medians flatters whoever was lucky: what counts are fresh runs of the chosen one and of
+the best of the others. They are compared round by round: a computer changes its speed from one second to the next, but what two
+runs one after the other take changes together.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled, InputError, RunError, VerificationError
+from isoviz.measure.rehearsal import quickest
+from isoviz.planner import Options
+from isoviz.planner.alternatives import alternatives, every_route, identity, in_other_chunks
+from isoviz.planner.build_plan import make_plan
+from isoviz.planner.one_path.chunk_size import settled
+from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.paths.routes import Route
+from isoviz.planner.problem import Problem
+
+if TYPE_CHECKING:
+    from isoviz.bench.predictions.timed_runs import TimedRuns
+    from isoviz.machines import Channel, Machine
+    from isoviz.planner import Plan
+
+GOAL = 0.05
+"""Regret that does not count."""
+BEST, OTHERS = 5, 5
+"""Candidates that are predicted to be fastest, and those drawn from all others."""
+LEAST_RUNS = 7
+"""Of fewer runs a median says little; short ones are run more often, ..."""
+MOST_RUNS, MOST_FRESH = 41, 151
+"""... at most so often to find the best of all, and to compare two, ..."""
+ENOUGH, ENOUGH_FRESH = 0.1, 3.0
+"""... and for so many seconds each."""
+FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8, 16)
+"""By so much larger are the chunks of variants of a plan."""
+MOST_HOPS, MOST_FOUND, MOST_ROUTES = 4, 500, 12
+"""Hops of routes that are drawn from all there are, how many paths are looked at, and how many routes are drawn."""
+ERROR_OF_MEDIAN = 1.4826 * math.sqrt(math.pi / 2)
+"""The standard error of the median of many values, over their median distance from it and the root of their number: what it is
+where they are normally distributed."""
+LOST = 1.25
+"""A candidate whose fastest run of three takes so many times the median of the best one is run no more."""
+PATIENCE = 3.0
+"""A run is given up after so many times what the chosen plan takes, and `SLACK` seconds."""
+SLACK = 0.05
+STOPS = 3
+"""So many runs of the chosen plan may be given up, and are made again: a disk that stops for a moment is no reason to leave a
+transfer out."""
+
+
+@dataclass(frozen=True)
+class Regret:
+    """What came of one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
+
+    `ratio` is what the chosen one took in a round over what the rival took in it, in the median over `rounds`; `noise` is twice
+    the standard error of that, a share. `candidates` says how many plans were run, `rehearsed` which one of the chosen plan and
+    four rivals was the quickest in rehearsal (`isoviz.planner.alternatives`), `rehearsed_ratio` what it took over the best of
+    these.
+    """
+
+    label: str
+    nbytes: int
+    candidates: int
+    chosen: Plan
+    rival: Plan | None
+    chosen_seconds: float
+    rival_seconds: float
+    rounds: int
+    ratio: float
+    noise: float
+    rehearsed: Plan
+    rehearsed_ratio: float
+
+    @property
+    def value(self) -> float:
+        """What the chosen plan takes longer, as a share of the best: 0 where nothing was faster."""
+        return max(0.0, self.ratio - 1)
+
+    @property
+    def rehearsed_value(self) -> float:
+        """The same for the plan that was the quickest in rehearsal."""
+        return max(0.0, self.rehearsed_ratio - 1)
+
+    @property
+    def best(self) -> Plan:
+        """The plan that was fastest."""
+        return self.chosen if self.rival is None or self.ratio <= 1 else self.rival
+
+    def to_json(self) -> dict[str, Any]:
+        """As a JSON object; regret and noise are shares."""
+        return {
+            "transfer": self.label,
+            "bytes": self.nbytes,
+            "candidates": self.candidates,
+            "chosen": plan_words(self.chosen),
+            "best": plan_words(self.best),
+            "predicted_seconds": self.chosen.seconds,
+            "chosen_seconds": self.chosen_seconds,
+            "best_seconds": self.chosen_seconds if self.best is self.chosen else self.rival_seconds,
+            "rounds": self.rounds,
+            "best_predicted_seconds": self.best.seconds,
+            "regret": self.value,
+            "rehearsed": plan_words(self.rehearsed),
+            "rehearsed_regret": self.rehearsed_value,
+            "noise": self.noise,
+        }
+
+
+def plan_words(made: Plan) -> str:
+    """A plan in short: its channels, `*` where it converts, and its chunk."""
+    from isoviz.units import format_bytes
+
+    hops = " → ".join(f"{hop.kind}{'*' if hop.converts else ''}" for hop in made.hops)
+    return f"{hops}, chunks of {format_bytes(made.chunk_bytes)}"
+
+
+# ---- candidates
+
+
+def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = BEST, others: int = OTHERS) -> list[Plan]:
+    """The chosen plan first, then those with the best predictions, then others drawn at random; no two alike.
+
+    Where there are too few, the same in chunks of other sizes make up for them.
+    """
+    problem = Problem(chosen.transfer, machine, Options())
+    found = {identity(chosen): chosen}
+    for made in _everything(problem, rng):
+        found.setdefault(identity(made), made)
+    rivals = sorted((made for made in found.values() if made is not chosen), key=lambda made: made.seconds)
+    rest = rivals[best - 1 :]
+    taken = [chosen, *rivals[: best - 1], *rng.sample(rest, min(others, len(rest)))]
+    missing = best + others - len(taken)
+    if missing > 0:
+        others_of = (made for base in (chosen, *rivals) for made in in_other_chunks(base, machine, problem, FACTORS))
+        variants = {identity(made): made for made in others_of}
+        new = sorted((made for key, made in variants.items() if key not in found), key=lambda made: made.seconds)
+        missing_best = min(missing, max(0, best - 1 - len(rivals)))
+        fastest, rest = new[:missing_best], new[missing_best:]
+        taken += [*fastest, *rng.sample(rest, min(missing - missing_best, len(rest)))]
+    return taken
+
+
+def _everything(problem: Problem, rng: random.Random) -> Iterator[Plan]:
+    """Everything that could have been chosen: every route's best, and what other planners make."""
+    yield from every_route(problem)
+    yield from _beaten(problem, rng)
+
+
+def _beaten(problem: Problem, rng: random.Random) -> Iterator[Plan]:
+    """Plans for routes drawn from all there are, those too that the search leaves out because others beat them whatever moves:
+    they do so in the machine's description, which may be wrong."""
+    routes = list(_routes(problem))
+    for route in rng.sample(routes, min(MOST_ROUTES, len(routes))):
+        clock = clock_of(problem, route)
+        choice = any_choice(problem, route, clock)
+        if choice is not None and math.isfinite(choice.seconds):
+            yield make_plan(problem, settled(problem, choice, clock), clock, "full")
+
+
+def _routes(problem: Problem) -> Iterator[Route]:
+    """Paths of channels that go through no memory twice, but for its self-loop, each with every hop that could convert."""
+    machine, there = problem.machine, problem.transfer.destination.memory
+    begun: list[tuple[Channel, ...]] = [(channel,) for channel in machine.outgoing(problem.transfer.source.memory)]
+    found = 0
+    while begun and found < MOST_FOUND:
+        path = begun.pop(0)
+        if path[-1].destination == there:
+            found += 1
+            for converting in range(len(path)) if problem.ends.converts else (None,):
+                yield Route(path, converting)
+        if len(path) < MOST_HOPS:
+            begun += [(*path, channel) for channel in machine.outgoing(path[-1].destination) if _is_new(path, channel)]
+
+
+def _is_new(path: tuple[Channel, ...], channel: Channel) -> bool:
+    """Whether a channel leads on to where a path has not been."""
+    if channel.is_self_loop:
+        return channel not in path
+    return channel.destination not in {path[0].source, *(each.destination for each in path)}
+
+
+# ---- runs
+
+
+def regret_of(
+    chosen: Plan, machine: Machine, runs: TimedRuns, usual: float, rng: random.Random, repeat: int = LEAST_RUNS, label: str = ""
+) -> Regret:
+    """Run the candidates of a transfer; `usual` is what the chosen plan takes, in seconds.
+
+    Raises:
+        VerificationError: a candidate moved the wrong bytes. RunError: the chosen plan failed. Cancelled: it suddenly took
+            much longer than usual, and was given up.
+    """
+    limit = PATIENCE * usual + SLACK
+    every = candidates(chosen, machine, rng)
+    able = [made for made in every if made is chosen or _is_able(made, runs, limit)]
+    first = max(repeat, min(MOST_RUNS, round(ENOUGH / max(usual, 1e-9))))
+    times = _in_turn(able, runs, limit, first, rng)
+    medians = {k: statistics.median(found) for k, found in times.items() if len(found) >= first}
+    rivals = [k for k in medians if k != 0]
+    label = label or str(chosen.transfer)
+    if 0 not in medians:
+        raise Cancelled(f"{label}: the chosen plan takes more than {PATIENCE:g} times what it took before")
+    rival = able[min(rivals, key=medians.__getitem__)] if rivals else None
+    picked = _picked(chosen, machine, runs, limit)
+    finals = [chosen]
+    for made in (rival, picked):
+        if made is not None and all(made is not each for each in finals):
+            finals.append(made)
+    again = max(repeat, min(MOST_FRESH, round(ENOUGH_FRESH / max(usual, 1e-9))))
+    fresh = _in_turn(finals, runs, math.inf, again, rng, keep=True)
+    took = {id(made): fresh[k] for k, made in enumerate(finals)}
+    own = took[id(chosen)]
+    other = own if rival is None else took[id(rival)]
+    ratio, noise = _over(own, other)
+    again_ratio, _ = _over(took[id(picked)], own if ratio <= 1 else other)
+    seconds = statistics.median(own), statistics.median(other)
+    return Regret(label, chosen.bytes, len(able), chosen, rival, *seconds, again, ratio, noise, picked, again_ratio)
+
+
+def _over(these: Sequence[float], those: Sequence[float]) -> tuple[float, float]:
+    """What the one takes over what the other takes, round by round: the median, and twice its standard error."""
+    ratios = [one / other for one, other in zip(these, those, strict=True)]
+    middle = statistics.median(ratios)
+    spread = statistics.median(abs(ratio - middle) for ratio in ratios)
+    return middle, 2 * ERROR_OF_MEDIAN * spread / math.sqrt(len(ratios))
+
+
+def _picked(chosen: Plan, machine: Machine, runs: TimedRuns, limit: float) -> Plan:
+    """What whoever has five plans rehearsed gets (`isoviz plan --rehearse 5`)."""
+    picked = quickest(runs.rehearsed(alternatives(chosen, machine, BEST))).plan
+    return picked if picked is chosen or _is_able(picked, runs, limit) else chosen
+
+
+def _is_able(made: Plan, runs: TimedRuns, limit: float) -> bool:
+    """Whether a candidate gets there in time and brings the right bytes: its run that is verified and not counted."""
+    try:
+        return runs.run(made, limit, verify=True) is not None
+    except (VerificationError, Cancelled):
+        raise
+    except (RunError, InputError):  # it cannot be run here: no rival
+        return False
+
+
+def _in_turn(
+    plans: Sequence[Plan], runs: TimedRuns, limit: float, repeat: int, rng: random.Random, *, keep: bool = False
+) -> dict[int, list[float]]:
+    """Seconds of so many runs of each plan, in rounds of another order each; by number of the plan.
+
+    Those that are clearly slower than the best, or are given up, get no further runs, unless `keep`; the first, which is the
+    chosen one, gets some others instead.
+    """
+    stops = 0
+    times: dict[int, list[float]] = {k: [] for k in range(len(plans))}
+    going = list(times)
+    for round_number in range(1, repeat + 1):
+        for k in rng.sample(going, len(going)):
+            found = runs.seconds(plans[k], limit)
+            while found is None and k == 0 and stops < STOPS:
+                stops, found = stops + 1, runs.seconds(plans[k], limit)
+            if found is None:
+                going.remove(k)
+            else:
+                times[k].append(found)
+        if round_number >= 3 and not keep:
+            best = min((statistics.median(times[k]) for k in going), default=math.inf)
+            going = [k for k in going if k == 0 or min(times[k]) <= LOST * best]
+    return times
+
+
+def share_within(regrets: Iterable[Regret], *, with_noise: bool = False, rehearsed: bool = False) -> float:
+    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise: of the chosen plans, or of those that were
+    the quickest in rehearsal."""
+    values = [(each.rehearsed_value if rehearsed else each.value, each.noise if with_noise else 0.0) for each in regrets]
+    return sum(value <= GOAL + noise for value, noise in values) / len(values) if values else math.nan

@@ -1,0 +1,1 @@
+"""What was computed again, as charts, tables and pages."""

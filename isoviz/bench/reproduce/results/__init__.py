@@ -1,0 +1,1 @@
+"""The figures and tables of Isometry, section 6, each computed again."""

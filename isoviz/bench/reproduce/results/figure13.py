@@ -1,0 +1,120 @@
+"""Figure 13: PageRank's transfers with Isometry's optimisations switched off one after the other (section 6.5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isoviz.bench.reproduce.application_runs import Features, isometry_seconds, realm_seconds
+from isoviz.bench.reproduce.applications import Application, Move, Phase
+from isoviz.bench.reproduce.assumptions import cluster
+from isoviz.bench.reproduce.findings import Finding, times
+from isoviz.bench.reproduce.results.figure12 import application
+
+if TYPE_CHECKING:
+    from isoviz.bench.reproduce.assumptions import Assumptions
+
+NODES = 16
+STEPS = (
+    ("Isometry", Features()),
+    ("Realm's paths", Features(paths=False)),
+    ("and no pipelining", Features(paths=False, pipelined=False)),
+    ("and one in flight", Features(paths=False, pipelined=False, in_flight=False)),
+)
+"""What is switched off, cumulatively as in the paper; then comes Realm itself."""
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """Seconds that PageRank's transfers take, by what is switched off: all transfers of an iteration on 16 nodes, and one
+    transfer between two GPUs on its own."""
+
+    names: tuple[str, ...]
+    network: float
+    """How much faster the network is out of REG than out of Realm's temporary instances."""
+    together: tuple[float, ...]
+    alone: tuple[float, ...]
+
+    def factor(self, step: int, *, alone: bool) -> float:
+        """What a step costs: seconds with it off, divided by those before."""
+        seconds = self.alone if alone else self.together
+        return seconds[step] / seconds[step - 1]
+
+
+def figure13(given: Assumptions) -> Ladder:
+    """All steps."""
+    found = application("PageRank", given)
+    single = _alone(found)
+    machine = cluster(found.cluster, given)
+    registered, plain = (machine.between(f"node0.{kind}", "node1.sys")[0] for kind in ("reg", given.temporaries))
+    together = [isometry_seconds(found, NODES, given, features) for _, features in STEPS]
+    alone = [isometry_seconds(single, 2, given, features) for _, features in STEPS]
+    return Ladder(
+        (*(name for name, _ in STEPS), "Realm"),
+        registered.peak / plain.peak,
+        (*together, realm_seconds(found, NODES, given)),
+        (*alone, realm_seconds(single, 2, given)),
+    )
+
+
+def _alone(found: Application) -> Application:
+    """Only the transfer from the first GPU to the second one."""
+
+    def phases(nodes: int) -> tuple[Phase, ...]:
+        first: Move = next(move for move in found.phases(nodes)[0] if (move.here, move.there) == (0, 1))
+        return ((first,),)
+
+    return replace(found, phases=phases, alike=False)
+
+
+def findings(found: Ladder) -> tuple[Finding, ...]:
+    """Beside the paper."""
+    paths, alone = (found.factor(1, alone=each) for each in (False, True))
+    pipelining = found.factor(2, alone=True)
+    return (
+        Finding(
+            "6.5, figure 13",
+            "PageRank: speedup by paths, one transfer",
+            "1.6 ×",
+            1.6,
+            1.6,
+            alone,
+            "times",
+            f"all at once: {times(paths)}. While pipelined, a path is as fast as its slowest hop, the network; out of REG that is"
+            f" {times(found.network)} as fast as out of Realm's temporary instances, as on Sapling (assumed of XStream).",
+        ),
+        Finding(
+            "6.5, figure 13",
+            "PageRank: speedup by pipelining, one transfer",
+            "2.2 ×",
+            2.2,
+            2.2,
+            pipelining,
+            "times",
+            "the sum of all hops by the slowest of them. With all transfers of a node at once it is"
+            f" {times(found.factor(2, alone=False))} as long as each channel has its own worker, since different transfers then"
+            " overlap; Realm's threads, which take whole copies in order of arrival, undo that: another"
+            f" {times(found.factor(4, alone=False))} (last step).",
+        ),
+        Finding(
+            "6.5, figure 13",
+            "PageRank: speedup by requests in flight, all transfers",
+            "the remainder, no figure",
+            None,
+            None,
+            found.factor(3, alone=False),
+            "times",
+            "the latency that one request at a time leaves open, on the network only",
+        ),
+        Finding(
+            "6.5, figure 13",
+            "PageRank: Isometry over Realm, all transfers",
+            "more than 1.6 × 2.2",
+            3.52,
+            None,
+            found.together[-1] / found.together[0],
+            "times",
+            f"the steps multiply: {' · '.join(times(found.factor(step, alone=False)) for step in range(1, len(found.names)))};"
+            " it is what figure 12 has on 16 nodes",
+        ),
+    )

@@ -1,0 +1,75 @@
+"""`isoviz bench SUITE`: measured ratios against peers."""
+
+from __future__ import annotations
+
+import argparse
+
+from isoviz.cli.output import whole_number
+from isoviz.cli.progress import ProgressLine
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `bench`."""
+    from isoviz.bench import SUITES
+
+    parser = subparsers.add_parser(
+        "bench",
+        help="measure isoviz beside its peers",
+        description="Measure isoviz beside its peers, all in one run; compare ratios, not times.",
+        epilog="\n".join(f"{name:11} {suite.description}" for name, suite in SUITES.items()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("suite", choices=SUITES, help="what to measure")
+    parser.add_argument("--size", metavar="SIZE", help="bytes to move, such as 1GiB")
+    parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB")
+    parser.add_argument(
+        "--directory", metavar="DIR", help="where files are written (default: the temporary directory; predictions: here)"
+    )
+    parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
+    parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
+    parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (planner, predictions)")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Measure and print."""
+    from isoviz.bench import SUITES
+    from isoviz.cli.output import check_outputs, print_json, print_text, watched, write_file
+    from isoviz.errors import InputError
+    from isoviz.runtime.ledger.ledger import unrecorded
+
+    suite = SUITES[args.suite]
+    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat", "seed", "thorough")}
+    options = {name: value for name, value in given.items() if value is not None}
+    if unknown := [name for name in options if name not in suite.options]:
+        raise InputError(f"bench {args.suite}: takes no --{unknown[0].replace('_', '-')}")
+    if options.get("repeat", 1) < 1:
+        raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
+    if args.output is not None and not suite.page:
+        raise InputError(f"bench {args.suite}: takes no --output")
+    check_outputs(None, (args.output,))
+    line = _Line()
+    if args.suite == "predictions":
+        options["progress"] = line.tell
+    try:
+        with watched(), unrecorded():  # whatever ends it, folders are removed; the ledger is for what users run
+            table = suite.measure(**options)
+    finally:
+        line.clear()
+    if args.output is not None:
+        write_file(args.output, table.to_html().encode())
+    if args.json:
+        print_json(table.to_json())
+    else:
+        print_text(table)
+    return 0
+
+
+class _Line(ProgressLine):
+    """What is being measured, on one line of a terminal."""
+
+    def tell(self, what: str) -> None:
+        if self._shown:
+            self._write(what)

@@ -1,0 +1,144 @@
+"""`isoviz history`: what earlier runs were predicted to take, and what they took."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from isoviz.cli.output import whole_number
+from isoviz.errors import printable
+
+if TYPE_CHECKING:
+    from isoviz.runtime.ledger.ledger import Ledger
+    from isoviz.runtime.ledger.ledger_entry import LedgerEntry
+    from isoviz.runtime.ledger.prediction_errors import ErrorSummary
+
+LISTED = 15
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `history`."""
+    parser = subparsers.add_parser(
+        "history",
+        help="earlier runs: predicted beside measured",
+        description="Every run is kept in a ledger in your cache directory, with what was predicted and what was measured. This"
+        " shows how good the predictions were, by the channels of the path, and the last runs. ISOVIZ_LEDGER names another file,"
+        " or says 'off'.",
+    )
+    parser.add_argument(
+        "-n", "--last", metavar="N", type=whole_number, help=f"only the last N runs (listed without it: {LISTED})"
+    )
+    parser.add_argument("--machine", metavar="NAME", help="only runs on the machine of this name")
+    parser.add_argument("--clear", action="store_true", help="forget all runs")
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page: predicted against measured as a scatter")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Show or forget."""
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
+    from isoviz.errors import InputError
+    from isoviz.runtime.ledger.ledger import ledger
+
+    book = ledger()
+    if book is None:
+        raise InputError("history: runs are not kept (ISOVIZ_LEDGER says off, or there is no folder for them)")
+    if args.last is not None and args.last < 1:
+        raise InputError(f"history: --last {args.last}; expected 1 or more")
+    if args.clear:
+        book.clear()
+        return 0
+    check_outputs(None, (args.output,))
+    reading = book.read()
+    entries = [each for each in reading.entries if args.machine in (None, each.machine)]
+    entries = entries[-args.last :] if args.last is not None else entries
+    if args.output is not None:
+        write_file(args.output, _page(entries).encode())
+    if args.json:
+        print_json(_summary(entries, book, reading.unreadable))
+    elif args.output is None:
+        print_text(_text(entries, book, reading.unreadable, LISTED if args.last is None else args.last))
+    return 0
+
+
+def _real(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
+    """Runs that say something about a machine: not those in memories that were only emulated."""
+    return [each for each in entries if not each.emulated]
+
+
+def _summaries(entries: Sequence[LedgerEntry]) -> list[ErrorSummary]:
+    from isoviz.runtime.ledger.prediction_errors import by_path, summarized
+
+    outcomes = [each.outcome for each in _real(entries)]
+    return [*by_path(outcomes), summarized(outcomes)] if outcomes else []
+
+
+def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> dict[str, Any]:
+    from isoviz.runtime.ledger.ledger_entry import hop_outcomes
+    from isoviz.runtime.ledger.prediction_errors import by_path
+
+    return {
+        "ledger": str(book.path),
+        "unreadable_lines": unreadable,
+        "summary": [each.to_json() for each in _summaries(entries)],
+        "channels": [each.to_json() for each in by_path(hop_outcomes(_real(entries)))],
+        "runs": [each.to_json() for each in entries],
+    }
+
+
+def _page(entries: Sequence[LedgerEntry]) -> str:
+    from isoviz.figures.pages.prediction_page import prediction_page
+
+    return prediction_page("Predictions and runs", [each.outcome for each in _real(entries)])
+
+
+def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:
+    from isoviz.cli.output import aligned
+    from isoviz.runtime.ledger.ledger_entry import hop_outcomes
+    from isoviz.runtime.ledger.prediction_errors import by_path
+
+    if not entries:
+        return f"no runs in {printable(str(book.path))}; `isoviz run FILE` makes one"
+    days = sorted({each.date[:10] for each in entries})
+    span = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    count = f"{len(entries):,} runs" if len(entries) > 1 else "1 run"
+    lines = [f"{count}, {span}, in {printable(str(book.path))}"]
+    if unreadable:
+        lines.append(f"{unreadable:,} line{'s'[: unreadable > 1]} could not be read")
+    hops = by_path(hop_outcomes(_real(entries)))
+    head = ("median error", "95 % below", "measured ÷ predicted time", "in their interval")
+    rows = [("path", "runs", *head), *map(_errors, _summaries(entries)), ("",) * 6, ("channel", "hops", *head)]
+    lines += ["", *aligned([*rows, *map(_errors, hops)], left=(0,))]
+    shown = entries[-listed:]
+    head_of_runs = ("date", "bytes", "transfer", "predicted", "expected", "measured", "error", "")
+    lines += ["", *aligned([head_of_runs, *map(_row, reversed(shown))], left=(0, 2, 7))]
+    return "\n".join(lines)
+
+
+def _errors(each: ErrorSummary) -> tuple[str, ...]:
+    from isoviz.runtime.ledger.prediction_errors import factor_text, percent_text
+
+    coverage = "-" if each.coverage is None else percent_text(each.coverage)
+    return each.path, f"{each.count:,}", percent_text(each.median), percent_text(each.tail), factor_text(each.ratio), coverage
+
+
+def _row(each: LedgerEntry) -> tuple[str, ...]:
+    from isoviz.planner.time.spread import range_text
+    from isoviz.runtime.ledger.prediction_errors import percent_text
+    from isoviz.units import format_bytes, format_seconds
+
+    ends = f"{each.source} {each.source_layout} → {each.destination} {each.destination_layout}"
+    marks = ["emulated"] * each.emulated + ["not verified"] * (each.verified is not True)
+    marks += [each.origin] * (each.origin != "run")
+    return (
+        each.date[:16].replace("T", " "),
+        format_bytes(each.nbytes),
+        ends if len(ends) <= 64 else f"{ends[:63]}…",
+        format_seconds(each.predicted),
+        "-" if each.interval is None else range_text(*each.interval),
+        format_seconds(each.measured),
+        percent_text(each.outcome.error),
+        ", ".join(marks),
+    )

@@ -1,0 +1,116 @@
+"""`isoviz machine`: print, measure or write a machine."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+from isoviz.cli.output import whole_number
+from isoviz.cli.progress import ProgressLine
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.measure.probe import ProbeProgress
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `machine`."""
+    parser = subparsers.add_parser(
+        "machine",
+        help="print, measure or write a machine",
+        description="Print a machine: this computer, a preset, or a machine file. With --measure, measure this computer: its"
+        " memory and its disks, how fast each is and what they share; less than a minute.",
+    )
+    parser.add_argument("file", metavar="FILE", nargs="?", help="a machine file (default: a preset)")
+    parser.add_argument("--preset", metavar="NAME", help="the preset (default: local, this computer)")
+    parser.add_argument("--nodes", type=whole_number, metavar="N", help="how many nodes, where the preset takes it")
+    parser.add_argument("--gpus", type=whole_number, metavar="N", help="how many GPUs per node, where the preset takes it")
+    parser.add_argument("--measure", action="store_true", help="measure this computer; the preset local uses it from then on")
+    parser.add_argument("--thorough", action="store_true", help="with --measure: more samples and repetitions, a few minutes")
+    parser.add_argument(
+        "--disk", metavar="DIR", action="append", help="with --measure: a directory on a disk to measure (default: this one)"
+    )
+    parser.add_argument("--list", action="store_true", help="list the presets and their options")
+    parser.add_argument("-o", "--output", metavar="OUT.json", help="write the machine to a file")
+    parser.add_argument("--figure", metavar="OUT.svg", help="draw the throughput functions, measured ones with their spread")
+    parser.add_argument("--json", action="store_true", help="print the machine as one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print or write."""
+    from isoviz.cli.output import check_outputs, print_json, print_text, write_file
+    from isoviz.errors import InputError, printable
+
+    if args.list:
+        return _list(args)
+    if not args.measure and (args.thorough or args.disk):
+        raise InputError("machine: --thorough and --disk belong to --measure")
+    check_outputs(args.file, (args.output, args.figure))
+    machine = _machine(args)
+    if args.output is not None:
+        machine.save(args.output)
+    if args.figure is not None:
+        from isoviz.figures import measured_throughput_svg
+
+        write_file(args.figure, measured_throughput_svg(machine).encode())
+    if args.json:
+        print_json(machine.to_json())
+    elif args.output is None:
+        print_text(machine)
+        if machine.measurement is not None:
+            print_text(f"\n{machine.measurement}")
+    else:
+        print_text(printable(args.output))
+    return 0
+
+
+def _list(args: argparse.Namespace) -> int:
+    from isoviz.cli.output import print_json, print_text
+    from isoviz.machines import presets
+
+    if args.json:
+        print_json({name: str(info) for name, info in presets().items()})
+    else:
+        width = max(map(len, presets()))
+        for name, info in presets().items():
+            print_text(f"{name:{width}} {info}")
+    return 0
+
+
+def _machine(args: argparse.Namespace) -> Machine:
+    """The machine that is meant, measured if that was asked for."""
+    from isoviz.errors import InputError
+    from isoviz.machines import Machine, preset
+
+    options: dict[str, Any] = {name: getattr(args, name) for name in ("nodes", "gpus") if getattr(args, name) is not None}
+    if args.file is not None:
+        if args.preset is not None or options or args.measure:
+            raise InputError("machine: a machine file takes no preset and no options of one")
+        return Machine.load(args.file)
+    if not args.measure:
+        return preset(args.preset or "local", **options)
+    if args.preset not in (None, "local") or options:
+        raise InputError("machine: --measure measures this computer; it goes with no other preset and no options of one")
+    return _measured(args)
+
+
+def _measured(args: argparse.Namespace) -> Machine:
+    """This computer; progress on a terminal, and a signal ends it without anything left."""
+    from isoviz.cli.output import watched
+    from isoviz.measure.probe import probe
+
+    line = _StepLine()
+    with watched():
+        try:
+            return probe(args.disk, thorough=args.thorough, progress=line.tell)
+        finally:
+            line.clear()
+
+
+class _StepLine(ProgressLine):
+    """What is being measured, on one line of a terminal."""
+
+    def tell(self, progress: ProbeProgress) -> None:
+        if self._shown:
+            self._write(f"{progress.done / progress.steps:4.0%} {progress.what}")

@@ -1,0 +1,187 @@
+"""`isoviz plan FILE`: the plan of a transfer file, and why it is what it is."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoviz.cli.output import whole_number
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.measure.rehearsal import Rehearsal
+    from isoviz.planner import Options, Plan
+    from isoviz.planner.time.spread import Prediction
+
+CANDIDATES = 10
+RIVALS = 2
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `plan`."""
+    parser = subparsers.add_parser(
+        "plan", help="plan a transfer", description="Plan the transfer that a transfer file (TOML) describes and print the plan."
+    )
+    add_transfer_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
+    add_explain_arguments(parser)
+    parser.add_argument("--lp", metavar="OUT.lp", help="write the program of all paths (Isometry, section 4.2) as an LP file")
+    trials = parser.add_mutually_exclusive_group()
+    trials.add_argument(
+        "--try",
+        dest="tries",
+        action="store_true",
+        help="try a chunk of a few MiB on this computer, or the copies within memory where there is nothing to read yet, and"
+        " predict with the rates that its hops have",
+    )
+    trials.add_argument(
+        "--rehearse",
+        metavar="N",
+        type=whole_number,
+        nargs="?",
+        const=1,
+        help="move the first chunks on this computer to see what it takes; with N, of the N best plans, and take the quickest",
+    )
+    parser.set_defaults(func=run)
+
+
+def rehearsal_table(found: list[Rehearsal]) -> str:
+    """What plans were rehearsed, and what came of it."""
+    from isoviz.cli.output import aligned
+    from isoviz.units import format_bytes, format_seconds
+
+    rows = [["plan", "chunks of", "predicted", "rehearsed", "moved", "took"]]
+    for each in found:
+        hops = " → ".join(f"{hop.kind}{'*' if hop.converts else ''}" for hop in each.plan.hops)
+        moved = f"{each.chunks:,} of {each.plan.chunk_count:,}"
+        times = [format_seconds(seconds) for seconds in (each.plan.seconds, each.prediction.seconds, each.spent)]
+        rows.append([hops, format_bytes(each.plan.chunk_bytes), *times[:2], moved, times[2]])
+    return "\n".join(aligned(rows, left=(0,)))
+
+
+def add_transfer_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `plan`, `run` and `show` take alike."""
+    parser.add_argument(
+        "file",
+        metavar="FILE",
+        help="the transfer file; relative paths of data in it begin at the directory of their disk, if its [machine] names one,"
+        " else at the file",
+    )
+    parser.add_argument(
+        "--planner", metavar="NAME", help="auto, full, simple, spsl, spdl, direct or program (default: what the file says)"
+    )
+
+
+def add_explain_arguments(parser: argparse.ArgumentParser) -> None:
+    """What `plan` and `show` take about explanations."""
+    parser.add_argument(
+        "--explain", action="store_true", help="say why: constraints, program, rejected candidates, what would make rivals win"
+    )
+    parser.add_argument(
+        "--candidates",
+        metavar="N",
+        type=whole_number,
+        help=f"rejected candidates to list (default: {CANDIDATES}; implies --explain)",
+    )
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan and print."""
+    from isoviz.cli.output import check_outputs, print_text
+    from isoviz.errors import InputError
+    from isoviz.measure.run_file import plan_transfer_file
+    from isoviz.planner import load_transfer
+    from isoviz.runtime.ledger.calibration import predicted
+
+    if args.candidates is not None and args.candidates < 0:
+        raise InputError(f"plan: --candidates {args.candidates}; expected 0 or more")
+    check_outputs(args.file, (args.lp,))
+    file = load_transfer(args.file)
+    machine = file.machine()
+    plan = plan_transfer_file(file, machine, args.planner)
+    expected = predicted(plan, machine)
+    if args.tries:
+        from isoviz.measure.trial import try_out
+
+        trial = try_out(plan, machine)
+        if trial is None:
+            print("plan: nothing was tried: there is nothing to read yet, nor to copy in memory", file=sys.stderr)
+        else:
+            expected = predicted(plan, machine, trial=trial.prediction)
+    if args.rehearse is not None:
+        from isoviz.measure.rehearsal import quickest
+        from isoviz.measure.rehearsing import rehearsals
+
+        if args.rehearse < 1:
+            raise InputError(f"plan: --rehearse {args.rehearse}; expected at least 1")
+        found = rehearsals(plan, machine, of=args.rehearse, options=file.options)
+        best = quickest(found)
+        plan, expected = best.plan, best.prediction
+        if args.rehearse > 1 and not args.json:
+            print_text(rehearsal_table(found) + "\n")
+    if args.lp is not None:
+        _write_program(args, plan, machine, file.options)
+    if args.explain or args.candidates is not None:
+        _print_explained(args, plan, machine, file.options, expected)
+    else:
+        _print(args, plan, machine, file.options, expected)
+    return 0
+
+
+def _print(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options, expected: Prediction | None) -> None:
+    """The plan, and what the program of its path says about it."""
+    from isoviz.cli.output import print_json, print_text
+    from isoviz.planner import certificate
+
+    known = certificate(plan, machine, options)
+    if args.json:
+        print_json({**_json(plan, expected), "program": known.to_json()})
+        return
+    print_text(plan)
+    print_text(known)
+    if expected is not None:
+        print_text(f"  {expected}")
+
+
+def _print_explained(
+    args: argparse.Namespace, plan: Plan, machine: Machine, options: Options, expected: Prediction | None
+) -> None:
+    """Why the plan is what it is."""
+    from isoviz.cli.output import print_json, print_text
+    from isoviz.planner import certificate, explain_plan
+    from isoviz.planner.explanation.explanation_file import explanation_to_json
+    from isoviz.planner.explanation.explanation_text import explanation_text
+
+    most = CANDIDATES if args.candidates is None else args.candidates
+    explanation = explain_plan(plan, machine, options, turns=RIVALS)
+    if args.json:
+        program = certificate(plan, machine, options).to_json()
+        print_json({**_json(plan, expected), "program": program, "explanation": explanation_to_json(explanation, most)})
+        return
+    print_text(explanation_text(explanation, most=most))
+    if expected is not None:
+        print_text(f"\n{expected}")
+
+
+def _json(plan: Plan, expected: Prediction | None) -> dict[str, Any]:
+    return {**plan.to_json(), **({} if expected is None else expected.to_json())}
+
+
+def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options) -> None:
+    """Write the program of all paths; what it found goes to standard error."""
+    from isoviz.cli.output import tell
+    from isoviz.errors import FileError, InputError
+    from isoviz.planner import whole_solution
+    from isoviz.planner.whole_program.wording import solved_line
+
+    out = Path(args.lp)
+    found = whole_solution(plan.transfer, machine, options)
+    if found is None:
+        raise InputError("plan: --lp: the planning time was up before the program found a path; expected a longer planning_time")
+    try:
+        found.write(out)
+    except OSError as error:
+        raise FileError(f"{out}: {error.strerror or error}") from None
+    tell(f"plan: {out}: {solved_line(found)}")

@@ -1,0 +1,61 @@
+"""`isoviz reproduce PAPER`: the evaluation of a paper again, in simulation, beside what the paper states."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `reproduce`."""
+    parser = subparsers.add_parser(
+        "reproduce",
+        help="a paper's evaluation again, in simulation",
+        description="Run a paper's evaluation again, in simulation on the presets of its machines, and print ours beside what the"
+        " paper states. Takes about two minutes.",
+    )
+    parser.add_argument("paper", choices=("isometry",), help="whose evaluation")
+    parser.add_argument("-o", "--output", metavar="PAGE", help="also write figures and tables as one HTML page")
+    parser.add_argument("--figures", metavar="DIR", help="also write the figures as SVG into a folder")
+    parser.add_argument("--report", metavar="FILE", help="also write the tables as Markdown")
+    parser.add_argument("--quick", action="store_true", help="fewer instances and nodes, in some seconds")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Reproduce and print."""
+    from isoviz.bench.reproduce.isometry import reproduce
+    from isoviz.bench.reproduce.pages import grids
+    from isoviz.bench.reproduce.pages import reproduction_charts as charts
+    from isoviz.bench.reproduce.pages.reproduction_page import page
+    from isoviz.bench.reproduce.pages.reproduction_report import markdown
+    from isoviz.cli.output import check_outputs, print_json, print_text, save_file
+    from isoviz.errors import FileError
+
+    check_outputs(None, (args.output, args.report))
+    if args.figures is not None and not Path(args.figures).is_dir():
+        raise FileError(f"{args.figures}: is no folder")
+    found = reproduce(quick=args.quick, progress=_say)
+    if args.output is not None:
+        save_file(args.output, page(found).encode())
+    if args.figures is not None:
+        for name, drawn in charts.everything(found).items():
+            save_file(Path(args.figures) / f"{name}.svg", drawn.encode())
+    if args.report is not None:
+        save_file(args.report, markdown(found).encode())
+    if args.json:
+        print_json(found.to_json())
+    else:
+        print_text("\n\n".join(grid.text() for grid in grids.everything(found)))
+        print_text("\n" + "\n".join(f"note: {what}: {why}" for what, why in grids.reasons(found)))
+    return 0
+
+
+def _say(what: str) -> None:
+    """Progress, where somebody looks."""
+    from isoviz.cli.output import tell
+
+    if sys.stderr.isatty():
+        tell(f"{what} …")

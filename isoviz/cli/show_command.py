@@ -1,0 +1,38 @@
+"""`isoviz show FILE`: a page about a transfer: machine, layouts, plan."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from isoviz.cli.plan_command import RIVALS, add_transfer_arguments
+
+
+def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command `show`."""
+    parser = subparsers.add_parser(
+        "show",
+        help="write a page that shows a transfer and its plan",
+        description="Plan the transfer that a transfer file (TOML) describes and write an HTML page that shows it.",
+    )
+    add_transfer_arguments(parser)
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="the page (default: FILE with .html instead of its ending)")
+    parser.set_defaults(func=run)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Plan and write the page."""
+    from isoviz.cli.output import check_outputs, print_text, save_file
+    from isoviz.errors import printable
+    from isoviz.figures import page
+    from isoviz.measure.run_file import plan_transfer_file
+    from isoviz.planner import explain_plan, load_transfer
+
+    file = load_transfer(args.file)
+    out = str(Path(args.file).with_suffix(".html")) if args.output is None else args.output
+    check_outputs(args.file, (out,))
+    machine = file.machine()
+    plan = plan_transfer_file(file, machine, args.planner)
+    save_file(out, page(plan, machine=machine, explanation=explain_plan(plan, machine, file.options, turns=RIVALS)).encode())
+    print_text(printable(out))
+    return 0

@@ -1,0 +1,1 @@
+"""Array files from one layout to another, out of core."""

@@ -1,0 +1,159 @@
+"""Array files from one layout to another, out of core: a file, a few buffers, another file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.disk.disk_memory import FileSource, FileTarget
+from isoviz.backends.disk.file_access import NewFile, ReadFile
+from isoviz.backends.formats.mapped import mapped_file
+from isoviz.backends.formats.npy import NpyHeader, header_bytes, is_npy, read_header
+from isoviz.backends.formats.stored import Stored, empty_array, stored_array, stored_raw
+from isoviz.conversion.converted import Conversion
+from isoviz.conversion.execute import Conversions, decided, disk_machine, folder_of
+from isoviz.errors import FileError, InputError, TransferError
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.planner import Instance, Transfer
+from isoviz.regular_files import final_path
+from isoviz.units import format_bytes, parse_bytes
+
+if TYPE_CHECKING:
+    from isoviz.runtime import CancelToken
+    from isoviz.runtime.engine.progress import ProgressCallback
+
+MEMORY_LIMIT = 256 << 20
+"""Bytes of buffers where nothing is said: enough for long runs on both sides."""
+
+_SMALLEST_LIMIT = 64 << 10
+
+
+def convert(
+    source: str | Path | np.memmap[Any, Any],
+    destination: str | Path,
+    from_layout: str | Layout | None,
+    to_layout: str | Layout,
+    space: IndexSpace | Mapping[str, int] | None = None,
+    fields: FieldSpace | Mapping[str, Any] | None = None,
+    memory_limit: int | str | None = None,
+    verify: bool = False,
+    overwrite: bool = False,
+    progress: ProgressCallback | None = None,
+    cancel: CancelToken | None = None,
+    passes: int | None = None,
+) -> Conversion:
+    """Write the array in the file `source` to the file `destination` in another layout.
+
+    A memory-mapped array is read as the file it is in. Names ending in `.npy` are NumPy files, all others raw bytes.
+    `from_layout` names the dimensions in the order of storage, fastest first; None takes a `.npy` as it is, its last axis called
+    x, the one before y, and so on. `space` and `fields` are needed for raw files, and for a `.npy` where they do not follow:
+    fields that are an axis of their own (else called f0, f1, …), blocks whose last one is short. The written `.npy` is in C
+    order; its axes are the digits of `to_layout`, slowest first (`isoviz.backends.formats.records.array_of`). Gaps between the
+    fields of an aligned struct are left out.
+
+    `memory_limit` bounds the buffers, in bytes or as "64MiB"; `verify` compares all of it afterwards, within the same limit.
+    `destination` appears when it is complete; a file of that name is an error unless `overwrite`, which replaces it. `passes`
+    asks for one pass or for two, the second of them from a temporary file beside `destination` that has no name; unless given,
+    the sooner done of both (`isoviz.conversion.passes`).
+
+    Raises:
+        FileError, LayoutError, SpaceError: the file does not fit what is said about it, or the result cannot be stored;
+            `destination` is a directory, a pipe or a device, or ends in a slash.
+        TransferError: source and destination are the same file. LimitError: not even one block fits the limit.
+        RunError: reading or writing failed, or the source was changed meanwhile; Cancelled: `cancel` was set. The destination is
+            as it was.
+    """
+    mapped = None
+    if isinstance(source, np.memmap):
+        source, mapped = mapped_file(source)
+    final_path(destination)  # a name that can be none is refused before anything else
+    source, destination = Path(source), Path(destination)
+    limit = MEMORY_LIMIT if memory_limit is None else parse_bytes(memory_limit)
+    if limit < _SMALLEST_LIMIT:
+        raise InputError(f"memory limit {format_bytes(limit)}: expected at least {format_bytes(_SMALLEST_LIMIT)}")
+    layout = None if from_layout is None else Layout(from_layout)
+    target = Layout(to_layout)
+    chosen = None if space is None else IndexSpace.of(dict(space.as_dict() if isinstance(space, IndexSpace) else space))
+    wanted = fields if fields is None or isinstance(fields, FieldSpace) else FieldSpace.of(fields)
+    header, stored = _stored(source, layout, chosen, wanted, mapped)
+    if _same_file(source, destination):
+        raise TransferError(f"{destination}: is the source itself; give the result another name")
+    if not overwrite and os.path.lexists(destination):
+        raise FileError(f"{destination}: exists already; choose another name, or ask to overwrite it")
+    if header is not None and 0 in header.shape:
+        return _empty(header, stored, destination, target, overwrite)
+    record = replace(stored.record, stored=stored.record.fields)
+    transfer = Transfer(
+        Instance("node0.dsk", stored.space, stored.record.stored, stored.layout),
+        Instance("node0.dsk", stored.space, record.stored, target),
+        field_names=record.names,
+    )
+    folder = folder_of(destination)
+    machine = disk_machine(folder, limit)
+    decision, notes = decided(transfer, machine, limit, passes, folder)
+    file = ReadFile(source)
+    try:
+        target_file = FileTarget(destination, record, overwrite)
+        work = Conversions(decision, machine, limit, memory_limit is not None, verify, progress, cancel)
+        reports = work.run(FileSource(file, stored.data_offset), target_file, transfer)
+    finally:
+        file.close()
+    dtype, shape = _said(destination)
+    return Conversion(
+        source, destination, stored.layout, target, dtype, shape, reports, decision, True if verify else None, tuple(notes)
+    )
+
+
+def _said(destination: Path) -> tuple[str, tuple[int, ...]]:
+    """Dtype and shape of what was written."""
+    if not is_npy(destination):
+        return "raw", ()
+    header = read_header(destination)
+    return str(header.dtype), header.shape
+
+
+def _same_file(a: Path, b: Path) -> bool:
+    """Whether two paths lead to one file, through links too."""
+    try:
+        return a.samefile(b)
+    except (OSError, ValueError):  # ValueError: a NUL in a name
+        return False
+
+
+def _stored(
+    source: Path, layout: Layout | None, space: IndexSpace | None, fields: FieldSpace | None, mapped: NpyHeader | None
+) -> tuple[NpyHeader | None, Stored]:
+    if mapped is not None or is_npy(source):
+        header = mapped or read_header(source)
+        if 0 in header.shape:
+            ones = replace(header, shape=tuple(max(extent, 1) for extent in header.shape))
+            return header, stored_array(source, layout, space, fields, ones)
+        return header, stored_array(source, layout, space, fields, header)
+    for what, given, option in (
+        ("its layout", layout, "--from"),
+        ("its index space", space, "--space"),
+        ("its fields", fields, "--fields"),
+    ):
+        if given is None:
+            raise FileError(f"{source}: a raw file does not say {what}; give {option} (files named .npy say it)")
+    assert layout is not None and space is not None and fields is not None
+    return None, stored_raw(source, layout, space, fields)
+
+
+def _empty(header: NpyHeader, stored: Stored, destination: Path, target: Layout, overwrite: bool) -> Conversion:
+    """An array without elements: a header, or an empty raw file."""
+    dtype, shape = empty_array(header, stored, target)
+    content = header_bytes(dtype, shape) if is_npy(destination) else b""
+    file = NewFile(destination, len(content), replace=overwrite)
+    try:
+        file.write_at(0, np.frombuffer(content, np.uint8))
+        file.flush()
+        file.publish()
+    finally:
+        file.close()
+    return Conversion(stored.path, destination, stored.layout, target, str(dtype), shape)

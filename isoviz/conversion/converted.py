@@ -1,0 +1,103 @@
+"""What a conversion did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import printable
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.conversion.passes import Passes
+    from isoviz.layouts import Layout
+    from isoviz.runtime import Report
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What a conversion did.
+
+    `reports` are those of its passes, in turn: none for an array without elements, where only a header was written. `decision`
+    says why there was one or two; `verified` is True after a bit-for-bit comparison of both files, None where it was not asked
+    for. `notes` are what a reader should know besides.
+    """
+
+    source: Path
+    destination: Path
+    source_layout: Layout
+    destination_layout: Layout
+    dtype: str
+    shape: tuple[int, ...]
+    reports: tuple[Report, ...] = ()
+    decision: Passes | None = None
+    verified: bool | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def report(self) -> Report | None:
+        """The report of the last pass; None for an array without elements."""
+        return self.reports[-1] if self.reports else None
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the array."""
+        return self.reports[-1].bytes if self.reports else 0
+
+    @property
+    def seconds(self) -> float:
+        """What moving took, in seconds, until the disk had everything; of both passes where there are two."""
+        return sum(report.seconds for report in self.reports)
+
+    def to_json(self) -> dict[str, Any]:
+        """One JSON object: the run's, with the files. Of two passes the plan is the last one's, the figures are those of both
+        together, and `passes` has each."""
+        found: dict[str, Any] = {
+            "source": str(self.source),
+            "destination": str(self.destination),
+            "source_layout": str(self.source_layout),
+            "destination_layout": str(self.destination_layout),
+            "dtype": self.dtype,
+            "shape": list(self.shape),
+            "verified": self.verified,
+        }
+        if self.report is None:
+            return {"bytes": 0, **found}
+        run = self.report.to_json()
+        rate = self.bytes / self.seconds if self.seconds > 0 else 0.0
+        run["measured"] = {**run["measured"], "seconds": self.seconds, "throughput": rate}
+        run["notes"] = [*run["notes"], *self.notes]
+        if self.decision is not None:
+            other = self.decision.other_seconds
+            run["decision"] = {
+                "passes": len(self.decision.plans),
+                "seconds": self.decision.seconds,
+                "other_seconds": None if other == float("inf") else other,
+                "through": None if self.decision.through is None else str(self.decision.through),
+                "temporary_bytes": self.decision.temporary_bytes,
+                "reason": self.decision.reason,
+            }
+        if len(self.reports) > 1:
+            run["seconds"] = sum(report.plan.seconds for report in self.reports)
+            run["throughput"] = self.bytes / run["seconds"] if run["seconds"] > 0 else 0.0
+            run["passes"] = [report.to_json() for report in self.reports]
+        return {**run, **found}
+
+    def __str__(self) -> str:
+        shape = "" if self.dtype == "raw" else f", shape {self.shape} of {self.dtype}"
+        source, destination = (printable(str(path)) for path in (self.source, self.destination))
+        lines = [f"{source} {self.source_layout} → {destination} {self.destination_layout}{shape}"]
+        if self.decision is not None and self.decision.reason:
+            lines.append(self.decision.reason)
+        if len(self.reports) > 1:
+            rate = format_rate(self.bytes / self.seconds if self.seconds > 0 else 0.0)
+            checked = "every byte verified" if self.verified else "not verified (not asked for)"
+            lines.append(f"{format_bytes(self.bytes)} in {format_seconds(self.seconds)}, {rate}: {checked}")
+        for number, report in enumerate(self.reports, start=1):
+            first, *rest = str(report).splitlines()
+            ends = report.plan.transfer
+            if len(self.reports) > 1:  # each of them is compared with nothing: both together are
+                first = f"pass {number}: {ends.source.layout} to {ends.destination.layout}"
+            lines += [first, *rest]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

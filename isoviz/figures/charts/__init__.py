@@ -1,0 +1,1 @@
+"""Parts of every figure: SVG, HTML, colours, axes, bars."""

@@ -1,0 +1,242 @@
+"""Where memories, nodes and channels stand in the picture of a machine: the same kind of memory at the same place on every node.
+
+Deterministic and made by hand rather than by a force simulation: GPU memory above, disks below, pinned memory at the left,
+registered memory at the right, each kind in a row of its own, so that lines between nodes run free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from isoviz.machines import Channel, Machine, Memory, MemoryKind
+from isoviz.machines.memory_families import families
+
+BOX_WIDTH = 112.0
+BOX_HEIGHT = 42.0
+NODE_GAP = 150.0
+_ROW = 80.0
+_TITLE = 30.0
+_MOST_APART = 6
+"""Memories of a node that are drawn each on its own: with more GPUs than two, lines would cover each other."""
+_KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
+_PLACE = {
+    MemoryKind.FBM: 0.5, MemoryKind.ZCM: 0.2, MemoryKind.REG: 0.8, MemoryKind.SYS: 0.2, MemoryKind.DSK: 0.52,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Rect:
+    """An upright rectangle."""
+
+    x: float
+    y: float
+    width: float
+    height: float
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        return self.x + self.width / 2, self.y + self.height / 2
+
+    def grown(self, by: float) -> Rect:
+        return Rect(self.x - by, self.y - by, self.width + 2 * by, self.height + 2 * by)
+
+    def overlaps(self, other: Rect) -> bool:
+        return (
+            self.x < other.x + other.width
+            and other.x < self.x + self.width
+            and self.y < other.y + other.height
+            and other.y < self.y + self.height
+        )
+
+    def holds(self, x: float, y: float) -> bool:
+        return self.x < x < self.x + self.width and self.y < y < self.y + self.height
+
+
+Stack = tuple[Memory, ...]
+"""The memories that one box stands for: mostly one."""
+
+
+@dataclass(frozen=True)
+class NodePanel:
+    """One node: its frame, the boxes of its memories by name, and which memories each box stands for.
+
+    On a node with many memories those that are alike share a box (a stack).
+    """
+
+    node: int
+    frame: Rect
+    boxes: dict[str, Rect]
+    stacks: tuple[tuple[Memory, ...], ...]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A line between two boxes, bent (a quadratic Bézier) where a straight one would cross another box."""
+
+    start: tuple[float, float]
+    control: tuple[float, float]
+    end: tuple[float, float]
+
+    def at(self, t: float) -> tuple[float, float]:
+        a, b, c = (1 - t) ** 2, 2 * t * (1 - t), t * t
+        return (
+            a * self.start[0] + b * self.control[0] + c * self.end[0],
+            a * self.start[1] + b * self.control[1] + c * self.end[1],
+        )
+
+    @property
+    def is_steep(self) -> bool:
+        """Whether it runs rather up and down than across."""
+        return abs(self.end[1] - self.start[1]) > 0.5 * abs(self.end[0] - self.start[0])
+
+    @property
+    def data(self) -> str:
+        (x0, y0), (x1, y1), (x2, y2) = self.start, self.control, self.end
+        return f"M{x0:.1f} {y0:.1f}Q{x1:.1f} {y1:.1f} {x2:.1f} {y2:.1f}"
+
+
+@dataclass
+class LabelPlacer:
+    """Hands out places for labels so that none covers a box or another label."""
+
+    taken: list[Rect] = field(default_factory=list)
+
+    def place(self, candidates: Iterable[Rect]) -> Rect | None:
+        """The first candidate that is free, now taken; None where none is."""
+        for candidate in candidates:
+            if not any(candidate.overlaps(other) for other in self.taken):
+                self.taken.append(candidate)
+                return candidate
+        return None
+
+
+@dataclass(frozen=True)
+class GraphLayout:
+    """The panels of the nodes that are shown, the numbers of the others, and the extent of it all."""
+
+    panels: tuple[NodePanel, ...]
+    hidden: tuple[int, ...]
+    hidden_frame: Rect | None
+    width: float
+    height: float
+
+    @property
+    def boxes(self) -> dict[str, Rect]:
+        return {name: box for panel in self.panels for name, box in panel.boxes.items()}
+
+    @property
+    def front(self) -> dict[str, str]:
+        """By memory: the first memory of its box, which stands for all of them."""
+        return {member.name: stack[0].name for panel in self.panels for stack in panel.stacks for member in stack}
+
+    def top(self, name: str, depth: float) -> Rect:
+        """The box of a memory; of a stack, as far up as it reaches behind."""
+        box = self.boxes[name]
+        several = any(len(stack) > 1 and stack[0].name == name for panel in self.panels for stack in panel.stacks)
+        return Rect(box.x, box.y - depth, box.width, box.height) if several else box
+
+    def curve(self, source: str, destination: str, bend: float = 0.0) -> Curve:
+        """The line from one memory to another, with the least bend that keeps it off the other boxes."""
+        boxes = self.boxes
+        start, end = boxes[source].centre, boxes[destination].centre
+        ends = (boxes[source], boxes[destination])
+        others = [box.grown(5) for box in dict.fromkeys(boxes.values()) if box not in ends]
+        tries = [bend] if bend else [0.0]
+        tries += [bend + sign * step for step in (30.0, 55.0, 80.0, 110.0, 150.0) for sign in (1, -1)]
+        curves = [_bent(boxes[source], boxes[destination], start, end, each) for each in tries]
+        crossings = [sum(box.holds(*each.at(k / 32)) for box in others for k in range(33)) for each in curves]
+        return curves[crossings.index(min(crossings))]
+
+
+def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] = ()) -> GraphLayout:
+    """Panels for `nodes` side by side; the machine's other nodes become one narrow panel at the right.
+
+    Memories on the `path` have boxes of their own, whatever else shares one.
+    """
+    by_node = {
+        node: families([memory for memory in machine.memories if memory.node == node], path, _MOST_APART) for node in nodes
+    }
+    row_of, single = _rows(by_node.values())
+    x, panels = 0.0, []
+    height = _TITLE + (112.0 if single else 26.0 + _ROW * (max(row_of.values(), default=0) + 1) - (_ROW - BOX_HEIGHT))
+    for node in nodes:
+        width, boxes = _place(by_node[node], row_of, single, x)
+        every = {member.name: boxes[stack[0].name] for stack in by_node[node] for member in stack}
+        panels.append(NodePanel(node, Rect(x, 0.0, width, height), every, tuple(by_node[node])))
+        x += width + NODE_GAP
+    hidden = tuple(node for node in machine.nodes if node not in nodes)
+    right = x - NODE_GAP
+    frame = Rect(right + 28, height / 2 - 60, 170, 120) if hidden else None
+    return GraphLayout(tuple(panels), hidden, frame, right + (198 if hidden else 0), height)
+
+
+def shown_nodes(machine: Machine, path: Sequence[str], most: int = 2) -> tuple[int, ...]:
+    """The nodes worth drawing: those on the path, in order of their numbers; without a path the first ones."""
+    if path:
+        return tuple(sorted({machine.memory(name).node for name in path}))
+    return machine.nodes[:most]
+
+
+def alike(machine: Machine, nodes: Sequence[int]) -> bool:
+    """Whether nodes hold the same kinds of memories."""
+    kinds = [Counter(memory.kind for memory in machine.memories if memory.node == node) for node in nodes]
+    return all(each == kinds[0] for each in kinds[1:])
+
+
+def rate_range(channels: Iterable[Channel]) -> tuple[float, float]:
+    """The lowest and the highest peak rate."""
+    peaks = [channel.peak for channel in channels]
+    return min(peaks), max(peaks)
+
+
+def _rows(groups: Iterable[Sequence[Stack]]) -> tuple[dict[MemoryKind, int], bool]:
+    """The row of each kind that occurs, and whether so few memories stand in one row instead."""
+    found = list(groups)
+    kinds = [kind for kind in _KINDS if any(stack[0].kind is kind for group in found for stack in group)]
+    single = max((len(group) for group in found), default=0) <= 3
+    return {kind: 0 if single else number for number, kind in enumerate(kinds)}, single
+
+
+def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool, x: float) -> tuple[float, dict[str, Rect]]:
+    """The width of a node and the boxes of its stacks, by their first memories."""
+    memories = [stack[0] for stack in stacks]
+    if single:
+        ordered = sorted(memories, key=lambda memory: (_KINDS.index(memory.kind), memory.name))
+        step = BOX_WIDTH + 150
+        width = max(BOX_WIDTH + 120, step * (len(ordered) - 1) + BOX_WIDTH + 120)
+        return width, {
+            memory.name: Rect(x + 60 + step * k, _TITLE + 46, BOX_WIDTH, BOX_HEIGHT) for k, memory in enumerate(ordered)
+        }
+    rows: dict[MemoryKind, list[Memory]] = {}
+    for memory in sorted(memories, key=lambda memory: memory.name):
+        rows.setdefault(memory.kind, []).append(memory)
+    width = max(360.0, max((len(row) for row in rows.values()), default=1) * (BOX_WIDTH + 34) + 40)
+    boxes: dict[str, Rect] = {}
+    for kind, row in rows.items():
+        for number, memory in enumerate(row):
+            share = _PLACE[kind] if len(row) == 1 else (number + 0.5) / len(row)
+            centre = x + 14 + share * (width - 28)
+            boxes[memory.name] = Rect(centre - BOX_WIDTH / 2, _TITLE + 20 + _ROW * row_of[kind], BOX_WIDTH, BOX_HEIGHT)
+    return width, boxes
+
+
+def _bent(source: Rect, destination: Rect, start: tuple[float, float], end: tuple[float, float], bend: float) -> Curve:
+    dx, dy = end[0] - start[0], end[1] - start[1]
+    length = math.hypot(dx, dy) or 1.0
+    middle = ((start[0] + end[0]) / 2, (start[1] + end[1]) / 2)
+    control = (middle[0] - dy / length * 2 * bend, middle[1] + dx / length * 2 * bend)
+    return Curve(_border(source.grown(2), control), control, _border(destination.grown(3), control))
+
+
+def _border(box: Rect, towards: tuple[float, float]) -> tuple[float, float]:
+    """Where the ray from the centre of a box to a point leaves the box."""
+    cx, cy = box.centre
+    dx, dy = towards[0] - cx, towards[1] - cy
+    scale = min(
+        box.width / 2 / abs(dx) if dx else math.inf,
+        box.height / 2 / abs(dy) if dy else math.inf,
+    )
+    return (cx, cy) if scale == math.inf else (cx + dx * scale, cy + dy * scale)

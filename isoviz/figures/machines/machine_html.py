@@ -1,0 +1,130 @@
+"""HTML of a machine: its graph, its memories, its channels and what they sustain."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from isoviz.figures.charts.html_parts import folded, heading, paragraph, representation, table
+from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.machines.curves import curves
+from isoviz.figures.machines.measured_throughput import measured_throughput_svg
+from isoviz.figures.machines.throughput_plot import throughput_svg
+from isoviz.figures.plans.path_picture import path_svg
+from isoviz.machines import Channel, Machine
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+_OPEN = 16
+_MOST = 400
+
+
+def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
+    """The picture of a machine with its memories and channels as tables; long tables are folded."""
+    return representation(
+        "machine",
+        heading(f"Machine {machine.name}"),
+        path_svg(machine, theme=theme),
+        _folded_when_long("Memories", memory_table(machine), len(machine.memories)),
+        _folded_when_long("Channels", channel_table(machine), len(machine.channels)),
+        folded("Throughput functions", _throughput(machine, theme) + rate_table(machine.channels)),
+        *_measurement(machine),
+    )
+
+
+def _throughput(machine: Machine, theme: ThemeName) -> str:
+    """The functions as they were measured, if they were."""
+    if machine.measurement is not None:
+        return measured_throughput_svg(machine, theme=theme)
+    return throughput_svg(machine.channels, theme=theme)
+
+
+def _measurement(machine: Machine) -> list[str]:
+    """Where the figures come from, and how well predictions held."""
+    found = machine.measurement
+    if found is None:
+        return []
+    pairs: list[Sequence[object]] = [
+        (
+            p.first,
+            "a second one" if p.second == p.first else p.second,
+            *map(format_rate, (*p.alone, *p.together)),
+            f"{p.gain:.2f}",
+        )
+        for p in found.pairs
+    ]
+    checked: list[Sequence[object]] = [
+        (check.transfer, format_seconds(check.predicted), format_seconds(check.measured), f"{check.ratio:.2f}×")
+        for check in found.checks
+    ]
+    beside = ("channel", "beside", "alone", "the other alone", "together", "the other", "channels' worth")
+    transfers = ("transfer", "predicted", "measured", "measured / predicted")
+    said = paragraph(str(found).partition("\n")[0])
+    at_once = table("Two channels at once", beside, pairs, numbers=(2, 3, 4, 5, 6))
+    checks = table("Predictions checked when it was measured", transfers, checked, numbers=(1, 2, 3))
+    return [folded("Measurement", said + at_once + checks)]
+
+
+def memory_table(machine: Machine) -> str:
+    """The memories with their bounds."""
+    rows: list[Sequence[object]] = [
+        (
+            memory.name,
+            f"{memory.kind}{' (emulated)' if memory.emulated else ''}",
+            memory.node,
+            format_bytes(memory.capacity) if memory.capacity else "–",
+            format_bytes(memory.slot_limit or machine.limits.slot_limit),
+            memory.label,
+        )
+        for memory in machine.memories[:_MOST]
+    ]
+    return table(
+        _caption("memories", len(machine.memories)),
+        ("memory", "kind", "node", "capacity", "slot limit", "remark"),
+        rows,
+        numbers=(2, 3, 4),
+    )
+
+
+def _setup(channel: Channel) -> str:
+    """What a channel takes to set up, and how much more where it converts."""
+    more = f" + {format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
+    return (format_seconds(channel.setup) if channel.setup or more else "–") + more
+
+
+def channel_table(machine: Machine) -> str:
+    """The channels with what they sustain and where the figures come from."""
+    rows: list[Sequence[object]] = [
+        (
+            channel.name,
+            channel.kind,
+            format_rate(channel.peak),
+            format_rate(channel.rate(4096)),
+            _setup(channel),
+            channel.provenance,
+        )
+        for channel in machine.channels[:_MOST]
+    ]
+    return table(
+        _caption("channels", len(machine.channels)),
+        ("channel", "kind", "peak", "runs of 4 KiB", "set-up", "figures"),
+        rows,
+        numbers=(2, 3, 4),
+    )
+
+
+def rate_table(channels: Sequence[Channel]) -> str:
+    """What throughput functions give for runs of a few lengths; channels of one kind with the same function share a row."""
+    runs = (64, 4096, 2**18, 2**24)
+    rows: list[Sequence[object]] = [
+        (curve.kind, curve.names, *(format_rate(curve.channels[0].rate(run)) for run in runs), format_rate(curve.peak))
+        for curve in curves(channels)
+    ]
+    header = ("kind", "channels", *(f"runs of {format_bytes(run)}" for run in runs), "peak")
+    return table("Throughput by length of contiguous runs", header, rows, numbers=(2, 3, 4, 5, 6))
+
+
+def _caption(what: str, count: int) -> str:
+    return f"{count} {what}" if count <= _MOST else f"The first {_MOST} of {count} {what}"
+
+
+def _folded_when_long(summary: str, content: str, rows: int) -> str:
+    return content if rows <= _OPEN else folded(f"{summary} ({rows})", content)

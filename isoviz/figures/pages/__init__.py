@@ -1,0 +1,1 @@
+"""Whole pages, to open or to send."""

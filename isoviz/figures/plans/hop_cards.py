@@ -1,0 +1,96 @@
+"""A card for each hop of a plan: which channel, which layouts, how long its runs are, how fast it goes, and which one limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
+from isoviz.units import format_bytes, format_rate
+
+if TYPE_CHECKING:
+    from isoviz.planner import Hop
+
+_GAP = 12.0
+_LINE = 16.0
+
+
+def pretty(layout: str) -> str:
+    """`<F, x>` as `⟨F, x⟩`."""
+    return layout.replace("<", "⟨").replace(">", "⟩")
+
+
+def hop_tip(hop: Hop) -> str:
+    """A hop in one line."""
+    text = f"{hop.source} → {hop.destination} by {hop.kind}, {format_rate(hop.throughput)}"
+    text += f", runs of {format_bytes(hop.request_bytes)}"
+    if hop.converts:
+        text += f", converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}"
+    return text
+
+
+def changes(hop: Hop) -> bool:
+    """Whether the two ends of a hop are laid out differently, be it only in blocks."""
+    return hop.source_layout != hop.destination_layout
+
+
+def slowest(hops: Sequence[Hop]) -> frozenset[int]:
+    """The numbers of the hops that no other is slower than (more than one where they tie)."""
+    low = min((hop.throughput for hop in hops), default=0.0)
+    return frozenset(hop.index for hop in hops if hop.throughput <= low * (1 + 1e-9))
+
+
+def draw_cards(drawing: Drawing, hops: Sequence[Hop], x: float, y: float, width: float) -> float:
+    """Draw the cards in rows that fit `width`, all of one height. Returns the bottom."""
+    columns = max(1, min(len(hops), int((width + _GAP) // (190 + _GAP))))
+    rows = -(-len(hops) // columns)
+    columns = -(-len(hops) // rows)
+    card = min(420.0, (width - _GAP * (columns - 1)) / columns)
+    texts = [_layout_lines(hop, card - 24) for hop in hops]
+    height = 124.0 + _LINE * max(map(len, texts))
+    limiting = slowest(hops)
+    fastest = max(hop.throughput for hop in hops)
+    for place, (hop, lines) in enumerate(zip(hops, texts, strict=True)):
+        row, column = divmod(place, columns)
+        drawing.open(transform=f"translate({x + column * (card + _GAP):.1f} {y + row * (height + _GAP):.1f})")
+        share = hop.throughput / fastest if fastest else 0.0
+        _card(drawing, hop, lines, card, height, share, len(hops) > 1 and hop.index in limiting)
+        drawing.close()
+    return y + rows * (height + _GAP) - _GAP
+
+
+def _layout_lines(hop: Hop, width: float) -> list[str]:
+    """The layouts of a hop, at most three lines each."""
+    lines = _at_most(wrap(pretty(hop.source_layout), width, 11.5, mono=True), 3)
+    if changes(hop):
+        lines += _at_most(wrap("→ " + pretty(hop.destination_layout), width, 11.5, mono=True), 3)
+    return lines
+
+
+def _at_most(lines: list[str], count: int) -> list[str]:
+    return lines if len(lines) <= count else [*lines[: count - 1], "… " + lines[-1]]
+
+
+def _card(drawing: Drawing, hop: Hop, lines: Sequence[str], width: float, height: float, share: float, limits: bool) -> None:
+    inner = width - 24
+    strong = "path" if limits else "ink"
+    drawing.rect(0.5, 0.5, width - 1, height - 1, fill="panel", stroke="path" if limits else "line", radius=8, tip=hop_tip(hop))
+    drawing.element("circle", cx=22, cy=22, r=10.5, fill="path")
+    drawing.text(22, 26.2, str(hop.index), size=12, fill="on-path", anchor="middle", bold=True)
+    drawing.text(40, 26.5, shorten(str(hop.kind), inner - 28, 13, bold=True), size=13, bold=True)
+    drawing.text(12, 50, shorten(f"{hop.source} → {hop.destination}", inner, 11.5), size=11.5, fill="muted")
+    y = 70.0
+    for line in lines:
+        drawing.text(12, y, line, size=11.5, mono=True)
+        y += _LINE
+    facts = f"runs of {format_bytes(hop.request_bytes)}"
+    remark = "converts" if hop.converts else "same order, in blocks" if changes(hop) else "layout kept"
+    if text_width(f"{facts} · {remark}", 11.5) <= inner:
+        facts = f"{facts} · {remark}"
+    bottom = height - 34
+    drawing.text(12, bottom - 16, shorten(facts, inner, 11.5), size=11.5, fill="muted")
+    drawing.text(12, bottom + 7, format_rate(hop.throughput), size=14, bold=True, fill=strong)
+    if limits:
+        drawing.text(width - 12, bottom + 7, "slowest hop", size=11.5, fill="path", anchor="end", bold=True)
+    drawing.rect(12, height - 17, inner, 6, fill="faint", radius=3)
+    drawing.rect(12, height - 17, max(3.0, inner * share), 6, fill="path" if limits else "predicted", radius=3)

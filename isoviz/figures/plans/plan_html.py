@@ -1,0 +1,278 @@
+"""HTML of transfers, plans and reports."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+from isoviz.errors import InputError
+from isoviz.figures.charts.bars import Measured, bars_svg
+from isoviz.figures.charts.html_parts import (
+    Markup,
+    cell,
+    code,
+    facts,
+    folded,
+    heading,
+    paragraph,
+    pre,
+    representation,
+    table,
+    verified_badge,
+)
+from isoviz.figures.charts.svg import Drawing
+from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.layouts.order_plot import linearization_svg
+from isoviz.figures.layouts.order_view import default_axes
+from isoviz.figures.machines.curves import channels_of, operating_points
+from isoviz.figures.machines.throughput_plot import throughput_svg
+from isoviz.figures.plans.hop_cards import changes, draw_cards, pretty, slowest
+from isoviz.figures.plans.path_picture import MARGIN, path_svg
+from isoviz.layouts import Layout, compare
+from isoviz.machines import Machine
+from isoviz.planner import Instance, Plan, Transfer
+from isoviz.planner.time.spread import range_text
+from isoviz.runtime import Report, simulate
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+
+def transfer_html(transfer: Transfer, *, theme: ThemeName = "auto") -> str:
+    """What is to be moved: both ends with the order of storage at each, drawn along the same dimensions."""
+    return representation("transfer", heading("Transfer"), _transfer_facts(transfer), *ends(transfer, theme=theme))
+
+
+def ends(transfer: Transfer, *, theme: ThemeName = "auto") -> tuple[str, str, str]:
+    """The linearization plots of source and destination, and a table of both."""
+    source, destination = transfer.source, transfer.destination
+    axes = default_axes(source.linearization, destination.linearization)
+    if any(dim not in destination.space for dim in axes):
+        axes = ()
+    pictures = [
+        linearization_svg(instance.linearization, axes=axes or None, heading=f"{name}: {instance.memory}", theme=theme)
+        for name, instance in (("Source", source), ("Destination", destination))
+    ]
+    rows = [
+        (
+            name,
+            each.memory,
+            code(each.layout.pretty),
+            f"({each.space})",
+            f"({each.fields})",
+            format_bytes(each.linearization.nbytes),
+            _part(transfer, each),
+        )
+        for name, each in (("source", source), ("destination", destination))
+    ]
+    both = table("Both ends", ("", "memory", "layout", "index space", "fields", "bytes", "moved"), rows, numbers=(5,))
+    return pictures[0], pictures[1], both
+
+
+def plan_html(plan: Plan, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
+    """A plan: its path (over the machine's graph, where the machine is given), its hops as a table, and why it is so."""
+    picture = path_svg(machine, plan, theme=theme) if machine is not None else cards_svg(plan, theme=theme)
+    return representation("plan", heading(plan_title(plan)), plan_facts(plan), picture, hop_table(plan), decisions(plan))
+
+
+def report_html(report: Report, *, theme: ThemeName = "auto") -> str:
+    """A run: whether every byte was verified, and predicted against measured for the whole and for each hop."""
+    title = heading(f"Run of {plan_title(report.plan)}", after=verified_badge(report.verified))
+    return representation("report", title, *report_parts(report, theme=theme))
+
+
+def report_parts(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> tuple[str, ...]:
+    """The figures of a run, for a representation or a page. `machine` is the plan's, where it may not be known otherwise."""
+    plan = report.plan
+    key: list[tuple[str, object]] = [
+        ("moved", format_bytes(report.bytes)),
+        ("time", format_seconds(report.seconds)),
+        ("predicted", format_seconds(report.expected.seconds)),
+        ("rate", format_rate(report.throughput)),
+    ]
+    if report.prediction is not None:
+        key.insert(3, ("expected", range_text(report.prediction.low, report.prediction.high)))
+    if report.tried is not None:
+        key.append(("by its channels alone", format_seconds(plan.seconds)))
+    if report.flush_seconds > 0.01 * report.seconds:
+        key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
+    rows = measurements(report)
+    body: list[Sequence[object]] = [
+        (row.label, row.detail, format_rate(row.predicted), _rate(row.measured), _ratio(row.ratio)) for row in rows
+    ]
+    return (
+        facts(key),
+        bars_svg(rows, title="Predicted against measured", theme=theme),
+        table(
+            "Predicted against measured; a hop's rate counts only the time in which it was at work",
+            ("", "", "predicted", "measured", "measured / predicted"),
+            body,
+            numbers=(2, 3, 4),
+        ),
+        *_simulated_and_measured(report, machine, theme),
+        *(paragraph(f"Note: {note}") for note in report.notes),
+    )
+
+
+def _simulated_and_measured(report: Report, machine: Machine | None, theme: ThemeName) -> tuple[str, ...]:
+    """What happened when, below the simulation of the same plan, on one time axis."""
+    from isoviz.figures.traces.timeline import compare_svg
+    from isoviz.figures.traces.trace_html import comparison_table
+
+    if report.trace is None:
+        return ()
+    try:
+        simulated = simulate(report.plan, machine)
+    except InputError:  # a plan from somewhere else, of a machine that is not known here
+        return ()
+    names = ("simulated", "measured")
+    return compare_svg(simulated, report.trace, names=names, theme=theme), comparison_table(simulated, report.trace, names)
+
+
+def measurements(report: Report) -> list[Measured]:
+    """The whole transfer, then each hop; a hop that never ran has no measured rate."""
+    plan = report.plan
+    said = report.expected
+    predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
+    found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
+    by_index = {hop.index: hop for hop in report.hops}
+    for hop, expected in zip(plan.hops, said.rates, strict=True):
+        ran = by_index.get(hop.index)
+        rate = ran.throughput if ran is not None and ran.bytes > 0 else None
+        found.append(Measured(f"hop {hop.index} {hop.kind}", f"{hop.source} → {hop.destination}", expected, rate))
+    return found
+
+
+def plan_title(plan: Plan) -> str:
+    """`simple plan, node0.dsk → node0.sys`."""
+    transfer = plan.transfer
+    return f"{plan.planner} plan, {transfer.source.memory} → {transfer.destination.memory}"
+
+
+def plan_facts(plan: Plan) -> str:
+    """Key figures of a plan."""
+    key: list[tuple[str, object]] = [
+        ("moves", format_bytes(plan.bytes)),
+        ("predicted time", format_seconds(plan.seconds)),
+        ("steady rate", format_rate(plan.throughput)),
+        ("chunks", f"{plan.chunk_count:,} × {format_bytes(plan.chunk_bytes)}"),
+    ]
+    if plan.buffers:
+        key.append(("buffers", f"{format_bytes(plan.buffer_bytes)}, {plan.slots} slot{'s' if plan.slots > 1 else ''} each"))
+    key.append(("machine", plan.machine_name))
+    return facts(key)
+
+
+def hop_table(plan: Plan) -> str:
+    """The path as in Isometry's table 3: memory, layout, and for each hop its run (PREFIX), shuffle size and rate."""
+    limiting = slowest(plan.hops)
+    rows: list[Sequence[object]] = []
+    for hop, ends in zip(plan.hops, pairwise(plan.orders), strict=True):
+        here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
+        prefix = compare(*ends).prefix_text
+        both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if changes(hop) else [])
+        rows.append(
+            (
+                hop.index,
+                Markup(f"{cell(hop.source)}<br>→&#160;{cell(hop.destination)}"),
+                hop.kind,
+                Markup("".join(map(cell, both))),
+                Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
+                format_bytes(plan.shuffles[hop.index]) if hop.converts else "–",
+                format_rate(hop.throughput),
+                "slowest" if hop.index in limiting and len(plan.hops) > 1 else "",
+            )
+        )
+    marked = [number for number, hop in enumerate(plan.hops) if hop.index in limiting and len(plan.hops) > 1]
+    return table(
+        "Hops in order. Run: contiguous bytes of a request, from the common prefix of both layouts; "
+        "shuffle size: bytes before the common suffix, which must be held to convert",
+        ("hop", "memories", "channel", "layout", "run (prefix)", "shuffle size", "rate", ""),
+        rows,
+        numbers=(0, 5, 6),
+        marked=marked,
+    )
+
+
+def decisions(plan: Plan, *, opened: bool = False) -> str:
+    """The plan in words: what limits it, where it converts, what moves at a time, its notes, and the text card."""
+    said = "".join(paragraph(sentence) for sentence in (*reasons(plan), *plan.notes))
+    return said + folded("As text", pre(plan), opened=opened)
+
+
+def reasons(plan: Plan) -> list[str]:
+    """Why the plan is as fast as it is, as sentences."""
+    slow = min(slowest(plan.hops))
+    hop = next(hop for hop in plan.hops if hop.index == slow)
+    found = [
+        (
+            f"Slowest is hop {hop.index} ({hop.kind}): with runs of {format_bytes(hop.request_bytes)} it sustains "
+            f"{format_rate(hop.throughput)}."
+        )
+    ]
+    if len(plan.hops) > 1 and plan.chunk_count == 1:
+        found.append("Everything moves as one chunk, so the hops follow each other and their times add up.")
+    elif len(plan.hops) > 1:
+        how = (
+            "The hops work on different chunks at the same time, which gives"
+            if plan.overlap
+            else "The hops take turns on each chunk, so their times add up:"
+        )
+        found.append(f"{how} {format_rate(plan.throughput)} in the steady state.")
+    converting = [hop for hop in plan.hops if hop.converts]
+    found += [
+        f"Hop {hop.index} ({hop.kind}) converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}."
+        for hop in converting
+    ]
+    if not converting:
+        found.append("Both ends have the same order: nothing is converted.")
+    if plan.chunk_count > 1:
+        through = ""
+        if plan.buffers:
+            count = f"{len(plan.buffers)} buffers" if len(plan.buffers) > 1 else "one buffer"
+            through = f", through {count} of {format_bytes(plan.buffer_bytes)} in all"
+        found.append(f"It moves as {plan.chunk_count:,} chunks of {format_bytes(plan.chunk_bytes)}{through}.")
+    return found
+
+
+def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "auto") -> str:
+    """The throughput functions of a plan's channels, with the operating point of each hop."""
+    return throughput_svg(channels_of(machine, plan), operating_points(plan), theme=theme)
+
+
+def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
+    """The hops of a plan as cards alone, where the machine is not at hand."""
+    drawing = Drawing(plan_title(plan), " → ".join(plan.memories), theme)
+    bottom = draw_cards(drawing, plan.hops, MARGIN, MARGIN, width - 2 * MARGIN)
+    return drawing.render(width, bottom + MARGIN)
+
+
+def _transfer_facts(transfer: Transfer) -> str:
+    key: list[tuple[str, object]] = [
+        ("from", transfer.source.memory),
+        ("to", transfer.destination.memory),
+        ("moves", format_bytes(transfer.nbytes)),
+    ]
+    if transfer.priority:
+        key.append(("priority", transfer.priority))
+    return facts(key)
+
+
+def _part(transfer: Transfer, end: Instance) -> str:
+    """Which part of an instance moves, in its own coordinates."""
+    shape = dict(zip(transfer.source.space.dims, transfer.shape, strict=True))
+    origin = transfer.source_origin if end is transfer.source else transfer.destination_origin
+    ranges = [
+        f"{dim} {start:,} to {start + shape[dim] - 1:,}"
+        for dim, start in zip(end.space.dims, origin, strict=True)
+        if shape[dim] != end.space[dim]
+    ]
+    if set(transfer.field_names) != set(end.fields.names):
+        ranges.append(f"fields {', '.join(transfer.field_names)}")
+    return "; ".join(ranges) or "all"
+
+
+def _rate(value: float | None) -> str:
+    return format_rate(value) if value is not None else "–"
+
+
+def _ratio(value: float | None) -> str:
+    return f"{value:.2f} ×" if value is not None else "–"

@@ -1,0 +1,332 @@
+"""A run over time: what every channel did when, which transfers waited, and what held the run up."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from isoviz.figures.charts.svg import Drawing, shorten, text_width
+from isoviz.figures.charts.time_axis import TimeAxis, outline, sampled
+from isoviz.figures.traces.timeline_bars import COLOURS, Bar, Lane, lanes, token, waiting_steps
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isoviz.figures.charts.theme import ThemeName
+    from isoviz.runtime import Trace, TransferSpan
+
+MARGIN = 16.0
+_LABEL, _RIGHT = 200.0, 66.0
+_ROW, _GAP = 24.0, 12.0
+NAMED = 8
+"""Up to so many transfers have a row with their name."""
+_DRAWN = 64
+"""Up to so many have a row at all; of more it is shown how many wait and how many are under way."""
+_TIPPED = 400
+"""Bars that carry their own tooltip, at most: widest first."""
+_JUMPS = 240
+"""The critical path is drawn through so many changes of the channel; with more of them, along the channels only."""
+AXIS = "time since the first transfer was submitted"
+
+
+def timeline_svg(trace: Trace, *, critical: bool = True, width: float = 1040, theme: ThemeName = "auto") -> str:
+    """One row for each channel, a bar for each request in the colour of its transfer; above them the transfers, with the time in
+    which they waited for their buffers. `critical` draws the critical path along them.
+
+    Requests of less than a few pixels are drawn as the chunk that they make, and chunks of less than a pixel as columns whose
+    height is the share of the time in which the channel was at work.
+    """
+    return _draw([(trace, "")], critical, width, theme, f"Timeline of a {trace.where} run")
+
+
+def compare_svg(
+    first: Trace,
+    second: Trace,
+    *,
+    names: tuple[str, str] | None = None,
+    critical: bool = True,
+    width: float = 1040,
+    theme: ThemeName = "auto",
+) -> str:
+    """Two runs of the same plans, one above the other on the same time axis: simulated and real, or two ways to do it.
+
+    `names` are what they are called; where they ran, unless given.
+    """
+    chosen = names or (first.where, second.where)
+    return _draw(
+        [(first, chosen[0]), (second, chosen[1])], critical, width, theme, f"{chosen[0]} and {chosen[1]}, on one time axis"
+    )
+
+
+def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, theme: ThemeName, title: str) -> str:
+    drawing = Drawing(title, " ".join(_description(trace, name) for trace, name in panels), theme)
+    if not any(trace.transfers for trace, _ in panels):
+        drawing.text(MARGIN, 34, "No transfer was submitted: nothing to draw.", size=13, fill="muted")
+        return drawing.render(width, 54)
+    left = MARGIN + _LABEL
+    axis = TimeAxis(max(trace.seconds for trace, _ in panels), left, width - left - MARGIN - _RIGHT)
+    y, drawn = MARGIN, []
+    for trace, name in panels:
+        panel = _Panel(drawing, trace, axis)
+        y = panel.draw(y, name, critical) + _GAP
+        drawn.append(panel)
+    y = axis.draw(drawing, y - _GAP + 4, AXIS)
+    y = _legend(drawing, y + 4, width, drawn, critical and any(trace.requests for trace, _ in panels))
+    y = _failures(drawing, y + 4, width, [transfer for trace, _ in panels for transfer in trace.transfers])
+    return drawing.render(width, y + MARGIN - 4)
+
+
+class _Panel:
+    """One run in the picture. `low` tells whether there are columns lower than a row, `waits` whether anybody waited, `numbered`
+    whether bars name their chunk."""
+
+    def __init__(self, drawing: Drawing, trace: Trace, axis: TimeAxis) -> None:
+        self.drawing, self.trace, self.axis = drawing, trace, axis
+        self.low = self.waits = self.numbered = False
+
+    def draw(self, y: float, name: str, critical: bool) -> float:
+        """The panel from `y` on; returns where it ends."""
+        drawing, axis, trace = self.drawing, self.axis, self.trace
+        if name:
+            said = f"{format_seconds(trace.seconds)}, {format_rate(trace.throughput)}"
+            drawing.text(MARGIN, y + 13, name, size=14, bold=True)
+            drawing.text(axis.left, y + 13, said, size=12.5, fill="muted")
+            y += 26
+        drawn = lanes(trace, axis)
+        heights = {channel: max(_ROW, 9.0 * len(rows)) for channel, rows in drawn.items()}
+        bottom = y + self._transfers_height() + sum(height + _GAP for height in heights.values())
+        axis.grid(drawing, y, bottom)
+        y = self._transfers(y)
+        wide = sorted((bar.right - bar.left for rows in drawn.values() for lane in rows for bar in lane.bars), reverse=True)
+        tipped = max(12.0, wide[_TIPPED] if len(wide) > _TIPPED else 0.0)
+        shares = {use.channel: use.share for use in trace.uses}
+        floors = {}
+        for channel, rows in drawn.items():
+            height = heights[channel]
+            label = shorten(channel, _LABEL - 16, 12.5)
+            drawing.text(axis.left - 12, y + height / 2 + 4.4, label, size=12.5, anchor="end", tip=channel)
+            drawing.rect(axis.left, y, axis.width, height, fill="panel")
+            for at, lane in enumerate(rows):
+                self._lane(lane, y + at * height / len(rows), height / len(rows) - (1 if len(rows) > 1 else 0), tipped)
+            share = f"{100 * shares[channel]:.3g} %" if shares[channel] < 0.9995 else "100 %"
+            drawing.text(
+                axis.right + 8, y + height / 2 + 4.4, share, size=12, fill="muted", tip=f"{channel}: {share} of the run at work"
+            )
+            floors[channel] = y + height + 3.5
+            y += height + _GAP
+        if critical:
+            self._critical(floors)
+        end = axis.at(trace.seconds)
+        drawing.line(
+            end, bottom - sum(height + _GAP for height in heights.values()), end, y - 4, stroke="ink", stroke_dasharray="3 3"
+        )
+        return y
+
+    # ---- channels
+
+    def _lane(self, lane: Lane, y: float, height: float, tipped: float) -> None:
+        drawing = self.drawing
+        shapes: dict[int, list[str]] = defaultdict(list)
+        large: list[Bar] = []
+        for strip in lane.strips:
+            high = max(2.0, height * strip.share)
+            self.low = self.low or strip.share < 1
+            shapes[strip.colour].append(_box(strip.left, y + height - high, strip.right - strip.left, high))
+        for bar in lane.bars:
+            if bar.right - bar.left >= tipped:
+                large.append(bar)
+            else:
+                wide = bar.right - bar.left
+                shapes[bar.span.transfer % COLOURS].append(_box(bar.left, y, wide - min(0.8, wide / 8), height))
+        for colour, parts in sorted(shapes.items()):
+            drawing.path("".join(parts), fill=token(colour))
+        for bar in large:
+            self._bar(bar, y, height)
+
+    def _bar(self, bar: Bar, y: float, height: float) -> None:
+        """A bar wide enough for a tooltip and, where it fits, the number of its chunk."""
+        span, wide = bar.span, bar.right - bar.left - 0.8
+        transfer = self.trace.of[span.transfer]
+        requests = transfer.work.requests[span.hop] if transfer.work.requests else 1
+        part = f", request {span.request + 1} of {requests}" if bar.merged == 1 and requests > 1 else ""
+        nbytes = transfer.request_bytes(span.hop, span.chunk) * bar.merged
+        tip = (
+            f"{transfer.label}, hop {span.hop}, chunk {span.chunk}{part}: {format_bytes(nbytes)} in "
+            f"{format_seconds(bar.end - span.start)}, from {format_seconds(span.start - self.trace.begin)} on"
+        )
+        self.drawing.rect(bar.left, y, wide, height, fill=token(span.transfer), radius=min(2.0, height / 4), tip=tip)
+        text = str(span.chunk)
+        size = next((size for size in (11.0, 9.5) if text_width(text, size) + 1.5 <= wide), None)
+        if size is not None and height >= 14:
+            self.numbered = True
+            self.drawing.text(bar.left + wide / 2, y + height / 2 + size * 0.36, text, size=size, fill="paper", anchor="middle")
+
+    # ---- transfers
+
+    def _transfers_height(self) -> float:
+        count = len(self.trace.transfers)
+        if count <= NAMED:
+            return 20.0 * count + 8
+        return (count * self._thin() if count <= _DRAWN else 2 * 34.0) + _GAP
+
+    def _thin(self) -> float:
+        return max(3.0, min(8.0, 160.0 / len(self.trace.transfers)))
+
+    def _transfers(self, y: float) -> float:
+        """The transfers; returns where the channels begin."""
+        drawing, axis, transfers = self.drawing, self.axis, self.trace.transfers
+        below = y + self._transfers_height()
+        if len(transfers) > _DRAWN:
+            self._counts(y)
+            return below
+        named = len(transfers) <= NAMED
+        high = 20.0 if named else self._thin()
+        if not named:
+            self._title(y + (below - y - _GAP) / 2, f"{len(transfers)} transfers", f"colours repeat after {COLOURS}")
+        for row, transfer in enumerate(transfers):
+            top = y + row * high
+            if named:
+                label = shorten(transfer.label, _LABEL - 36, 12.5)
+                drawing.text(axis.left - 28, top + 13.4, label, size=12.5, anchor="end", tip=_said(transfer))
+                drawing.rect(axis.left - 22, top + 4, 10, 10, fill=token(transfer.number), radius=2)
+            self._transfer(transfer, top + (5.0 if named else 0.0), 8.0 if named else high - min(1.0, high / 4), named)
+        return below
+
+    def _title(self, y: float, text: str, detail: str) -> None:
+        self.drawing.text(self.axis.left - 12, y, text, size=12.5, anchor="end")
+        self.drawing.text(self.axis.left - 12, y + 15, detail, size=11, fill="muted", anchor="end")
+
+    def _transfer(self, transfer: TransferSpan, y: float, height: float, named: bool) -> None:
+        drawing, axis, begin = self.drawing, self.axis, self.trace.begin
+        admitted = transfer.ended if transfer.admitted is None else transfer.admitted
+        start, got, end = (axis.at(when - begin) for when in (transfer.submitted, admitted, transfer.ended))
+        tip = _said(transfer)
+        if got - start >= 0.5:
+            self.waits = True
+            drawing.rect(start, y, max(got - start, 1.0), height, fill="faint", stroke="line", tip=tip)
+        if end > got or got - start < 0.5:
+            drawing.rect(got, y, max(end - got, 1.0), height, fill=token(transfer.number), radius=min(2.0, height / 4), tip=tip)
+        if transfer.outcome in ("done", "running"):
+            return
+        middle = y + height / 2
+        drawing.path(f"M{end - 4:.1f} {middle - 4:.1f}l8 8m0 -8l-8 8", stroke="bad", width=2.2, tip=tip)
+        if named:
+            wide = text_width(transfer.outcome, 11.5)
+            left = end + 9 if wide + 12 <= axis.right + _RIGHT - end else end - 11 - wide
+            if left < end:
+                drawing.rect(left - 4, y - 3, wide + 4, height + 6, fill="paper")
+            drawing.text(left, middle + 4, transfer.outcome, size=11.5, fill="bad", tip=tip)
+
+    def _counts(self, y: float) -> None:
+        """How many transfers wait and how many are under way, as two areas."""
+        drawing, axis = self.drawing, self.axis
+        waiting, running = waiting_steps(self.trace)
+        for steps, fill, name in ((waiting, "predicted", "waiting for buffers"), (running, "dim0", "under way")):
+            heights, most = sampled(steps, axis.seconds, int(axis.width))
+            top = float(most.max())
+            self.waits = self.waits or name.startswith("waiting")
+            drawing.path(outline(heights, axis.left, axis.width / len(heights), y + 26, 24 / max(top, 1.0)), fill=fill)
+            self._title(y + 12, name, f"at most {top:,.0f} of {len(self.trace.transfers):,} transfers")
+            y += 34
+
+    # ---- critical path
+
+    def _critical(self, floors: Mapping[str, float]) -> None:
+        """A line under the rows, which changes to another row where the critical path does."""
+        axis, begin = self.axis, self.trace.begin
+        stretches: list[tuple[float, float, float]] = []  # row, left, right
+        for step in self.trace.critical_path():
+            floor = floors[self.trace.channel(step.span)]
+            left, right = axis.at(step.span.start - begin), axis.at(step.span.end - begin)
+            if len(stretches) > 1 and stretches[-2][0] == floor and stretches[-1][2] - stretches[-1][1] < 1:
+                stretches.pop()  # too short an absence to be seen
+            if stretches and stretches[-1][0] == floor and left - stretches[-1][2] < 1.5:
+                left = stretches.pop()[1]
+            stretches.append((floor, left, right))
+        if len(stretches) <= _JUMPS:
+            data = "".join(
+                f"{'L' if k else 'M'}{left:.1f} {floor:.1f}H{right:.1f}" for k, (floor, left, right) in enumerate(stretches)
+            )
+        else:
+            data = "".join(_joined(stretches))
+        if data:
+            self.drawing.path(data, stroke="path", width=2.4, stroke_linejoin="round", tip="critical path: what held the run up")
+
+
+def _joined(stretches: Sequence[tuple[float, float, float]]) -> list[str]:
+    """Stretches of the critical path along the rows alone, those closer than a pixel and a half made one."""
+    rows: dict[float, list[list[float]]] = defaultdict(list)
+    for floor, left, right in stretches:
+        row = rows[floor]
+        if row and left - row[-1][1] < 1.5:
+            row[-1][1] = right
+        else:
+            row.append([left, right])
+    return [f"M{left:.1f} {floor:.1f}H{max(right, left + 1):.1f}" for floor, row in rows.items() for left, right in row]
+
+
+def _box(x: float, y: float, width: float, height: float) -> str:
+    return f"M{x:.1f} {y:.1f}h{width:.1f}v{height:.1f}h-{width:.1f}z"
+
+
+def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], critical: bool) -> float:
+    """What the marks mean; returns where it ends."""
+    entries = []
+    if any(panel.waits for panel in panels):
+        entries.append(("box", "waits for its buffers, or for the set-up of its channels"))
+    if critical:
+        entries.append(("line", "critical path"))
+    if any(panel.low for panel in panels):
+        entries.append(("low", "requests too short to draw: the height is the share of time at work"))
+    if any(panel.numbered for panel in panels):
+        entries.append(("number", "numbers on bars: chunks"))
+    entries.append(("percent", "at the right: share of the run at work"))
+    x = MARGIN + _LABEL
+    for mark, text in entries:
+        if x > MARGIN + _LABEL and x + 26 + text_width(text, 11.5) > width - MARGIN:
+            x, y = MARGIN + _LABEL, y + 20
+        indent = 24.0
+        if mark == "box":
+            drawing.rect(x, y + 3, 16, 8, fill="faint", stroke="line")
+        elif mark == "line":
+            drawing.line(x, y + 7, x + 16, y + 7, stroke="path", width=2.4)
+        elif mark == "low":
+            for k, high in enumerate((3, 6, 10, 5)):
+                drawing.rect(x + 4 * k, y + 12 - high, 4, high, fill="muted")
+        else:
+            indent = 0.0
+        drawing.text(x + indent, y + 11, text, size=11.5, fill="muted")
+        x += indent + text_width(text, 11.5) + 22
+    return y + 18
+
+
+def _failures(drawing: Drawing, y: float, width: float, transfers: Sequence[TransferSpan]) -> float:
+    """Why transfers failed; returns where it ends."""
+    failed = [transfer for transfer in transfers if transfer.outcome == "failed"]
+    left = MARGIN + _LABEL
+    for transfer in failed[:NAMED]:
+        text = f"✗ {transfer.label} failed: {transfer.reason or 'no reason given'}"
+        drawing.text(left, y + 11, shorten(text, width - MARGIN - left, 11.5), size=11.5, fill="bad", tip=text)
+        y += 18
+    if len(failed) > NAMED:
+        drawing.text(left, y + 11, f"and {len(failed) - NAMED} more failed", size=11.5, fill="bad")
+        y += 18
+    return y
+
+
+def _said(transfer: TransferSpan) -> str:
+    """A transfer in a sentence."""
+    admitted = transfer.ended if transfer.admitted is None else transfer.admitted
+    waited = admitted - transfer.submitted
+    outcome = transfer.outcome + (f" ({transfer.reason})" if transfer.reason else "")
+    return f"{transfer.label}: {format_bytes(transfer.nbytes)} in {format_seconds(transfer.seconds)}, {outcome}" + (
+        f", waited {format_seconds(waited)} before it began" if waited > 0 else ""
+    )
+
+
+def _description(trace: Trace, name: str) -> str:
+    said = [f"{name or trace.where}: {len(trace.transfers)} transfers in {format_seconds(trace.seconds)}."]
+    said += [f"{use.channel} is at work {100 * use.share:.0f} % of the time." for use in trace.uses]
+    said += [f"{_said(transfer)}." for transfer in trace.transfers[:NAMED]]
+    return " ".join(said)

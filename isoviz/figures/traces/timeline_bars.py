@@ -1,0 +1,147 @@
+"""From the requests of a trace to the bars of a timeline: no more of them than a picture has room for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from isoviz.figures.charts.theme import DIMENSION_COLOURS
+
+if TYPE_CHECKING:
+    from isoviz.figures.charts.time_axis import TimeAxis
+    from isoviz.runtime import RequestSpan, Trace
+
+COLOURS = len(DIMENSION_COLOURS)
+LANES = 4
+"""Requests of a channel that are drawn beside each other; more share the last lane."""
+_SINGLE, _THIN, _LIKE = 4.0, 1.2, 0.12
+
+
+class Bar(NamedTuple):
+    """A request, or the requests of one chunk that follow each other, in pixels; `merged` is how many."""
+
+    left: float
+    right: float
+    span: RequestSpan
+    end: float
+    merged: int
+
+
+class Strip(NamedTuple):
+    """Columns in which requests are too short to draw: `share` of the time the channel was at work, most of it for transfers of
+    the colour."""
+
+    left: float
+    right: float
+    colour: int
+    share: float
+
+
+class Lane(NamedTuple):
+    """What is drawn in a row beside each other."""
+
+    bars: tuple[Bar, ...]
+    strips: tuple[Strip, ...]
+
+
+def token(transfer: int) -> str:
+    """The colour of a transfer: the same in every figure; after `COLOURS` transfers they begin again."""
+    return DIMENSION_COLOURS[transfer % COLOURS]
+
+
+def lanes(trace: Trace, axis: TimeAxis) -> dict[str, tuple[Lane, ...]]:
+    """What is to be drawn for every channel."""
+    by_channel: dict[str, list[RequestSpan]] = {name: [] for name in trace.channels}
+    for span in trace.requests:
+        by_channel[trace.channel(span)].append(span)
+    return {name: tuple(_lane(row, trace.begin, axis) for row in _apart(spans)) for name, spans in by_channel.items()}
+
+
+def _apart(spans: list[RequestSpan]) -> list[list[RequestSpan]]:
+    """Requests that overlap in rows of their own; one row where none does."""
+    rows: list[list[RequestSpan]] = [[]]
+    for span in sorted(spans, key=lambda span: (span.start, span.end)):
+        for row in rows:
+            if not row or row[-1].end <= span.start * (1 + 1e-12):
+                row.append(span)
+                break
+        else:
+            if len(rows) < LANES:
+                rows.append([])
+            rows[-1].append(span)
+    return rows
+
+
+def _lane(spans: list[RequestSpan], begin: float, axis: TimeAxis) -> Lane:
+    """Requests of a few pixels one by one, shorter ones by chunk, what is still too narrow as columns."""
+    bars: list[Bar] = []
+    for span in spans:
+        left, right = axis.at(span.start - begin), axis.at(span.end - begin)
+        last = bars[-1] if bars else None
+        if (
+            last is not None
+            and right - left < _SINGLE
+            and last.span[:3] == span[:3]
+            and left - last.right < 0.5
+            and last.right - last.left < _SINGLE * last.merged
+        ):
+            bars[-1] = Bar(last.left, right, last.span, span.end, last.merged + 1)
+        else:
+            bars.append(Bar(left, right, span, span.end, 1))
+    narrow = [bar for bar in bars if bar.right - bar.left < _THIN]
+    return Lane(tuple(bar for bar in bars if bar.right - bar.left >= _THIN), _strips(narrow, axis))
+
+
+def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
+    """Narrow bars as columns of a pixel: how much of each is covered, and by which colour most."""
+    if not bars:
+        return ()
+    columns = int(axis.width) + 1
+    cover = np.zeros((COLOURS, columns + 1))
+    left = np.array([bar.left for bar in bars]) - axis.left
+    right = np.array([bar.right for bar in bars]) - axis.left
+    colour = np.array([bar.span.transfer for bar in bars]) % COLOURS
+    first = np.clip(left.astype(int), 0, columns - 1)
+    # A bar of at most a pixel and a bit lies in two columns, at most.
+    split = np.minimum(right, first + 1.0)
+    np.add.at(cover, (colour, first), split - left)
+    np.add.at(cover, (colour, first + 1), right - split)
+    total = np.clip(cover.sum(axis=0)[:columns], 0.0, 1.0).tolist()
+    main = cover[:, :columns].argmax(axis=0).tolist()
+    found: list[Strip] = []
+    for i, share in enumerate(total):
+        if share < 1e-6:
+            continue
+        last = found[-1] if found else None
+        at = axis.left + i
+        end = min(at + 1, axis.right)
+        # Columns that differ by little are one: else even work would look ragged.
+        if last is not None and last.right == at and last.colour == main[i] and abs(last.share - share) <= _LIKE:
+            wide = at - last.left
+            found[-1] = last._replace(right=end, share=(last.share * wide + share) / (wide + 1))
+        else:
+            found.append(Strip(at, end, main[i], share))
+    return tuple(found)
+
+
+def waiting_steps(trace: Trace) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
+    """How many transfers waited for their buffers, and how many were under way, over time."""
+    waiting: dict[float, int] = defaultdict(int)
+    running: dict[float, int] = defaultdict(int)
+    for transfer in trace.transfers:
+        admitted = transfer.ended if transfer.admitted is None else transfer.admitted
+        waiting[transfer.submitted - trace.begin] += 1
+        waiting[admitted - trace.begin] -= 1
+        running[admitted - trace.begin] += 1
+        running[transfer.ended - trace.begin] -= 1
+    return _summed(waiting), _summed(running)
+
+
+def _summed(changes: dict[float, int]) -> list[tuple[float, float]]:
+    level, found = 0.0, []
+    for when in sorted(changes):
+        level += changes[when]
+        found.append((when, level))
+    return found

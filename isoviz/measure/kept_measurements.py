@@ -1,0 +1,210 @@
+"""Measurements of this computer, kept in the user's cache directory so that the next plan has them at once: quick ones, and what
+`isoviz.probe` found."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoviz import checks
+from isoviz._version import __version__
+from isoviz.errors import FileError, MachineError
+from isoviz.json_cursor import Node, parse
+from isoviz.machines import machine_file as files
+from isoviz.machines.memory import MemoryKind
+from isoviz.machines.throughput import Sampled, from_json
+from isoviz.this_computer import host_name, processor
+from isoviz.user_cache import cache_folder
+
+if TYPE_CHECKING:
+    from isoviz.machines.channel import Channel
+    from isoviz.machines.machine import Machine
+
+FORMAT = "isoviz local measurement"
+PROBE_FORMAT = "isoviz kept probe"
+VERSION = 1
+DISK = "node0.dsk"
+
+
+@dataclass(frozen=True)
+class LocalMeasurement:
+    """Throughput functions of this computer. The disk's are None where its directory could not be written to.
+
+    `host` is the computer's name, `date` the time of measuring (ISO 8601, UTC), `unbuffered` whether the disk was reached past
+    the page cache.
+    """
+
+    host: str
+    date: str
+    memcpy: Sampled
+    disk_read: Sampled | None
+    disk_write: Sampled | None
+    unbuffered: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal measurement."""
+        return {
+            "host": self.host,
+            "date": self.date,
+            "memcpy": self.memcpy.to_json(),
+            "disk_read": None if self.disk_read is None else self.disk_read.to_json(),
+            "disk_write": None if self.disk_write is None else self.disk_write.to_json(),
+            "unbuffered": self.unbuffered,
+        }
+
+    @classmethod
+    def from_json(cls, node: Node) -> LocalMeasurement:
+        """The measurement that `to_json` described.
+
+        Raises:
+            MachineError: not such an object.
+        """
+        parts = node.members(("host", "date", "memcpy", "disk_read", "disk_write", "unbuffered"))
+        owner = "measurement"
+        return node.build(
+            lambda: cls(
+                checks.text(owner, "host", parts["host"].value),
+                checks.text(owner, "date", parts["date"].value),
+                _sampled(parts["memcpy"]),
+                None if parts["disk_read"].value is None else _sampled(parts["disk_read"]),
+                None if parts["disk_write"].value is None else _sampled(parts["disk_write"]),
+                checks.flag(owner, "unbuffered", parts["unbuffered"].value),
+            )
+        )
+
+
+def _sampled(node: Node) -> Sampled:
+    function = from_json(node)
+    if not isinstance(function, Sampled):
+        node.fail("expected samples")
+    return function
+
+
+def measure(directory: Path) -> LocalMeasurement:
+    """Measures this computer's memory and the file system of a directory; takes about a second."""
+    from isoviz.measure.quick_disk import measure_disk
+    from isoviz.measure.quick_memory import measure_memcpy
+
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    memcpy = _function(measure_memcpy(), date)
+    try:
+        disk = measure_disk(directory)
+    except FileError:
+        return LocalMeasurement(host_name(), date, memcpy, None, None, unbuffered=False)
+    reads, writes = _function(disk.reads, date), _function(disk.writes, date)
+    return LocalMeasurement(host_name(), date, memcpy, reads, writes, disk.unbuffered)
+
+
+def _function(triples: list[tuple[float, float, float]], date: str) -> Sampled:
+    return Sampled.from_measurement(
+        [(run, _rounded(rate)) for run, rate, _ in triples], [_rounded(spread) for _, _, spread in triples], date
+    )
+
+
+def _rounded(value: float) -> float:
+    """Four digits: more than a quick measurement can tell, few enough to read."""
+    return float(f"{value:.4g}")
+
+
+def cached(directory: Path) -> LocalMeasurement | None:
+    """The measurement kept for this computer and the device of a directory; None where there is none, or it is damaged."""
+    try:
+        root = Node(parse(files.read_text(_place(directory))))
+        parts = root.members(("format", "version", "key", "measurement"))
+        if parts["format"].value != FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
+            return None
+        return LocalMeasurement.from_json(parts["measurement"])
+    except (FileError, MachineError):
+        return None
+
+
+def keep(measurement: LocalMeasurement, directory: Path) -> bool:
+    """Keeps a measurement for `cached`; False where the cache directory cannot be written to."""
+    content = {"format": FORMAT, "version": VERSION, "key": _key(directory), "measurement": measurement.to_json()}
+    try:
+        files.write_text(_place(directory), files.format_json(content) + "\n")
+    except FileError:
+        return False
+    return True
+
+
+def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
+    """Keeps a probe for `kept_probe`: what it found about the host memory and one disk, on whose file system the directory is;
+    False where the cache directory cannot be written to."""
+    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": _with_disk(machine, disk).to_json()}
+    try:
+        files.write_text(_place(directory, "probe"), files.format_json(content) + "\n")
+    except FileError:
+        return False
+    return True
+
+
+def kept_probe(directory: Path) -> Machine | None:
+    """The probe kept for this computer and the device of a directory, its disk as `node0.dsk`; None where there is none, it is
+    damaged, or another version of isoviz measured it: that one was faster or slower."""
+    try:
+        root = Node(parse(files.read_text(_place(directory, "probe"))))
+        parts = root.members(("format", "version", "key", "machine"))
+        if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
+            return None
+        machine = files.from_json(parts["machine"].value)
+    except (FileError, MachineError):
+        return None
+    measured = machine.measurement
+    return machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
+
+
+def forget_probe(directory: Path) -> None:
+    """Keeps no probe for the device of a directory any more."""
+    with contextlib.suppress(OSError, FileError):
+        _place(directory, "probe").unlink(missing_ok=True)
+
+
+def _with_disk(machine: Machine, disk: str) -> Machine:
+    """A machine with one of its disks, by the name that a machine with one disk gives it."""
+    others = [memory.name for memory in machine.memories if memory.kind is MemoryKind.DSK and memory.name != disk]
+    memories = [memory for memory in machine.memories if memory.name not in others]
+    channels = [channel for channel in machine.channels if not {channel.source, channel.destination} & set(others)]
+    used = {name for channel in channels for name, _ in channel.resources}
+    resources = [resource for resource in machine.resources if resource.name in used]
+    if disk != DISK:
+        memories = [replace(memory, name=DISK) if memory.name == disk else memory for memory in memories]
+        channels = [_renamed(channel, disk) for channel in channels]
+    measurement = machine.measurement
+    if measurement is not None and others:
+        # Names in pairs and checks are those of all disks together.
+        measurement = replace(measurement, directories=(), pairs=(), checks=())
+    return replace(
+        machine, memories=tuple(memories), channels=tuple(channels), resources=tuple(resources), measurement=measurement
+    )
+
+
+def _renamed(channel: Channel, disk: str) -> Channel:
+    if disk not in (channel.source, channel.destination):
+        return channel
+    source, destination = (DISK if end == disk else end for end in (channel.source, channel.destination))
+    return replace(channel, name="", source=source, destination=destination)
+
+
+def _place(directory: Path, what: str = "local") -> Path:
+    """Where a measurement is kept.
+
+    Raises:
+        FileError: nothing can be kept.
+    """
+    folder = cache_folder()
+    if folder is None:
+        raise FileError("nothing is kept from run to run")
+    digest = hashlib.sha256(json.dumps(_key(directory), sort_keys=True).encode()).hexdigest()
+    return folder / f"{what}-{digest[:16]}.json"
+
+
+def _key(directory: Path) -> dict[str, Any]:
+    """What a measurement depends on: another computer, processor or device needs its own."""
+    return {"host": host_name(), "processor": processor(), "cpus": os.cpu_count(), "device": directory.stat().st_dev}

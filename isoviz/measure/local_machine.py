@@ -1,0 +1,121 @@
+"""This computer as a machine: its host memory and one file system."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+from isoviz import checks
+from isoviz.errors import MachineError
+from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.limits import Limits
+from isoviz.machines.machine import Machine
+from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
+from isoviz.measure import kept_measurements as measurements
+
+MEASURE = ("cached", "fresh", "assumed")
+
+# Assumed where nothing is measured: round figures of a desktop computer, one thread and a solid-state disk.
+ASSUMED_MEMCPY = LatencyBandwidth(latency=0.5e-9, bandwidth=10e9)
+ASSUMED_DISK_READ = LatencyBandwidth(latency=80e-6, bandwidth=1.5e9)
+ASSUMED_DISK_WRITE = LatencyBandwidth(latency=80e-6, bandwidth=1.2e9)
+
+BLOCK = 4096
+"""Bytes that unbuffered disk requests are aligned to."""
+CHUNK_SECONDS = 4e-4
+"""What a chunk costs the engine at a hop: 0.1 ms where chunks repeat, 0.3 to 1 ms where each is another one."""
+
+
+def local(directory: str | Path | None = None, measure: str = "cached") -> Machine:
+    """This computer: `node0.sys`, `node0.dsk` (the file system of `directory`), Memcpy within the memory, DiskRead, DiskWrite.
+
+    `measure` is `"cached"` (what `isoviz.probe` found, if it was asked for this file system; else an earlier quick measurement
+    from the user's cache directory, else a new one, which is kept), `"fresh"` (a new quick one, about a second, which is kept) or
+    `"assumed"` (round figures; nothing is measured). `directory` is the working directory where None; the disk is bound to it. A
+    directory that cannot be written to gets an assumed disk, labelled so. The provenance says which of these it was.
+
+    Raises:
+        MachineError: no such directory, or another word for `measure`.
+    """
+    chosen: object = measure
+    if not isinstance(chosen, str) or chosen not in MEASURE:
+        raise MachineError(f"preset 'local', measure: expected one of {', '.join(MEASURE)}, got {checks.show(measure)}")
+    place = _checked_directory(directory)
+    found = None
+    if measure == "cached":
+        probed = measurements.kept_probe(place)
+        if probed is not None:
+            memories = tuple(replace(each, device=str(place)) if each.name == "node0.dsk" else each for each in probed.memories)
+            return replace(probed, name="local", memories=memories, provenance=f"{probed.provenance}, by a probe")
+        found = measurements.cached(place)
+    if found is None and measure != "assumed":
+        found = measurements.measure(place)
+        measurements.keep(found, place)
+    memories = (
+        Memory("node0.sys", MemoryKind.SYS, capacity=host_memory()),
+        Memory("node0.dsk", MemoryKind.DSK, capacity=disk_space(place), device=str(place)),
+    )
+    memcpy: ThroughputFunction = ASSUMED_MEMCPY
+    read: ThroughputFunction = ASSUMED_DISK_READ
+    write: ThroughputFunction = ASSUMED_DISK_WRITE
+    origin = disk_origin = "assumed"
+    alignment = BLOCK
+    if found is not None:
+        memcpy, origin = found.memcpy, f"measured {found.date} on {found.host}"
+        if found.disk_read is not None and found.disk_write is not None:
+            read, write, disk_origin = found.disk_read, found.disk_write, origin
+            if not found.unbuffered:
+                alignment = 1
+                disk_origin += ", buffered: this file system takes no unbuffered access"
+        else:
+            disk_origin = "assumed: the directory could not be written to, so the disk was not measured"
+    return Machine(
+        "local",
+        memories,
+        (
+            Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", memcpy, provenance=origin),
+            Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", read, alignment=alignment, provenance=disk_origin),
+            Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", write, alignment=alignment, provenance=disk_origin),
+        ),
+        limits=Limits(chunk_seconds=CHUNK_SECONDS),
+        provenance=origin,
+    )
+
+
+def _checked_directory(directory: object) -> Path:
+    if directory is not None and not isinstance(directory, str | os.PathLike):
+        raise MachineError(f"preset 'local', directory: expected a path, got {checks.show(directory)}")
+    try:
+        place = Path.cwd() if directory is None else Path.cwd() / directory
+        found = place.is_dir()
+    except (OSError, ValueError) as error:
+        raise MachineError(f"preset 'local', directory: {error}") from None
+    if not found:
+        raise MachineError(f"preset 'local', directory: {checks.show(str(place))} is no directory")
+    return place
+
+
+def host_memory() -> int | None:
+    """Bytes of memory this process may use: what the computer has, or less where its control group says so (containers)."""
+    found = []
+    with contextlib.suppress(ValueError, OSError):
+        found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    for limit in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            found.append(int(Path(limit).read_text(encoding="ascii")))
+        except (OSError, ValueError):
+            continue
+    usable = [size for size in found if size > 0]
+    return min(usable) if usable else None
+
+
+def disk_space(place: Path) -> int | None:
+    """Bytes of the file system, used ones included: a machine describes hardware, and free space is another every minute."""
+    try:
+        return shutil.disk_usage(place).total or None
+    except OSError:
+        return None

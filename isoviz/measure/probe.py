@@ -1,0 +1,132 @@
+"""The probe: what this computer has, measured, as a machine (DESIGN, section 5).
+
+Every channel's throughput function is measured by running plans (`isoviz.measure.channel_timer`), sampled more closely where it
+bends (`isoviz.measure.sampling`); then pairs of channels at once, for what they share (`isoviz.measure.shared_resources`); then a
+few transfers, to see whether predictions hold.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from isoviz.backends.host import kernels
+from isoviz.errors import FileError, InputError, show
+from isoviz.machines import Machine
+from isoviz.machines.measurement import Measurement
+from isoviz.measure import kept_measurements as measurements
+from isoviz.measure.channel_timer import MIB, Bench
+from isoviz.measure.probe_steps import Effort, Steps
+from isoviz.measure.quick_memory import working_set
+from isoviz.this_computer import ComputerFacts, this_computer, versions
+
+__all__ = ["ProbeProgress", "probe"]
+
+QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
+ROOM = 128 * MIB
+"""Bytes of the arrays and files at least; more where caches are larger."""
+THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
+
+
+@dataclass(frozen=True)
+class ProbeProgress:
+    """How far a probe is: `done` of `steps` steps, and in words what is being measured."""
+
+    done: int
+    steps: int
+    what: str
+
+
+def probe(
+    disks: str | Path | Iterable[str | Path] | None = None,
+    *,
+    thorough: bool = False,
+    progress: Callable[[ProbeProgress], None] | None = None,
+    keep: bool = True,
+) -> Machine:
+    """Measure this computer: its host memory and the file systems of some directories, as a machine to plan with.
+
+    `disks` are directories, one for every file system to measure (None: the working directory); they become `node0.dsk`,
+    `node0.dsk1` and so on. A file of 128 MiB or more is written to each, without a name, so that nothing is left of it whatever
+    happens. It takes less than a minute; `thorough` several, with more repetitions and samples. `progress` is told what is being
+    measured. With `keep` the preset `local` uses the result from now on, for directories on these file systems.
+
+    The machine's channels are as fast as the engine drives them, with their spread; its `measurement` names computer, date and
+    versions. Nothing is kept of a probe that is interrupted.
+
+    Where measurements of one and the same thing differ much (`measurement.checks` far from 1, wide ranges), something else was
+    busy: measure again.
+
+    Raises:
+        FileError: a directory is missing, cannot be written to or has no room. RunError: a disk failed, or there is no memory.
+        InputError: `disks` is nothing of that kind.
+    """
+    directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
+    effort = THOROUGH if thorough else QUICK
+    room = max(ROOM, working_set())
+    tell = _teller(progress)
+    tell(0, 1, "making the copy kernels ready")
+    kernels.prepare(wait=True)  # or some copies would be measured with them and others without
+    facts, date, began = this_computer(), datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
+    with Bench(directories, room) as bench:
+        buffered = [memory for memory in directories if not bench.is_unbuffered(memory)]
+        steps = Steps(bench, facts, directories, buffered, room, effort, date, tell)
+        machine = steps.measure()
+    machine = with_measurement(machine, facts, date, time.perf_counter() - began, directories, steps)
+    if keep:
+        for memory, place in directories.items():
+            measurements.keep_probe(machine, memory, place)
+    return machine
+
+
+def with_measurement(
+    machine: Machine, facts: ComputerFacts, date: str, seconds: float, directories: dict[str, Path], steps: Steps
+) -> Machine:
+    """A machine with what is known of how it was measured."""
+    places = tuple((memory, _printable(place)) for memory, place in directories.items())
+    made = (*versions(), ("copies", _line(kernels.state())))
+    found = Measurement(facts, date, round(seconds, 1), made, places, tuple(steps.pairs), tuple(steps.checks))
+    return replace(machine, measurement=found)
+
+
+def _places(disks: object) -> Sequence[Path]:
+    if disks is None:
+        return [Path.cwd()]
+    given = [disks] if isinstance(disks, str | Path) else disks
+    if not isinstance(given, Iterable):
+        raise InputError(f"probe, disks: expected directories, got {show(disks)}")
+    found: list[Path] = []
+    for each in given:
+        if not isinstance(each, str | Path):
+            raise InputError(f"probe, disks: expected a directory, got {show(each)}")
+        try:
+            place = Path(each).resolve()
+            if not place.is_dir():
+                raise FileError(f"{each}: {'is no directory' if place.exists() else 'no such directory'}")
+            if any(place.stat().st_dev == other.stat().st_dev for other in found):
+                raise InputError(f"probe, disks: {each} is on the same file system as one before; name each once")
+        except (OSError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise FileError(f"{str(each)!r}: {error}") from None
+        found.append(place)
+    return found
+
+
+def _printable(place: Path) -> str:
+    return "".join(c if c.isprintable() else "?" for c in str(place)).strip()[-200:]
+
+
+def _line(text: str) -> str:
+    return "".join(c if c.isprintable() else " " for c in text).strip()[:200].strip()
+
+
+def _teller(progress: Callable[[ProbeProgress], None] | None) -> Callable[[int, int, str], None]:
+    def tell(done: int, steps: int, what: str) -> None:
+        if progress is not None:
+            progress(ProbeProgress(done, steps, what))
+
+    return tell

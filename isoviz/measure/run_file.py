@@ -1,0 +1,69 @@
+"""Running a transfer file: plan, files as they really are, report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.formats.npy import is_npy, read_header
+from isoviz.backends.formats.stored import stored_array
+from isoviz.measure.local_engine import Engine
+from isoviz.planner import Transfer, TransferFile, load_transfer
+from isoviz.planner import plan as make_plan
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime import CancelToken, Report
+    from isoviz.runtime.engine.progress import ProgressCallback
+
+
+def run_file(
+    path: str | Path | TransferFile,
+    *,
+    planner: str | None = None,
+    verify: bool = True,
+    trial: bool = True,
+    progress: ProgressCallback | None = None,
+    cancel: CancelToken | None = None,
+) -> Report:
+    """Plan the transfer that a transfer file describes for its machine, and run it on this computer; with `trial` a few MiB
+    are tried just before, so that the prediction knows them.
+
+    Without a `path` in the file the source is generated and the destination given up after it was verified. A destination `path`
+    that exists is replaced once the new file is complete.
+
+    Raises:
+        InputError: the file, the machine or the data are not right; RunError: the run failed.
+    """
+    file = path if isinstance(path, TransferFile) else load_transfer(path)
+    file.check_source()
+    machine = file.machine()
+    plan = plan_transfer_file(file, machine, planner)
+    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel, trial=trial)
+
+
+def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None = None) -> Plan:
+    """The plan of a transfer file, for its data as they lie on the disk."""
+    options = file.options if planner is None else replace(file.options, planner=planner)
+    return make_plan(as_stored(file.transfer), machine, options.planner, options)
+
+
+def as_stored(transfer: Transfer) -> Transfer:
+    """A transfer whose ends, where they are `.npy` files with gaps between their fields (aligned structs), know of the gaps.
+
+    Raises:
+        FileError: a file is not what the transfer says.
+    """
+    destination = _as_stored(transfer.destination) if transfer.is_partial else transfer.destination  # else a new file
+    return replace(transfer, source=_as_stored(transfer.source), destination=destination)
+
+
+def _as_stored(instance: Instance) -> Instance:
+    path = instance.path
+    if path is None or not is_npy(path) or not Path(path).exists() or read_header(path).dtype.names is None:
+        return instance
+    stored = stored_array(path, instance.layout, instance.space, instance.fields)
+    return replace(instance, fields=stored.record.stored) if stored.record.has_gaps else instance

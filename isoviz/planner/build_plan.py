@@ -1,0 +1,58 @@
+"""From what was decided for a route to a plan that says everything."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.planner.hop_facts import derived
+from isoviz.planner.one_path.buffer_needs import chunks_of, held_by, layouts_along, way_of
+from isoviz.planner.plan import Hop, Plan
+
+if TYPE_CHECKING:
+    from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.time.path_time import Clock
+
+
+def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, notes: Sequence[str] = ()) -> Plan:
+    """The plan of a choice; its words follow from its layouts (`derive`)."""
+    held = held_by(problem, choice)
+    texts = [str(layout) for layout in layouts_along(problem, choice, held)]
+    way, chunks = way_of(problem, choice, held), chunks_of(problem, held)
+    words = derived(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace)
+    hops = [
+        Hop(*step, texts[i], texts[i + 1], words.requests[i], words.rates[i], words.converts[i])
+        for i, step in enumerate(choice.route.steps)
+    ]
+    return Plan(
+        transfer=problem.transfer,
+        machine_name=problem.machine.name,
+        machine_digest=problem.machine.digest,
+        planner=planner,
+        hops=tuple(hops),
+        order=held.order,
+        outer=held.outer,
+        per_chunk=held.per_chunk,
+        slots=problem.slots,
+        overlap=problem.machine.limits.overlap,
+        objective=words.seconds,
+        throughput=words.throughput,
+        setup=words.setup,
+        shares=words.shares,
+        notes=(*notes, *unproved(problem, planner)),
+    )
+
+
+def unproved(problem: Problem, planner: str) -> tuple[str, ...]:
+    """What to say of a plan of `full` that may not be the fastest: the argument for it (`shapes`) needs blocks of both ends that
+    nest with each other and with their dimension."""
+    ends = problem.ends
+    if planner != "full" or ends.regular or not ends.converts:
+        return ()
+    if ends.loose:
+        dims = ", ".join(sorted(ends.loose))
+        why = f"the blocks of the two ends do not nest in {dims} (as 4 and 6 do not)"
+    else:
+        why = "the blocks of an end do not divide its dimension, so that the last one is padded"
+    return (f"not proved to be the fastest: {why}",)

@@ -1,0 +1,172 @@
+"""Working out why a plan is what it is."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isoviz.errors import TransferError
+from isoviz.layouts import compare
+from isoviz.planner.explanation.explanation import Explanation, Region, Rejected, Stage
+from isoviz.planner.explanation.rivals import turns_of
+from isoviz.planner.full import search
+from isoviz.planner.one_path.buffer_needs import held_by, layouts_along
+from isoviz.planner.options import BY_HAND, Options
+from isoviz.planner.planners import plan as make_plan
+from isoviz.planner.problem import Problem
+from isoviz.planner.program.certificate import certificate
+from isoviz.planner.program.path_bound import bisect, feasible_region
+from isoviz.planner.whole_program.program_planner import solved
+from isoviz.units import format_bytes, format_rate
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner.full import Candidate
+    from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.paths.routes import Route
+    from isoviz.planner.plan import Plan
+    from isoviz.planner.program.path_bound import PathProgram, Solution
+    from isoviz.planner.time.path_time import Clock
+    from isoviz.planner.transfer import Transfer
+
+
+def explain(
+    transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None, *, turns: int = 0
+) -> Explanation:
+    """Plan a transfer and say why: constraints, program, every candidate, and what would make rivals win.
+
+    `turns` is for how many of the best rivals it is worked out what would make them win (each takes a few dozen plans).
+
+    Raises:
+        InputError, MachineError, NoPathError, LimitError, TransferError: as `plan`.
+    """
+    options = options or Options()
+    return explain_plan(make_plan(transfer, machine, planner, options), machine, options, turns=turns)
+
+
+def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
+    """Why a plan is what it is; see `explain`. `options` are those it was made with.
+
+    Raises:
+        TransferError: the plan was made for another machine. InternalError: it says more than its path can sustain.
+    """
+    if plan.planner == BY_HAND:
+        raise TransferError("plan: made by hand, so there was no search to explain; explain what a planner makes of the transfer")
+    known = certificate(plan, machine, options)
+    problem, route, clock = Problem(plan.transfer, machine, options or Options()), known.route, known.clock
+    least, choice, program, solution = known.least, known.choice, known.program, known.solution
+    found = search(problem, everything=True)
+    candidates = _candidates(problem, found.candidates, route, least, choice, clock)
+    return Explanation(
+        plan=plan,
+        machine=machine,
+        stages=_stages(plan, clock, choice, solution),
+        candidates=candidates,
+        beaten=found.left_out,
+        gap=found.gap,
+        program=program,
+        solution=solution,
+        bisection=bisect(program),
+        region=_region(program, solution, plan, choice),
+        turns=turns_of(problem, candidates, turns) if turns else (),
+        whole=solved(problem) if plan.planner == "program" else None,
+    )
+
+
+def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tuple[Stage, ...]:
+    """The rows of Isometry's table 3."""
+    timing = clock.timing(choice.chunk, choice.runs)
+    stages = []
+    for hop, seconds, (here, there) in zip(plan.hops, timing.hop_seconds, itertools.pairwise(plan.orders), strict=True):
+        common = compare(here, there)
+        stages.append(
+            Stage(
+                memory=hop.source,
+                layout=hop.source_layout,
+                channel=hop.channel,
+                kind=hop.kind,
+                prefix=common.prefix_text,
+                suffix=common.suffix_text,
+                run_bytes=hop.request_bytes,
+                shuffle_bytes=common.shuffle_bytes,
+                throughput=hop.throughput,
+                seconds=seconds,
+                share=seconds / timing.period,
+                price=_price(clock, choice, hop.index),
+                rows=tuple(row for row in solution.rows if row.hop == hop.index),
+            )
+        )
+    last = plan.hops[-1]
+    return (*stages, Stage(last.destination, last.destination_layout))
+
+
+def _price(clock: Clock, choice: Choice, hop: int) -> float:
+    """The change of T for one byte per second more of a hop's throughput, blocks and chunk as they are."""
+    rate = clock.functions[hop](min(choice.runs[hop], choice.chunk))
+    step = 1e-6
+    faster = _scaled_seconds(clock, choice, hop, 1 + step)
+    return (faster - _scaled_seconds(clock, choice, hop, 1.0)) / (rate * step)
+
+
+def _scaled_seconds(clock: Clock, choice: Choice, hop: int, factor: float) -> float:
+    """T with the throughput of one hop scaled, from its definition."""
+    times = list(clock.timing(choice.chunk, choice.runs).hop_seconds)
+    times[hop] /= factor
+    return clock.combined(choice.chunk, times)
+
+
+def _region(program: PathProgram, solution: Solution, plan: Plan, choice: Choice) -> Region | None:
+    """The block sizes that sustain what the plan sustains, where there are two to choose."""
+    if len(program.variables) != 2:
+        return None
+    x, y = (variable.name for variable in program.variables)
+    throughput = min(plan.throughput, solution.throughput) * (1 - 1e-9)
+    return Region(x, y, throughput, tuple(feasible_region(program, throughput, x, y)), (float(choice.a), float(choice.b)))
+
+
+def _candidates(
+    problem: Problem, found: tuple[Candidate, ...], route: Route, least: Choice, choice: Choice, clock: Clock
+) -> tuple[Rejected, ...]:
+    """All paths by the least time they can take, the chosen one first: of that, its choice takes hardly more."""
+    bounds = {(each.route.names, each.route.converting): each.bound for each in found}
+    bound = bounds.get((route.names, route.converting), least.seconds)
+    chosen = replace(_rejected(problem, route, bound, choice, clock, chosen=True), seconds=problem.with_cost(least))
+    others = [
+        _rejected(problem, each.route, each.bound, each.choice, each.clock)
+        for each in found
+        if (each.route.names, each.route.converting) != (route.names, route.converting)
+    ]
+    return (chosen, *sorted(others, key=lambda other: (other.least, len(other.channels), other.channels, other.converting or 0)))
+
+
+def _rejected(
+    problem: Problem, route: Route, bound: float, choice: Choice | None, clock: Clock, *, chosen: bool = False
+) -> Rejected:
+    memories = (route.channels[0].source, *(channel.destination for channel in route.channels))
+    kinds = tuple(str(channel.kind) for channel in route.channels)
+    if choice is None:
+        limit = f"no room: slots of at most {format_bytes(problem.limit(route.inside))} hold no block that converts"
+        return Rejected(chosen, memories, route.names, kinds, route.converting, bound, None, None, (), limit, "")
+    timing = clock.timing(choice.chunk, choice.runs)
+    slowest = max(range(len(kinds)), key=lambda i: timing.hop_seconds[i])
+    run = min(choice.runs[slowest], choice.chunk)
+    rate = clock.functions[slowest](run)
+    layouts = tuple(str(layout) for layout in layouts_along(problem, choice, held_by(problem, choice))[1:-1])
+    limit = f"hop {slowest} {kinds[slowest]}: runs of {format_bytes(run)} at {format_rate(rate)}"
+    shared = clock.shared_bound(clock.rates(choice.chunk, choice.runs))
+    if shared <= timing.throughput * (1 + 1e-9):
+        limit = f"shared resources: {format_rate(shared)} in all"
+    return Rejected(
+        chosen,
+        memories,
+        route.names,
+        kinds,
+        route.converting,
+        bound,
+        problem.with_cost(choice),
+        timing.throughput,
+        layouts,
+        limit,
+        route.names[slowest],
+    )

@@ -1,0 +1,65 @@
+"""Explanations as JSON objects: units are bytes, seconds and bytes per second."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from isoviz.planner.whole_program.wording import program_json
+
+if TYPE_CHECKING:
+    from isoviz.planner.explanation.explanation import Explanation
+    from isoviz.planner.program.path_bound import RowState
+
+
+def explanation_to_json(explanation: Explanation, candidates: int | None = None) -> dict[str, Any]:
+    """An explanation with at most so many rejected candidates (None: all); the plan itself is not repeated."""
+    solution, bisection = explanation.solution, explanation.bisection
+    chosen, *rejected = explanation.candidates
+    shown = rejected if candidates is None else rejected[:candidates]
+    return {
+        "stages": [{**vars(stage), "rows": [row_to_json(row) for row in stage.rows]} for stage in explanation.stages],
+        "program": {
+            "text": solution.text,
+            "throughput": solution.throughput,
+            "bound": solution.bound,
+            "exact": solution.exact,
+            "sizes": solution.sizes,
+            "rows": [row_to_json(row) for row in solution.rows],
+            "programs": solution.programs,
+            "solver_seconds": solution.solver_seconds,
+        },
+        "bisection": {
+            "throughput": bisection.throughput,
+            "sizes": bisection.sizes,
+            "steps": [asdict(step) for step in bisection.steps],
+            "programs": bisection.programs,
+            "solver_seconds": bisection.solver_seconds,
+        },
+        "region": None if explanation.region is None else asdict(explanation.region),
+        "candidates": [asdict(candidate) for candidate in (chosen, *shown)],
+        "candidates_left_out": len(rejected) - len(shown),
+        "beaten": explanation.beaten,
+        "proved": explanation.proved,
+        "gap": explanation.gap,
+        "turns": [asdict(turn) for turn in explanation.turns],
+        "whole_program": None if explanation.whole is None else program_json(explanation.whole),
+    }
+
+
+def row_to_json(row: RowState) -> dict[str, Any]:
+    """A row of a program at its optimum; what is infinite or unknown is null."""
+    found = {
+        "kind": row.kind,
+        "label": row.label,
+        "hop": row.hop,
+        "left": row.left,
+        "bound": row.bound,
+        "slack": row.slack,
+        "binding": row.binding,
+        "price_up": row.price_up,
+        "price_down": row.price_down,
+        "run": row.run,
+    }
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in found.items()}

@@ -1,0 +1,425 @@
+"""What an explanation says, in sentences: the same on a terminal, on a page and in a notebook."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from isoviz.layouts import Layout
+from isoviz.units import format_bytes, format_rate, format_seconds, format_share
+
+if TYPE_CHECKING:
+    from isoviz.planner.explanation.explanation import Explanation, Rejected, Stage, Turn
+    from isoviz.planner.program.path_bound import PathProgram, RowState
+
+SAME = 1e-6
+"""Throughputs and times that differ by less, relative, are called the same."""
+
+
+@dataclass(frozen=True)
+class TimeParts:
+    """The predicted time taken apart: T = `setup` + `filling` + (`chunks` − 1) × `period`, in seconds.
+
+    `filling` is what the first chunk takes through all hops, `period` what every further one adds, and `chunks` the payload over
+    the bytes of a chunk, a fraction where the last is short. What is predicted is that less `ahead`: a short last chunk is
+    sooner through the hops after the slowest than T counts for it. Hops that share a resource may make it later, and `padding`
+    that moves along: as a share of the bytes, on the hop where it is most.
+    """
+
+    setup: float
+    filling: float
+    period: float
+    chunks: float
+    ahead: float
+    padding: float = 0.0
+
+    @property
+    def steady(self) -> float:
+        """Seconds after the first chunk has arrived."""
+        return (self.chunks - 1) * self.period
+
+    @property
+    def seconds(self) -> float:
+        """The whole time T."""
+        return self.setup + self.filling + self.steady
+
+
+def time_parts(explanation: Explanation) -> TimeParts:
+    """Where the predicted time goes."""
+    plan, hops = explanation.plan, hop_stages(explanation)
+    period = hops[0].seconds / hops[0].share
+    chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.seconds
+    return TimeParts(plan.setup, sum(hop.seconds for hop in hops), period, chunks, ahead, max(plan.moved) - 1)
+
+
+def hop_stages(explanation: Explanation) -> tuple[Stage, ...]:
+    """The stages that a hop leaves: all but the destination."""
+    return explanation.stages[:-1]
+
+
+def path_text(memories: Sequence[str], converting: int | None = None) -> str:
+    """`node0.fbm0 → zcm ⇒ reg → node1.reg`: a node is named where it changes, ⇒ marks the hop that converts."""
+    text, before = memories[0], memories[0].rpartition(".")[0]
+    for hop, name in enumerate(memories[1:]):
+        node, _, local = name.rpartition(".")
+        text += f"{' ⇒ ' if hop == converting else ' → '}{local if node and node == before else name}"
+        before = node
+    return text
+
+
+def channels_text(channels: Sequence[str], converting: int | None = None) -> str:
+    """A path given by its channels: its memories where the names say them, else the names."""
+    ends = [re.fullmatch(r"(.+)->([^#]+)(#.*)?", name) for name in channels]
+    pairs = [(end[1], end[2]) for end in ends if end]
+    if len(pairs) == len(channels) and all(here[1] == there[0] for here, there in itertools.pairwise(pairs)):
+        return path_text([pairs[0][0], *(there for _, there in pairs)], converting)
+    return ", ".join(channels)
+
+
+def symbols(stage: Stage, after: Stage) -> str:
+    """PREFIX as a product of sizes, as Isometry's table 3 has it: `|F| × x_in`; TOTAL where nothing changes."""
+    if stage.layout == after.layout:
+        return "TOTAL"
+    parts = [] if stage.prefix == "1" else stage.prefix.split(", ")
+    named = [_size(part) for part in parts]
+    return " × ".join(named if "F" in parts else ["|f|", *named])
+
+
+def _size(part: str) -> str:
+    name, _, size = part.partition("=")
+    return name if size else f"|{name}|"
+
+
+def blocks_of(explanation: Explanation) -> dict[str, int]:
+    """The sizes that the plan takes for the variables of the program, where its layouts or the region say them."""
+    region = explanation.region
+    found = {region.x: round(region.chosen[0]), region.y: round(region.chosen[1])} if region is not None else {}
+    for variable in explanation.program.variables:
+        for stage in explanation.stages[1:-1]:
+            match = re.search(rf"(?<![\w.]){re.escape(variable.name)}=(\d+)", stage.layout)
+            if match:
+                found[variable.name] = int(match[1])
+    return {variable.name: found[variable.name] for variable in explanation.program.variables if variable.name in found}
+
+
+def allowed(explanation: Explanation) -> dict[str, tuple[float, float]]:
+    """For every variable the smallest and the largest size with which the path still sustains the plan's throughput; where there
+    are two, the other one being what suits."""
+    program, region = explanation.program, explanation.region
+    if region is not None and region.corners:
+        xs, ys = zip(*region.corners, strict=True)
+        return {region.x: (min(xs), max(xs)), region.y: (min(ys), max(ys))}
+    if len(program.variables) == 1:
+        return {program.variables[0].name: _interval(program, explanation.plan.throughput * (1 - 1e-9))}
+    return {}
+
+
+def _interval(program: PathProgram, throughput: float) -> tuple[float, float]:
+    variable = program.variables[0]
+    low, high = 1.0, variable.high
+    for row in program.throughput:
+        power = len(row.run.factors)
+        if power and not math.isinf(row.throughput.inverse(throughput)):
+            low = max(low, (row.throughput.inverse(throughput) / row.run.coefficient) ** (1 / power))
+    for space in program.space:
+        if space.shuffle.factors:
+            high = min(high, (space.limit / space.shuffle.coefficient) ** (1 / len(space.shuffle.factors)))
+    return low, high
+
+
+def amount(state: RowState, value: float) -> str:
+    """A left side, a bound or a slack in the unit of its row."""
+    return format_rate(value) if state.kind in ("throughput", "resource") else format_bytes(value)
+
+
+def price_text(state: RowState) -> str:
+    """What more (and, where that differs, less) of a bound does to TP: `+544 kB/s per MB/s`, `+18.2 MB/s per MiB`."""
+    if math.isnan(state.price_up):
+        return ""
+    if state.kind in ("throughput", "resource"):
+        unit, per = 1e6, "MB/s"
+    else:
+        unit, per = next(((size, name) for size, name in _UNITS if state.bound >= size), (1.0, "B"))
+    up, down = state.price_up * unit, state.price_down * unit
+    if max(state.price_up, state.price_down) * state.bound <= SAME * max(state.left, 1.0):
+        return "0"
+    if math.isinf(down):
+        return f"+{format_rate(up)} per {per}; less leaves no room"
+    if abs(up - down) <= 1e-3 * max(up, down):
+        return f"+{format_rate(up)} per {per}"
+    more = f"+{format_rate(up)}" if up > 1e-6 * down else "0"
+    return f"{more} per {per} more, −{format_rate(down)} less"
+
+
+_UNITS = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
+
+
+def summary(explanation: Explanation) -> list[str]:
+    """What is asked, what was found, and what holds it back."""
+    plan = explanation.plan
+    source, destination = plan.transfer.source, plan.transfer.destination
+    space = ", ".join(f"{name} = {size:,}" for name, size in plan.transfer.space.as_dict().items())
+    count = len(plan.hops)
+    found = (
+        f"The {plan.planner} planner takes {_counted(count, 'hop')}: {format_seconds(plan.seconds)}, that is"
+        f" {format_rate(plan.throughput)} in the steady state"
+    )
+    if plan.buffers:
+        found += f", with {format_bytes(plan.buffer_bytes)} of buffers"
+    converting = [hop for hop in plan.hops if hop.converts]
+    if converting:
+        hops = " and ".join(f"{hop.index} ({hop.kind})" for hop in converting)
+        found += f". The layout changes in {'hops' if len(converting) > 1 else 'hop'} {hops}"
+    asked = (
+        f"Asked: move {format_bytes(plan.bytes)} ({space}) from {source.memory}, stored as {source.layout.pretty}, to"
+        f" {destination.memory}, wanted as {destination.layout.pretty}, on the machine {plan.machine_name}."
+    )
+    return [
+        asked,
+        f"{found}.",
+        f"What holds it back is {_limit(explanation.candidates[0])}.",
+    ]
+
+
+def _limit(candidate: Rejected) -> str:
+    return candidate.limit.replace(": runs", ", with runs", 1)
+
+
+def verdict(explanation: Explanation) -> list[str]:
+    """What the binding rows mean."""
+    binding = explanation.solution.binding
+    peaks: dict[int | None, float] = {row.hop: row.throughput.peak for row in explanation.program.throughput}
+    tight = [row for row in binding if row.kind == "throughput"]
+    flat = [row for row in tight if row.bound >= peaks[row.hop] * (1 - SAME)]
+    room = [row for row in binding if row.kind not in ("throughput", "resource") and row.price_up > 0]
+    peak = "works at the peak of its channel"
+    said = [f"Hop {row.hop} {peak}, {format_rate(row.bound)}: longer runs would not help, only a faster channel." for row in flat]
+    curved = [row for row in tight if row not in flat]
+    if curved and room:
+        hops = " and ".join(f"hop {row.hop}" for row in curved)
+        want = "wants longer runs" if len(curved) == 1 else "want longer runs, each in a dimension of its own"
+        said.append(f"{hops[0].upper()}{hops[1:]} {want}; what a slot may hold stands against it: the price of space is above 0.")
+    elif curved:
+        run = format_bytes(curved[0].run or 0)
+        said.append(f"Hop {curved[0].hop} is held back by its runs of {run}, which are as long as layouts and chunk allow.")
+    said += [f"{row.label}: the shared resource is used up." for row in binding if row.kind == "resource"]
+    if len(tight) > 1 and all(row.price_up * row.bound < SAME * row.left for row in binding):
+        said.append("Several rows bind at once: no one bound alone, raised, would raise the throughput.")
+    return said
+
+
+def agreement(explanation: Explanation) -> str:
+    """The two ways of solving the program side by side."""
+    solution, bisection = explanation.solution, explanation.bisection
+    off = abs(solution.throughput - bisection.throughput) / solution.throughput
+    same = "exactly the same" if off == 0 else f"the same to {off:.1g} (relative)"
+    steps = _counted(len(bisection.steps), "step")
+    return (
+        f"Solved twice: directly, maximising log TP ({_solves(solution.programs, solution.solver_seconds)}), and by bisection on"
+        f" TP as in Isometry 4.2 ({steps}, {_solves(bisection.programs, bisection.solver_seconds)}). Both find"
+        f" {format_rate(solution.throughput)}, {same}."
+    )
+
+
+def _solves(programs: int, seconds: float) -> str:
+    return f"{_counted(programs, 'linear program')}, {format_seconds(seconds)}" if programs else "no linear program needed"
+
+
+def sizes_said(explanation: Explanation) -> list[str]:
+    """The block sizes: what the program allows, what the plan takes, and why."""
+    plan, program, solution = explanation.plan, explanation.program, explanation.solution
+    said = []
+    if not program.variables:
+        converting = [hop.index for hop in plan.hops if hop.converts]
+        inside = any(0 < hop < len(plan.hops) - 1 for hop in converting)
+        why = "Blocks hold whole dimensions" if inside else "No hop between two buffers converts"
+        said.append(f"{why}, so there are no block sizes to choose, only the size of the chunks.")
+    else:
+        ranges = [f"{name} from {count_text(low)} to {count_text(high)}" for name, (low, high) in allowed(explanation).items()]
+        if ranges:
+            together = ", not both at their largest" if len(ranges) > 1 and program.space else ""
+            said.append(
+                f"To sustain {format_rate(plan.throughput)} the program allows {' and '.join(ranges)}{together}; the middle of"
+                f" its best sizes is {_pairs({name: count_text(size) for name, size in solution.values})}."
+            )
+        taken = blocks_of(explanation)
+        if taken:
+            said.append(f"The plan takes {_pairs({name: f'{size:,}' for name, size in taken.items()})}.")
+    if plan.chunk_count == 1:
+        said.append("All of it moves as one chunk.")
+        return said
+    said.append(f"A chunk is {format_bytes(plan.chunk_bytes)}; {plan.chunk_count:,} of them move, one behind the other.")
+    less = 1 - plan.throughput / solution.throughput
+    parts = time_parts(explanation)
+    reached = f"They sustain {format_rate(plan.throughput)}"
+    if less <= SAME:
+        reached += ", all that the program certifies"
+    else:
+        reached += f", {format_share(less)} less than the {format_rate(solution.throughput)} that the program certifies"
+    if len(plan.hops) == 1 or not plan.overlap:
+        said.append(f"{reached}.")
+        return said
+    most = [row.run.coefficient for row in program.throughput if row.run.label == "chunk"]
+    if most and plan.chunk_bytes > 0.99 * min(most):
+        said.append(f"{reached}. The chunks are as large as a slot may be: more room would let them grow.")
+        return said
+    later = f"twice the chunk would add about {format_seconds(max(0.0, parts.filling - parts.period))} of filling"
+    if less <= SAME:
+        why = f"larger chunks would sustain no more and fill the pipeline later ({later})"
+    else:
+        why = f"larger chunks might sustain more but fill the pipeline later ({later}), and T counts both"
+    said.append(f"{reached}. {_least_said(explanation)}: {why}.")
+    return said
+
+
+def _least_said(explanation: Explanation) -> str:
+    """Whether other sizes would take less."""
+    plan, least = explanation.plan, explanation.candidates[0].least
+    if explanation.machine.limits.chunk_seconds:
+        return "With these sizes T and what chunks cost an engine are least together"
+    if plan.objective <= least * (1 + 1e-6):
+        return "With these sizes T is least"
+    return f"T is {format_share(plan.objective / least - 1)} above its least, which smaller chunks would reach"
+
+
+def time_said(explanation: Explanation) -> str:
+    """The time as a sum, in numbers."""
+    parts = time_parts(explanation)
+    whole = abs(parts.chunks - round(parts.chunks)) < 1e-6 * parts.chunks
+    count = _counted(round(parts.chunks), "chunk") if whole or parts.chunks >= 1000 else f"{parts.chunks:,.1f} chunks"
+    return (
+        f"T = set-up {format_seconds(parts.setup)} + filling {format_seconds(parts.filling)} + steady state"
+        f" {format_seconds(parts.steady)} = {format_seconds(parts.seconds)}, with {count} and a period of"
+        f" {format_seconds(parts.period)}.{ahead_said(parts)}"
+    )
+
+
+def ahead_said(parts: TimeParts) -> str:
+    """What the short last chunk does to T; nothing where it does nothing."""
+    if abs(parts.ahead) <= SAME * parts.seconds:
+        return ""
+    if parts.ahead < 0 and parts.padding:
+        return (
+            f" Padding moves along, {format_share(parts.padding)} of the bytes besides:"
+            f" {format_seconds(parts.seconds - parts.ahead)} in all."
+        )
+    if parts.ahead < 0:
+        return f" Hops that share a resource delay each other: {format_seconds(parts.seconds - parts.ahead)} in all."
+    return (
+        f" The last chunk is shorter and {format_seconds(parts.ahead)} ahead of that:"
+        f" {format_seconds(parts.seconds - parts.ahead)} in all."
+    )
+
+
+def ranking_said(explanation: Explanation) -> str:
+    """How many paths there were, and where the chosen one stands among them."""
+    chosen, *others = explanation.candidates
+    faster = [other for other in others if _beats(other, chosen)]
+    text = f"{_counted(len(explanation.candidates), 'path')} {'was' if not others else 'were'} worked out;" + _left_out(
+        explanation
+    )
+    if faster:
+        best = min(faster, key=lambda other: other.least)
+        text += (
+            f" {_counted(len(faster), 'path')} would be faster than the {explanation.plan.planner} planner's: the best takes"
+            f" {format_seconds(best.least)}, {difference(best, chosen)}."
+        )
+    elif others:
+        text += f" The next best is {difference(others[0], chosen, words=True)}."
+    return text
+
+
+def _left_out(explanation: Explanation) -> str:
+    if explanation.beaten is not None:
+        return f" {explanation.beaten:,} more were left out beforehand, since another path beats them whatever moves."
+    if explanation.proved:
+        return " no other path of this machine can be faster than the best of them: all have a larger bound."
+    if explanation.gap is None:
+        return " of the others, which are too many to list, nothing is proved."
+    return f" no other path of this machine can be faster than the best of them by more than {format_share(explanation.gap)}."
+
+
+def _beats(other: Rejected, chosen: Rejected) -> bool:
+    return other.seconds is not None and other.seconds < chosen.least * (1 - 1e-12)
+
+
+def difference(other: Rejected, chosen: Rejected, *, words: bool = False) -> str:
+    """How much longer a path takes than the chosen one: `+0.01 %`, `2.7 ×`; in words `0.01 % slower`."""
+    ratio = other.least / chosen.least
+    least = "at least " if words and other.seconds is None else "≥ " if other.seconds is None else ""
+    if abs(ratio - 1) < 1e-7:
+        return "just as fast" if words else "same"
+    if ratio >= 2:
+        times = f"{ratio:.3g}" if ratio < 1000 else f"{ratio:,.0f}"
+        return f"{least}{times} {'times as slow' if words else '×'}"
+    share = format_share(abs(ratio - 1))
+    if words:
+        return f"{least}{share} {'slower' if ratio > 1 else 'faster'}"
+    return f"{least}{'+' if ratio > 1 else '−'}{share}"
+
+
+def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
+    """Turns with the path they make win, and a sentence for those rivals that need none."""
+    chosen, *others = explanation.candidates
+    ahead = {other.channels for other in others if _beats(other, chosen)}
+    paths = {
+        (other.channels, other.converting): f"path {number} ({path_text(other.memories, other.converting)})"
+        for number, other in reversed(list(enumerate(others, start=2)))
+    }
+    kept = [
+        (turn, paths.get((turn.rival, turn.converting), channels_text(turn.rival, turn.converting)))
+        for turn in explanation.turns
+        if turn.rival not in ahead
+    ]
+    if not ahead:
+        return kept, ""
+    planner = explanation.plan.planner
+    why = "takes the highest throughput, not the least time" if planner == "program" else "does not look at every path"
+    return kept, (
+        f"{_counted(len(ahead), 'path')} would win as things are: the {planner} planner {why}."
+        " The planner full takes the best of them."
+    )
+
+
+def turn_text(turn: Turn, path: str | None = None) -> str:
+    """What would make a rival win, in a sentence; `path` is how to call the rival."""
+    rival = path or channels_text(turn.rival, turn.converting)
+    name, show = {
+        "bandwidth": (f"the throughput of {turn.channel}", format_rate),
+        "slot_limit": ("the slot limit TH", format_bytes),
+    }.get(turn.parameter, (f"the size of {turn.channel}", count_text))
+    if turn.value is None:
+        low, high = turn.tried
+        return f"Whatever {name} between {show(low)} and {show(high)}: {rival} does not become the fastest path."
+    ratio = turn.value / turn.now
+    value, now = show(turn.value), show(turn.now)
+    if value == now:  # three digits do not tell them apart
+        value = f"{value} {'+' if ratio > 1 else '−'} {format_share(abs(ratio - 1))}"
+    factor = f"{ratio:.3g} ×" if ratio < 100 else f"{ratio:,.0f} ×"
+    least = "at least" if ratio > 1 else "at most"
+    if turn.winner and turn.winner != turn.rival:
+        return f"If {name} were {least} {value} ({factor} of {now}), {channels_text(turn.winner)} would win, before {rival} does."
+    return f"If {name} were {least} {value} ({factor} of {now}), {rival} would be the fastest path."
+
+
+def count_text(value: float) -> str:
+    """A number of elements, whole or with as many digits as tell something."""
+    near = round(value)
+    return f"{near:,}" if value >= 100 or abs(value - near) < 1e-6 * max(1.0, value) else f"{value:.3g}"
+
+
+def layout_text(layout: str) -> str:
+    """`<F, x>` as `⟨F, x⟩`."""
+    return Layout(layout).pretty
+
+
+def _pairs(values: dict[str, str]) -> str:
+    return ", ".join(f"{name} = {value}" for name, value in values.items())
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{'one' if count == 1 else f'{count:,}'} {noun}{'' if count == 1 else 's'}"

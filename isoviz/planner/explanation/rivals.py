@@ -1,0 +1,165 @@
+"""What would make a rival win: the bandwidth, the slot limit or the size at which another path becomes the fastest of all.
+
+The question is put to the planner itself: a parameter is changed until `full` chooses the rival, and the value at which it begins
+to is closed in on. So planning again a little on either side of it gives the one path and the other.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError, LayoutError, LimitError, TransferError
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
+from isoviz.planner.check_ends import check_ends
+from isoviz.planner.explanation.explanation import Rejected, Turn
+from isoviz.planner.explanation.scaling import resized
+from isoviz.planner.full import listed, search
+from isoviz.planner.options import PLANNING_TIME
+from isoviz.planner.problem import Problem
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.machines.throughput import ThroughputFunction
+
+CLOSE = 1e-3
+"""The value at which the winner changes is known this well, relative."""
+REACH = 1024.0
+"""Parameters are tried up to so many times, and down to so small a part of, what they are."""
+
+MOST_CHANNELS = 3
+"""Channels whose bandwidth is changed for a rival."""
+
+Way = tuple[tuple[str, ...], int | None]
+"""A path: its channels and the hop that converts."""
+
+
+def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tuple[Turn, ...]:
+    """For the best rivals, `most` of them, what would make them win; those that nothing does are left out. Where paths are too
+    many to list every question takes a search: then those are answered that planning time allows."""
+    chosen, *rivals = candidates
+    found: list[Turn] = []
+    until = math.inf
+    if listed(problem) is None:
+        until = time.perf_counter() + (problem.options.planning_time or PLANNING_TIME)
+    for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
+        apart = set(rival.channels) ^ set(chosen.channels)
+        ends = (rival.limiting_channel, chosen.limiting_channel)
+        # What limits one of the two is what most likely decides; then whatever only one of them uses.
+        channels = sorted(apart, key=lambda name: (name not in ends, name not in chosen.channels, name))[:MOST_CHANNELS]
+        asked = [partial(bandwidth_turn, problem, rival, channel) for channel in channels]
+        asked += [partial(slot_limit_turn, problem, rival), partial(size_turn, problem, rival)]
+        found += [ask() for ask in asked if time.perf_counter() < until]
+    return tuple(turn for turn in found if turn.value is not None)
+
+
+def bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Turn:
+    """The peak of a channel, bytes per second, at which the rival overtakes, its whole throughput function being scaled."""
+    machine = problem.machine
+    now = machine.channel(channel).peak
+
+    def at(value: float) -> Problem:
+        return Problem(problem.transfer, with_bandwidth(machine, channel, value / now), problem.options)
+
+    return _turn("bandwidth", channel, now, "B/s", rival, at, whole=False)
+
+
+def slot_limit_turn(problem: Problem, rival: Rejected) -> Turn:
+    """The slot limit (TH), bytes, at which the rival overtakes."""
+
+    def at(value: float) -> Problem:
+        return Problem(problem.transfer, problem.machine, replace(problem.options, slot_limit=round(value)))
+
+    return _turn("slot_limit", "", float(problem.slot_limit), "B", rival, at, whole=True)
+
+
+def size_turn(problem: Problem, rival: Rejected) -> Turn:
+    """The size of the largest dimension at which the rival overtakes."""
+    transfer = problem.transfer
+    dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
+
+    def at(value: float) -> Problem:
+        return Problem(resized(transfer, dim, round(value)), problem.machine, problem.options)
+
+    return _turn("size", dim, float(transfer.space[dim]), "", rival, at, whole=True)
+
+
+def with_bandwidth(machine: Machine, channel: str, factor: float) -> Machine:
+    """The machine with the throughput function of one channel scaled."""
+    channels = [
+        replace(each, throughput=scaled(each.throughput, factor), provenance="assumed") if each.name == channel else each
+        for each in machine.channels
+    ]
+    return replace(machine, channels=tuple(channels))
+
+
+def scaled(function: ThroughputFunction, factor: float) -> ThroughputFunction:
+    """`factor` × tp(r) for every run r.
+
+    Raises:
+        InputError: a kind of function that is not known here.
+    """
+    if isinstance(function, Constant):
+        return Constant(function.bandwidth * factor)
+    if isinstance(function, LatencyBandwidth):
+        return LatencyBandwidth(function.latency / factor, function.bandwidth * factor)
+    if isinstance(function, Sampled):
+        return Sampled(tuple((run, rate * factor) for run, rate in function.samples))
+    raise InputError(f"throughput function of type {type(function).__name__}: cannot be scaled")
+
+
+def _turn(
+    parameter: str,
+    name: str,
+    now: float,
+    unit: str,
+    rival: Rejected,
+    at: Callable[[float], Problem],
+    *,
+    whole: bool,
+) -> Turn:
+    wanted = (rival.channels, rival.converting)
+    winners: dict[float, Way | None] = {}
+
+    def winner(value: float) -> Way | None:
+        value = float(round(value)) if whole else value
+        if value not in winners:
+            winners[value] = _winner(at, value, wanted)
+        return winners[value]
+
+    if winner(now) == wanted:  # it wins already: the plan is not that of the full planner
+        return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (now, now))
+    low, high = max(now / REACH, 1.0 if whole else 0.0), now * REACH
+    for direction in (2.0, 0.5):
+        inside, outside = now, now * direction
+        while low <= outside <= high and winner(outside) != wanted:
+            inside, outside = outside, outside * direction
+        if not low <= outside <= high:
+            continue
+        while abs(math.log(outside / inside)) > CLOSE and not (whole and abs(outside - inside) <= 1):
+            middle = math.sqrt(inside * outside)
+            if winner(middle) == wanted:
+                outside = middle
+            else:
+                inside = middle
+        value = float(round(outside)) if whole else outside
+        beyond = 1.01 ** math.copysign(1, math.log(direction))
+        if winner(value * beyond) != wanted or winner(value / beyond) == wanted:
+            continue  # a glimpse: close by it is the other way round
+        return Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
+    return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
+
+
+def _winner(at: Callable[[float], Problem], value: float, near: Way) -> Way | None:
+    """The fastest path at a value; None where nothing is possible there. `near` is a path that is likely to be it."""
+    try:
+        problem = at(value)
+        check_ends(problem.transfer, problem.machine)
+        route = search(problem, near).best.route
+    except (LimitError, LayoutError, TransferError):
+        return None
+    return route.names, route.converting

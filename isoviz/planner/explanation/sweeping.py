@@ -1,0 +1,62 @@
+"""How the best plan changes with one parameter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
+from isoviz.planner.explanation.explanation import Sweep, SweepPoint
+from isoviz.planner.explanation.scaling import resized
+from isoviz.planner.full import search
+from isoviz.planner.one_path.optimum import clock_of
+from isoviz.planner.options import Options
+from isoviz.planner.problem import Problem
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner.transfer import Transfer
+
+PARAMETERS = ("slot_limit", "size")
+
+
+def sweep(
+    transfer: Transfer,
+    machine: Machine,
+    parameter: str,
+    values: Sequence[float] | None = None,
+    options: Options | None = None,
+) -> Sweep:
+    """The predicted time of the best plan, and its path, over a parameter.
+
+    `parameter` is "slot_limit" (TH, in bytes; `values` in bytes) or "size" (`values` in bytes that move; the largest dimension
+    grows and shrinks). Without `values`, 49 steps over a factor of 4096 around what it is. Values for which no plan exists, or no
+    array, are left out.
+
+    Raises:
+        InputError: another parameter. MachineError, NoPathError: as `plan`.
+    """
+    if parameter not in PARAMETERS:
+        raise InputError(f"sweep over {show(parameter)}: expected one of {', '.join(PARAMETERS)}")
+    options = options or Options()
+    dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
+    per_step = transfer.nbytes // transfer.space[dim]
+    now = float(options.slot_limit or machine.limits.slot_limit) if parameter == "slot_limit" else float(transfer.nbytes)
+    unit = 1 if parameter == "slot_limit" else per_step
+    points: dict[float, SweepPoint] = {}
+    for value in values if values is not None else [now * 2.0 ** (step / 4) for step in range(-32, 17)]:
+        wanted = float(max(1, round(value / unit)) * unit)
+        try:
+            if parameter == "slot_limit":
+                problem = Problem(transfer, machine, replace(options, slot_limit=round(wanted)))
+            else:
+                problem = Problem(resized(transfer, dim, round(wanted / per_step)), machine, options)
+            best = search(problem).best
+        except (LimitError, LayoutError, TransferError):
+            continue
+        route = best.route
+        memories = (route.channels[0].source, *(channel.destination for channel in route.channels))
+        steady = clock_of(problem, route).timing(best.chunk, best.runs).throughput
+        points[wanted] = SweepPoint(wanted, best.seconds, steady, memories, route.names, route.converting)
+    return Sweep(parameter, "B", now, tuple(points[value] for value in sorted(points)))

@@ -1,0 +1,1 @@
+"""Layouts of the buffers between the two ends of a path."""

@@ -1,0 +1,50 @@
+"""The common suffix of several layouts, which numbers the blocks of a chunk sequence (DESIGN, section 4)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.layouts import Linearization, Mode
+from isoviz.planner.intermediate.part_layouts import layout_of
+
+if TYPE_CHECKING:
+    from isoviz.layouts.linearization import NormalPart
+
+
+def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], int]:
+    """The orders written so that all end with the same components, and how many these are; none where they have no common suffix.
+
+    A component may have to be split for that: `<F, x>` ends as `<x_in=4, F, x_out>` does once it is `<F, x_in=4, x_out>`, which
+    is the same order.
+    """
+    parts = [list(order.parts) for order in orders]
+    outer = 0
+    while all(len(each) > outer for each in parts) and len({each[-1 - outer] for each in parts}) == 1:
+        outer += 1
+    if split := _split([each[-1 - outer] for each in parts if len(each) > outer], len(parts), orders[0].space.as_dict()):
+        for each, pieces in zip(parts, split, strict=True):
+            each[len(each) - 1 - outer : len(each) - outer] = pieces
+        outer += 1
+        return [_written(order, each) for order, each in zip(orders, parts, strict=True)], outer
+    return list(orders), outer
+
+
+def _split(last: Sequence[NormalPart], count: int, sizes: dict[str, int]) -> list[list[NormalPart]]:
+    """Digits of one dimension that end alike, cut where all of them repeat: what is faster, and then the same digit of each.
+    Empty where they do not."""
+    modes = [part for part in last if isinstance(part, Mode)]
+    if len(modes) != count or len({(mode.dim, mode.step * mode.extent, mode.top) for mode in modes}) != 1:
+        return []
+    whole, step = modes[0].step * modes[0].extent, math.lcm(*(mode.step for mode in modes))
+    if step >= min(whole, sizes[modes[0].dim]) or whole % step:
+        return []
+    above = Mode(modes[0].dim, whole // step, step, modes[0].top)
+    return [[Mode(mode.dim, step // mode.step, mode.step, False), above] if mode.step < step else [above] for mode in modes]
+
+
+def _written(order: Linearization, parts: Sequence[NormalPart]) -> Linearization:
+    named = {part.dim for part in parts if isinstance(part, Mode)}
+    lone = [Mode(dim, 1, 1, True) for dim in order.space if dim not in named]
+    return layout_of([*lone, *parts]).on(order.space, order.fields)

@@ -1,0 +1,1 @@
+"""Layouts, block sizes and chunk of one path."""

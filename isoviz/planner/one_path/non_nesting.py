@@ -1,0 +1,98 @@
+"""Routes on which a hop between two buffers converts, between ends whose blocks do not nest (4 against 6).
+
+There is no small set of families here. Blocks that nest with the digits of both ends are grown along both orders, with all
+splits of a budget by powers of two: a long run at one end costs the other end its run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from isoviz.layouts import ChunkSequence, compare
+from isoviz.planner.intermediate.part_layouts import grown, restricted
+from isoviz.planner.one_path.choice import Choice
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
+    from isoviz.planner.paths.routes import Route
+    from isoviz.planner.problem import Problem
+    from isoviz.planner.time.path_time import Clock
+
+
+def boxed(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
+    """The best choice found, by T, or with what its chunks cost an engine; None where no block fits."""
+    limit = problem.limit(route.inside)
+    found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
+    several = (choice for choice in found if choice is not None)
+    return min(several, key=lambda choice: (problem.with_cost(choice) if costs else 0.0, *choice.key), default=None)
+
+
+def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
+    transfer = problem.transfer
+    source, destination = transfer.source_order, transfer.destination_order
+    unit = dict.fromkeys(transfer.space.dims, 1)
+    entries = min(limit // problem.entry, transfer.space.volume)
+    here, there = (page // math.gcd(page, problem.entry) for page in problem.pages)
+    seen: set[tuple[int, ...]] = set()
+    if entries == transfer.space.volume:
+        seen.add(transfer.space.sizes)
+        yield dict(zip(transfer.space.dims, transfer.space.sizes, strict=True))
+    while entries >= 1:
+        for shift in range(entries.bit_length()):
+            block = grown(source, destination, unit, entries >> shift, here)
+            block = grown(destination, source, block, entries, there)
+            block = grown(source, destination, block, entries, here)
+            if tuple(block.values()) not in seen:
+                seen.add(tuple(block.values()))
+                yield block
+        entries //= 2
+
+
+def _choice(problem: Problem, route: Route, clock: Clock, block: dict[str, int], limit: int) -> Choice | None:
+    transfer = problem.transfer
+    source, destination = transfer.source_order, transfer.destination_order
+    order = source if problem.follows == "source" else destination
+    (before, outer), (after, _) = restricted(source, order, block), restricted(destination, order, block)
+    first, last = before.on(transfer.space, transfer.fields), after.on(transfer.space, transfer.fields)
+    slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last))
+    if slot > limit:
+        return None
+    runs = list(problem.runs(len(route.channels), None))
+    runs[0] = min(runs[0], compare(source, first).run_bytes)
+    runs[-1] = min(runs[-1], compare(last, destination).run_bytes)
+    runs[route.converting or 0] = compare(first, last).run_bytes
+    chunk = math.prod(block.values()) * problem.entry
+    seconds = clock.seconds(chunk, runs)
+    blocked = (before, outer), (after, outer)
+    chunk = min(chunk, problem.nbytes)
+    return Choice(seconds, route, None, 1, 1, 1, chunk, slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)
+
+
+def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
+    """A choice of a family with the runs and the room that its layouts really have; None where it does not fit."""
+    assert choice.shape is not None
+    transfer, route = problem.transfer, choice.route
+    follows = choice.shape.follows or problem.follows
+    before, after, outer = problem.ends.layouts(choice.shape, choice.a, choice.b, follows)
+    first, last = (layout.on(transfer.space, transfer.fields) for layout in (before, after))
+    slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
+    if slot > problem.limit(route.inside):
+        return None
+    runs = list(problem.runs(len(route.channels), None))
+    runs[0] = min(runs[0], compare(transfer.source_order, first).run_bytes)
+    runs[-1] = min(runs[-1], compare(last, transfer.destination_order).run_bytes)
+    runs[route.converting or 0] = compare(first, last).run_bytes
+    chunk = min(choice.per_chunk * _payload(problem, lin, outer) for lin in (first, last))
+    seconds, chunk = clock.seconds(chunk, runs), min(chunk, problem.nbytes)
+    blocked = (first.layout, outer), (last.layout, outer)
+    return Choice(seconds, route, None, 1, 1, choice.per_chunk, chunk, slot, tuple(runs), problem.slots, *blocked, True)
+
+
+def _payload(problem: Problem, lin: Linearization, outer: int) -> float:
+    """Bytes of the first block without padding; of fields of different sizes the mean."""
+    sequence = ChunkSequence(lin, outer)
+    elements = lin.count * problem.field_count // sequence.blocks
+    first = sequence[0]
+    return elements * problem.mean * first.payload_bytes / first.nbytes

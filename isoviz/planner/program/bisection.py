@@ -1,0 +1,225 @@
+"""The paper's way to the highest throughput of a path: bisection with a feasibility program (Isometry, section 4.2).
+
+For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP. With that every row is linear in
+the logarithms of the block sizes. Less throughput needs shorter runs only, so what is feasible at TP is feasible below it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from isoviz.errors import InputError
+from isoviz.planner.program.linear_program import (
+    LinearProgram,
+    LinearRow,
+    Meter,
+    log_limits,
+    log_name,
+    log_terms,
+    sizes_of,
+    space_row,
+)
+from isoviz.planner.program.program_rows import ROUNDING, Optimum, PathProgram, ThroughputRow, row_states
+from isoviz.planner.program.shadow_prices import shadow_prices
+
+PRECISION = 1e-12
+"""Relative width of the interval at which bisection ends."""
+MOST_STEPS = 400
+"""No interval of floating-point numbers takes more."""
+_MARGIN = "margin"
+_NOISE = 2e-13  # what HiGHS may miss a row by, as a logarithm
+_SMALL = 1e-4  # a slack small enough that every row that can have it has it at the same time
+
+
+@dataclass(frozen=True)
+class Step:
+    """A throughput that was tried, whether it is feasible, and the interval that is left (bytes per second)."""
+
+    throughput: float
+    feasible: bool
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bisection(Optimum):
+    """What bisection found, and every step of it."""
+
+    steps: tuple[Step, ...]
+
+
+def bisect(program: PathProgram, *, prices: bool = True) -> Bisection:
+    """The highest throughput of a path, found the paper's way; with `prices`, every row with its shadow price.
+
+    Raises:
+        LimitError: no blocks fit the limits; the message names the rows.
+    """
+    program.check_limits()
+    meter = Meter()
+    throughput, sizes, steps = search(program, meter, program.upper_bound)
+    throughput, sizes = centred(program, throughput, sizes, meter)
+    found = shadow_prices(program, throughput, sizes, meter) if prices else None
+    states = row_states(program, throughput, sizes, found)
+    return Bisection(throughput, tuple(sizes.items()), states, meter.programs, meter.seconds, steps)
+
+
+def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dict[str, float], tuple[Step, ...]]:
+    """Bisection between what blocks of one element reach and `upper`, which no blocks exceed; with sizes that reach it.
+
+    One PuLP problem is built; a step changes its right sides. It maximises the margin by which all runs exceed r′ (as a
+    logarithm): a throughput is feasible where that is not negative, and the sizes found may reach more than was asked for.
+    """
+    sizes = program.ones
+    low, high = min(program.throughput_at(sizes), upper), upper
+    hops = [(number, row) for number, row in enumerate(program.throughput) if row.run.factors]
+    if not hops or low >= high:
+        return low, sizes, (Step(low, True, low, low),)
+    space = [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
+    runs = [LinearRow(f"run_{k}", ((_MARGIN, 1.0), *log_terms(row.run.exponents, -1.0)), 0.0) for k, row in hops]
+    lp = LinearProgram("feasible", {_MARGIN: 1.0}, {_MARGIN: (None, None), **log_limits(program)}, (*runs, *space))
+    steps: list[Step] = []
+    tried = high
+    while len(steps) < MOST_STEPS:
+        point = None
+        for number, row in hops:
+            lp.change(f"run_{number}", -_needed(program, row, tried))
+        point = lp.solve(meter)
+        feasible = point is not None and point[_MARGIN] >= -_NOISE
+        if feasible:
+            assert point is not None
+            sizes = sizes_of(program, point)
+            low = min(high, max(tried, program.throughput_at(sizes)))
+        else:
+            high = tried
+        steps.append(Step(tried, feasible, low, high))
+        if high - low <= PRECISION * high:
+            break
+        tried = math.sqrt(low) * math.sqrt(high)
+        if not low < tried < high:
+            break
+    return low, sizes, tuple(steps)
+
+
+def _needed(program: PathProgram, row: ThroughputRow, throughput: float) -> float:
+    """The logarithm of the product of block sizes that the run of a hop needs for a throughput it can reach."""
+    run = min(row.throughput.inverse(throughput), row.run.value(program.highs))  # rounding must not ask for more than there is
+    return math.log(run / row.run.coefficient)
+
+
+def centred(program: PathProgram, throughput: float, sizes: dict[str, float], meter: Meter) -> tuple[float, dict[str, float]]:
+    """Of all blocks that reach a throughput, those in the middle: a row is tight only where it has to be.
+
+    First a program finds the rows that can have any slack at all, then a second makes the smallest slack among these as large
+    as possible. `sizes` are returned where rounding leaves the programs nothing. The throughput comes with them, lowered to
+    what they reach exactly.
+    """
+    for wanted in (throughput, throughput * (1 - ROUNDING)):
+        point = _centre(program, wanted, meter)
+        if point is not None:
+            better = sizes_of(program, point)
+            reached = program.throughput_at(better)
+            if reached >= throughput * (1 - 10 * ROUNDING):
+                return min(throughput, reached), better
+    return min(throughput, program.throughput_at(sizes)), sizes
+
+
+def _centre(program: PathProgram, throughput: float, meter: Meter) -> dict[str, float] | None:
+    rows = [
+        LinearRow(f"run_{k}", log_terms(row.run.exponents, -1.0), -_needed(program, row, throughput))
+        for k, row in enumerate(program.throughput)
+        if row.run.factors
+    ]
+    rows += [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
+    if not rows:
+        return {log_name(name): 0.0 for name in program.ones}
+    limits = log_limits(program)
+    slacks = {f"slack_{row.name}": 1.0 for row in rows}
+    first = LinearProgram(
+        "slack",
+        slacks,
+        {**limits, **dict.fromkeys(slacks, (0.0, _SMALL))},
+        [LinearRow(row.name, (*row.terms, (f"slack_{row.name}", 1.0)), row.bound) for row in rows],
+    )
+    point = first.solve(meter)
+    if point is None:
+        return None
+    free = {row.name for row in rows if point[f"slack_{row.name}"] > _SMALL / 10}
+    if not free:
+        return point
+    second = LinearProgram(
+        "middle",
+        {_MARGIN: 1.0},
+        {**limits, _MARGIN: (0.0, None)},
+        [LinearRow(row.name, (*row.terms, *(((_MARGIN, 1.0),) if row.name in free else ())), row.bound) for row in rows],
+    )
+    return second.solve(meter) or point
+
+
+def feasible_region(
+    program: PathProgram, throughput: float, x: str, y: str, samples: int = 1, at: Mapping[str, float] | None = None
+) -> tuple[tuple[float, float], ...]:
+    """The sizes (x, y) with which a path reaches a throughput (bytes per second): the vertices of a polygon, in order.
+
+    The polygon is one in the logarithms: on linear axes its edges are curves, for which `samples` points are put on every edge,
+    its first vertex among them. Empty where no sizes reach the throughput; it may be a point or a line. Other variables of
+    the program are held at the sizes in `at`.
+
+    Raises:
+        InputError: x or y is no variable of the program, they are the same, or another variable has no size in `at`.
+    """
+    highs = program.highs
+    fixed = dict(at or {})
+    for name in (x, y):
+        if name not in highs:
+            raise InputError(f"feasible region: unknown variable {name}; known are {', '.join(highs) or 'none'}")
+    missing = [name for name in highs if name not in (x, y) and name not in fixed]
+    if x == y or missing:
+        wrong = f"{x} stands for both axes" if x == y else f"no size for {', '.join(missing)}"
+        raise InputError(f"feasible region: {wrong}; expected two variables and a size for every other")
+    planes = []
+    for row in program.throughput:
+        run = row.throughput.inverse(throughput)
+        if row.run.cap is not None and run > row.run.cap * (1 + ROUNDING):
+            return ()
+        planes.append((row.run, -1.0, run))
+    if any(row.peak < throughput * (1 - ROUNDING) for row in program.resources):
+        return ()
+    planes += [(row.shuffle, 1.0, row.limit) for row in program.space]
+    corners = [(0.0, 0.0), (math.log(highs[x]), 0.0), (math.log(highs[x]), math.log(highs[y])), (0.0, math.log(highs[y]))]
+    for monomial, sign, bound in planes:
+        if math.isinf(bound):
+            return ()
+        if bound <= 0:  # no run at all is needed
+            continue
+        powers = dict(monomial.exponents)
+        rest = math.log(monomial.coefficient) + sum(
+            count * math.log(fixed[name]) for name, count in powers.items() if name not in (x, y)
+        )
+        plane = (sign * powers.get(x, 0), sign * powers.get(y, 0), sign * (math.log(bound) - rest) + 1e-12)
+        corners = _clipped(corners, plane)
+    distinct = [here for k, here in enumerate(corners) if k == 0 or math.dist(here, corners[k - 1]) > 1e-9]
+    if len(distinct) > 1 and math.dist(distinct[0], distinct[-1]) <= 1e-9:
+        distinct.pop()
+    shares = [sample / max(1, samples) for sample in range(max(1, samples) if len(distinct) > 1 else 1)]
+    return tuple(
+        (math.exp(here[0] + share * (there[0] - here[0])), math.exp(here[1] + share * (there[1] - here[1])))
+        for here, there in zip(distinct, distinct[1:] + distinct[:1], strict=True)
+        for share in shares
+    )
+
+
+def _clipped(corners: list[tuple[float, float]], plane: tuple[float, float, float]) -> list[tuple[float, float]]:
+    """The part of a convex polygon where a·x + b·y ≤ c."""
+    a, b, c = plane
+    excess = [a * px + b * py - c for px, py in corners]
+    kept: list[tuple[float, float]] = []
+    for k, (here, there) in enumerate(zip(corners, corners[1:] + corners[:1], strict=True)):
+        e0, e1 = excess[k], excess[(k + 1) % len(corners)]
+        if e0 <= 0:
+            kept.append(here)
+        if (e0 < 0 < e1) or (e1 < 0 < e0):
+            share = e0 / (e0 - e1)
+            kept.append((here[0] + share * (there[0] - here[0]), here[1] + share * (there[1] - here[1])))
+    return kept

@@ -1,0 +1,146 @@
+"""What a plan's own path can sustain at most: the solved program of its path, kept, and the plan held against it.
+
+Planning itself finds blocks by search and needs no program. Where a plan is shown or explained the program of its path says how
+far the plan is from what its path sustains, and what holds it back.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import InternalError, LimitError, TransferError
+from isoviz.planner.hop_facts import paying_hop
+from isoviz.planner.one_path.chunk_size import compared, settled
+from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.options import Options
+from isoviz.planner.paths.routes import Route
+from isoviz.planner.problem import Problem
+from isoviz.planner.program.path_bound import PathProgram, Solution, solve
+from isoviz.planner.program.path_program import path_program
+from isoviz.planner.program.program_text import plain_number
+from isoviz.units import format_rate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from isoviz.machines import Machine
+    from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.plan import Plan
+    from isoviz.planner.program.path_bound import RowState
+    from isoviz.planner.time.path_time import Clock
+
+ROUNDING = 1e-9
+"""How far a plan may be above the bound of its path, relative."""
+MOST_KEPT = 64
+_KEPT: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
+_LOCK = threading.Lock()
+
+
+class Certificate:
+    """A plan's path, taken up again: its `choice` with the `least` T and as it is settled, and the solved `program` of it.
+
+    No blocks and chunk on that path, in layouts of the kind that the plan has, sustain more than `bound` bytes per second.
+    """
+
+    def __init__(self, problem: Problem, route: Route, clock: Clock, least: Choice, choice: Choice, plan: Plan) -> None:
+        self.problem, self.route, self.clock, self.least, self.choice = problem, route, clock, least, choice
+        self.program, self.solution = _program(problem, choice, plan)
+
+    @property
+    def bound(self) -> float:
+        """The optimum of the program, bytes per second."""
+        return self.solution.throughput
+
+    @property
+    def binding(self) -> tuple[RowState, ...]:
+        """The rows that hold the throughput back, each with its shadow prices."""
+        return self.solution.binding
+
+    def __str__(self) -> str:
+        first, *rest = certified(self.solution)
+        return "\n".join([f"  {first}", *(f"    {line}" for line in rest)])
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object: bytes and bytes per second; prices are bytes per second for one unit more of a row's bound."""
+        from isoviz.planner.explanation.explanation_file import row_to_json
+
+        return {
+            "bound": self.bound,
+            "sizes": self.solution.sizes,
+            "binding": [row_to_json(row) for row in self.binding],
+        }
+
+
+def certificate(plan: Plan, machine: Machine, options: Options | None = None) -> Certificate:
+    """The solved program of a plan's path; one that was solved before is returned again. `options` are those of the plan.
+
+    Raises:
+        TransferError: the plan was made for another machine, or with other options. InternalError: the plan says that it sustains
+            more than its path can.
+    """
+    if plan.machine_digest != machine.digest:
+        raise TransferError(
+            f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is now; plan again"
+        )
+    options = replace(options or Options(), planner="auto", planning_time=None)
+    key = plan, options
+    with _LOCK:
+        found = _KEPT.get(key)
+    if found is None:
+        found = _certificate(plan, machine, options)
+        with _LOCK:
+            _KEPT[key] = found
+            while len(_KEPT) > MOST_KEPT:
+                _KEPT.popitem(last=False)
+    return found
+
+
+def certified(solution: Solution) -> list[str]:
+    """What the program of a path allows: the bound with the sizes of blocks, then the binding rows with their duals."""
+    sizes = "".join(f", {name} = {plain_number(size)}" for name, size in solution.sizes.items())
+    lines = [f"program of this path: at most {format_rate(solution.throughput)}{sizes}"]
+    for row in solution.binding:
+        dual = row.price_up * row.bound / solution.throughput + 0.0
+        lines.append(f"binding: {row.label}, d log TP / d log bound = {dual:.3g}")
+    return lines
+
+
+def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
+    problem = Problem(plan.transfer, machine, options)
+    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), paying_hop(plan.transfer, plan.orders))
+    clock = clock_of(problem, route)
+    choice = any_choice(problem, route, clock)
+    if choice is None:
+        raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
+    least, choice = compared(problem, choice, clock), settled(problem, choice, clock)
+    found = Certificate(problem, route, clock, least, choice, plan)
+    if plan.throughput > found.bound * (1 + ROUNDING):
+        raise InternalError(
+            f"plan of planner {plan.planner!r}: says {plan.throughput!r} B/s in the steady state, and the program of its path"
+            f" {' → '.join(plan.memories)} allows at most {found.bound!r} B/s"
+        )
+    return found
+
+
+def _program(problem: Problem, choice: Choice, plan: Plan) -> tuple[PathProgram, Solution]:
+    """The program of a choice, solved; where a plan is above its bound because its layouts are of another family, that of the
+    family that sustains the most."""
+    program = path_program(problem, choice, min(plan.chunk_bytes, plan.bytes))
+    solution = solve(program)
+    if plan.throughput <= solution.throughput * (1 + ROUNDING):
+        return program, solution
+    every = [(program, solution), *_others(problem, choice)]
+    return max(every, key=lambda each: each[1].throughput)
+
+
+def _others(problem: Problem, choice: Choice) -> Iterator[tuple[PathProgram, Solution]]:
+    for shape in problem.ends.shapes if choice.shape is not None else ():
+        if shape != choice.shape:
+            program = path_program(problem, choice._replace(shape=shape, a=1, b=1))
+            try:
+                yield program, solve(program)
+            except LimitError:
+                continue

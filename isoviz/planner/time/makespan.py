@@ -1,0 +1,144 @@
+"""How long a pipeline of whole chunks and a shorter last one takes, exactly.
+
+The planner minimises T, in which the last chunk counts for what is in it (`isoviz.planner.time.path_time`): smooth, so that it
+can be searched. What runs is a flow shop: hop h begins chunk c once hop h − 1 has written it, its own last chunk is done, and a
+slot of its output is free. Its completion time is a longest path through the grid of hops and chunks. As all chunks but the last
+are alike, that path has a closed form; with shared resources the rates of hops change whenever one begins or ends, and the
+pipeline is followed until it repeats itself.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+
+from isoviz.planner.time.fair_sharing import fair_rates
+
+SAME = 1e-12
+"""Relative difference below which two states of a pipeline are one."""
+MOST_FOLLOWED = 2048
+"""Chunks after which a pipeline that does not repeat itself is taken to go on as it last did."""
+
+
+def makespan(hops: Sequence[float], chunks: int, last: float, *, slots: int = 2, overlap: bool = True) -> float:
+    """Seconds from the start of the first hop to the end of the last one.
+
+    `hops` are seconds of a full chunk for every hop, `chunks` how many chunks there are, `last` the share of a full one that the
+    last of them has, `slots` those of every buffer. Without `overlap` all hops of a chunk end before the next chunk begins.
+    """
+    full = chunks - 1
+    if not overlap:
+        return (full + last) * math.fsum(hops)
+    if not full:
+        return last * math.fsum(hops)
+    if slots == 1 and len(hops) > 1:
+        done = [_one_slot(hops, h, full) for h in range(len(hops))]
+        at = 0.0
+        for h, seconds in enumerate(hops):
+            freed = done[h + 1] if h + 1 < len(hops) else 0.0
+            at = max(at, freed, done[h]) + last * seconds
+        return at
+    arrived = slowest = at = 0.0
+    for seconds in hops:
+        arrived, slowest = arrived + seconds, max(slowest, seconds)
+        at = max(at, arrived + (full - 1) * slowest) + last * seconds
+    return at
+
+
+def _one_slot(hops: Sequence[float], hop: int, chunks: int) -> float:
+    """When a hop is done with so many full chunks, where two neighbours never work at the same time.
+
+    A longest path goes to and fro between neighbours, once for every chunk but the first. It may lead on beyond `hop`: then it
+    has to come back over every pair on the way.
+    """
+    pairs = [here + there for here, there in itertools.pairwise(hops)]
+    best = -math.inf
+    behind = max(pairs[:hop], default=-math.inf)
+    way, left = 0.0, chunks - 1
+    if left == 0 or hop:
+        best = left * behind if left else 0.0
+    for pair in pairs[hop:]:
+        if left == 0:
+            break
+        way, left, behind = way + pair, left - 1, max(behind, pair)
+        best = max(best, way + left * behind)
+    return math.fsum(hops[: hop + 1]) + best
+
+
+def shared_makespan(
+    hops: Sequence[float], chunks: int, last: float, shares: Sequence[Sequence[float]], *, slots: int = 2, overlap: bool = True
+) -> float:
+    """As `makespan`, where hops share resources: `shares` are, for every resource, the seconds of it that a full chunk costs on
+    each hop. Hops at work get fair shares (`isoviz.planner.time.fair_sharing`)."""
+    return _Shared(hops, chunks, last, shares, slots, overlap).run()
+
+
+class _Shared:
+    """A pipeline on shared resources, followed from event to event."""
+
+    def __init__(
+        self, hops: Sequence[float], chunks: int, last: float, shares: Sequence[Sequence[float]], slots: int, overlap: bool
+    ) -> None:
+        self.hops, self.chunks, self.last, self.slots, self.overlap = hops, chunks, last, slots, overlap
+        # Progress is counted in chunks: a hop alone does 1/seconds of one in a second.
+        self.most = [1 / seconds if seconds > 0 else math.inf for seconds in hops]
+        self.uses = [tuple((str(k), share[h]) for k, share in enumerate(shares) if share[h]) for h in range(len(hops))]
+        self.capacity = {str(k): 1.0 for k in range(len(shares))}
+        self.done = [0] * len(hops)
+        self.left: list[float | None] = [None] * len(hops)
+        """What every hop has still to do of the chunk it works on."""
+        self.now = 0.0
+
+    def run(self) -> float:
+        seen: tuple[float, tuple[float, ...]] | None = None
+        safe = self.chunks - 1 - (self.slots + 1) * len(self.hops)  # so far no hop has heard of the last chunk
+        while self.done[-1] < self.chunks:
+            before = self.done[-1]
+            self._begin()
+            self._advance()
+            if self.done[-1] == before or self.done[-1] >= safe:
+                continue
+            both = zip(self.done, self.left, strict=True)
+            state = tuple(done - before + (2.0 if left is None else left) for done, left in both)
+            if seen is not None and (_close(seen[1], state) or self.done[-1] > MOST_FOLLOWED):
+                skipped = safe - self.done[-1]
+                self.now += skipped * (self.now - seen[0])
+                self.done = [done + skipped for done in self.done]
+                seen, safe = None, 0
+            else:
+                seen = self.now, state
+        return self.now
+
+    def _begin(self) -> None:
+        """Let every hop that can begin its next chunk do so."""
+        for h in range(len(self.hops)):
+            chunk = self.done[h]
+            if self.left[h] is not None or chunk == self.chunks:
+                continue
+            if h and self.done[h - 1] <= chunk:
+                continue  # not there yet
+            if h + 1 < len(self.hops) and chunk - self.done[h + 1] >= self.slots:
+                continue  # no slot
+            if not self.overlap and h == 0 and self.done[-1] < chunk:
+                continue
+            self.left[h] = 1.0 if chunk < self.chunks - 1 else self.last
+
+    def _advance(self) -> None:
+        """To the next moment at which a hop is done with a chunk."""
+        busy = [h for h, left in enumerate(self.left) if left is not None]
+        rates = fair_rates([self.most[h] for h in busy], [self.uses[h] for h in busy], self.capacity)
+        todo = [self.left[h] or 0.0 for h in busy]
+        step = min(left / rate for left, rate in zip(todo, rates, strict=True))
+        self.now += step
+        for h, left, rate in zip(busy, todo, rates, strict=True):
+            rest = left - rate * step
+            if rest > SAME:
+                self.left[h] = rest
+            else:
+                self.left[h] = None
+                self.done[h] += 1
+
+
+def _close(one: Sequence[float], other: Sequence[float]) -> bool:
+    return all(abs(a - b) <= SAME * 16 for a, b in zip(one, other, strict=True))

@@ -1,0 +1,1 @@
+"""The engine: the scheduler in real time, on real memories."""

@@ -1,0 +1,450 @@
+"""The engine: the scheduler in real time, on real memories (DESIGN, sections 3 and 4).
+
+Every channel has its dispatcher, whose threads carry out the requests that the scheduler hands to it. What moves bytes is
+behind `isoviz.runtime.protocols`: the devices of this computer (`isoviz.backends`), those of a test, or those of a host runtime
+that uses isoviz as its DMA engine (Isometry, sections 3 and 5.2).
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled, EngineClosed
+from isoviz.forks import Home
+from isoviz.planner import Options
+from isoviz.runtime.engine.dispatcher import Dispatcher
+from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.execution import Execution, trace_of
+from isoviz.runtime.engine.interrupts import allowed, held
+from isoviz.runtime.engine.open_devices import OpenedDevices
+from isoviz.runtime.engine.progress import setting, tell, watch
+from isoviz.runtime.engine.small_copies import PreparedCopies, ended
+from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
+from isoviz.runtime.scheduling.pool import highest_priority_first
+from isoviz.runtime.scheduling.scheduler import Scheduler
+from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release
+from isoviz.runtime.trace.report import Report, emulated, unmeasured
+from isoviz.runtime.trace.trace import RequestSpan, Trace
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Layout
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.progress import ProgressCallback
+    from isoviz.runtime.protocols import CancelToken, Devices
+    from isoviz.runtime.scheduling.pool import Policy
+    from isoviz.runtime.scheduling.work import Instruction
+
+Request = tuple[Execution, Issue]
+"""A request to carry out."""
+
+
+class Engine:
+    """Carries out transfers on one machine, many at once; any thread may use it.
+
+    `policy` is how channels choose among transfers, `policies` names channels with another one
+    (`isoviz.runtime.scheduling.scheduler`); `request_bytes` how long requests are (up to four times that where runs are long),
+    between which more urgent ones go first; `options` are those of the plans that `copy` makes. With `record` everything that
+    happens is kept for `trace`. In a `with` its threads stay until the end; without, they end whenever nothing is under way. It
+    belongs to the process that made it: in a forked child everything raises ForkedError, and another engine can be made there.
+    """
+
+    def __init__(
+        self,
+        machine: Machine,
+        devices: Devices,
+        *,
+        policy: Policy = highest_priority_first,
+        policies: Mapping[str, Policy] | None = None,
+        request_bytes: int = REQUEST_BYTES,
+        options: Options | None = None,
+        record: bool = False,
+    ) -> None:
+        self._home = Home("this engine")
+        self.machine = machine
+        self.devices = devices
+        self.request_bytes = request_bytes
+        self.options = options or Options()
+        self._scheduler = Scheduler.of(machine, policies, policy)
+        self._lock = threading.Lock()
+        self._quiet = threading.Condition(self._lock)
+        self._numbers = itertools.count()
+        self._executions: dict[int, Execution] = {}
+        self._ending = 0
+        self._real = OpenedDevices(machine, devices)
+        self._prepared = PreparedCopies(self._real)
+        self._finisher = Dispatcher("finisher", 1)
+        self._callbacks = Dispatcher("callbacks", 1)
+        self._closed = False
+        self._entered = False
+        self._recorded: list[Execution] | None = [] if record else None
+
+    # ---- life
+
+    def __enter__(self) -> Engine:
+        self._home.require()
+        self._entered = True
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None or self._home.is_here:  # else a child is on its way out for a reason of its own, which shall be seen
+            self.close()
+
+    def close(self) -> None:
+        """Cancel what is under way, wait until it has ended, and end all threads. Safe to call twice."""
+        self._home.require()
+        with self._lock:
+            self._closed = True
+            numbers = list(self._executions)
+        for number in numbers:
+            self._cancel(number)
+        with self._quiet:
+            self._quiet.wait_for(lambda: not self._executions and not self._ending)
+        for dispatcher in self._threads:
+            dispatcher.close()
+        self._real.forget()
+        self._prepared.clear()
+
+    # ---- transfers
+
+    def copy(
+        self,
+        source: Any,
+        source_layout: Layout | str,
+        destination: Any,
+        destination_layout: Layout | str,
+        priority: int = 0,
+    ) -> Event:
+        """Copy an array or a file into another one, converting the layout; returns at once (Isometry, section 2).
+
+        `source` and `destination` are what the devices can hold: NumPy arrays (the host's memory), paths of files. Spaces and
+        fields follow from the source. Of transfers on one channel those of the highest priority go first.
+
+        Raises:
+            InputError: they do not fit each other or their layouts. EngineClosed: after `close`. ForkedError: in a forked child.
+        """
+        self._home.require()
+        here = self.devices.describe(self.machine, source, source_layout, None)
+        there = self.devices.describe(self.machine, destination, destination_layout, here)
+        known = self._prepared.of(here, there, priority, self.options)
+        if known.copies is not None and self._recorded is None:
+            ends, name = known.ends(source, destination), known.plan.hops[0].channel
+            with self._lock:
+                if self._closed:
+                    raise EngineClosed("the engine is closed")
+                if self._scheduler.is_idle(name):
+                    return ended(known.plan, known.move(self._real.channel(name), *ends))
+        return self.submit(known.plan, source, destination)
+
+    @held()
+    def submit(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        priority: int | None = None,
+        pipelined: bool = True,
+        cancel: CancelToken | None = None,
+    ) -> Event:
+        """Carry out a plan; returns at once. `source` and `destination` are as in `run`, `priority` is the transfer's unless
+        given. Not `pipelined`, every hop moves everything before the next one begins.
+
+        Raises:
+            TransferError: the plan is for another machine, or this computer lacks one of its memories. LimitError: its buffers
+                are larger than a memory. EngineClosed: after `close`. ForkedError: in a forked child.
+        """
+        return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
+
+    @held()
+    def run(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        verify: bool = True,
+        progress: ProgressCallback | None = None,
+        cancel: CancelToken | None = None,
+        pipelined: bool = True,
+        chunks: int | None = None,
+    ) -> Report:
+        """Carry out a plan, wait for it and report.
+
+        `source` and `destination` are arrays (host memory) or paths (disks); without them the paths that the plan's instances
+        name are used, and where there are none the source is generated and the destination given up afterwards. `cancel` (such as
+        a `threading.Event`) is asked between requests. A destination file appears under its name only once it is complete, on
+        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread. Padding may move along, over that
+        of the destination (`Plan.padding`). With `chunks` no more than the first so many move (`isoviz.measure.rehearsal`),
+        nothing is verified and the destination is given up; bytes and rates of the report are those of the whole plan.
+
+        Raises:
+            InputError: `chunks` is below 1.
+            TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination
+                are the same; nothing has been touched. FileError: a file is not what the plan expects.
+            RunError: a hop failed; Cancelled: `cancel` was set; VerificationError: the ends differ. No destination file is left.
+        """
+        verify = verify and chunks is None
+        moved, arrived = threading.Event(), threading.Event()
+        over = setting(moved, arrived)
+        told = arrived.set if progress is not None else None
+        execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks, waits=True)
+        left = False
+        try:
+            with allowed():
+                watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
+                if execution.error is not None:
+                    raise execution.error
+                began = time.perf_counter()
+                execution.located(execution.destination.flush)
+                flush_seconds = time.perf_counter() - began
+                seconds = execution.moving_seconds + flush_seconds
+                verified = None
+                if verify:
+                    tell(execution, progress, "verify")
+                    self.devices.verify(plan, execution.source, execution.destination, execution.check)
+                    verified = True
+            execution.check()
+            if chunks is None:
+                execution.destination.publish()
+            execution.event.end()
+            notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
+            trace = trace_of([execution], moving=True)
+            return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
+        except BaseException as error:
+            if not self._home.is_here:  # `progress` has forked, and this is the child: what is under way is the parent's
+                left = True
+                raise
+            try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
+                if not moved.is_set():
+                    self._cancel(execution.number)
+                    with allowed():
+                        moved.wait()
+            except BaseException:
+                left = self._left(execution, error)
+                raise
+            execution.event.end(error)
+            raise
+        finally:
+            if not left:
+                execution.stack.close()
+                self._ended(execution)
+
+    @property
+    def held_bytes(self) -> int:
+        """Bytes of intermediate buffers that transfers hold."""
+        self._home.require()
+        with self._lock:
+            return self._scheduler.counts.held_bytes
+
+    def trace(self) -> Trace:
+        """What has happened so far, of an engine that records.
+
+        Raises:
+            ValueError: it does not. ForkedError: in a forked child.
+        """
+        self._home.require()
+        if self._recorded is None:
+            raise ValueError("this engine keeps no trace; make it with record=True")
+        return trace_of(self._recorded)
+
+    # ---- inside: submitting
+
+    @property
+    def _threads(self) -> list[Dispatcher]:
+        return [*self._real.dispatchers(), self._finisher, self._callbacks]
+
+    def _submitted(
+        self,
+        plan: Plan,
+        source: Any | None,
+        destination: Any | None,
+        priority: int | None,
+        pipelined: bool,
+        cancel: CancelToken | None,
+        over: Callable[[Execution], None],
+        arrived: Callable[[], None] | None = None,
+        chunks: int | None = None,
+        waits: bool = False,
+    ) -> Execution:
+        self._home.require()
+        memories = self._real.memories(plan)
+        channels = [self._real.channel(hop.channel) for hop in plan.hops]
+        work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes, chunks=chunks)
+        number = next(self._numbers)
+        event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
+        execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over, waits)
+        execution.submitted = time.perf_counter()
+        with self._lock:
+            if self._closed:
+                raise EngineClosed("the engine is closed")
+            instructions = self._scheduler.submit(number, work)
+            self._executions[number] = execution
+            if self._recorded is not None:
+                self._recorded.append(execution)
+            self._granted(instructions)
+        own: deque[Request] = deque()
+        self._carry_out(instructions, own if execution.is_mine else None)
+        for request in own:  # the caller waits for it anyway, and has in its cache what another thread would have to get
+            self._moved(*request)
+        return execution
+
+    # ---- inside: carrying out
+
+    def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
+        """Note, while the lock is held, which transfers somebody is about to open."""
+        for instruction in instructions:
+            if type(instruction) is Allocate:
+                self._executions[instruction.transfer].is_granted = True
+        return instructions
+
+    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
+        """Do what the scheduler says; requests that cost less than handing them over are put into `own`, if given."""
+        todo = deque(instructions)
+        while todo:
+            instruction = todo.popleft()
+            execution = self._executions[instruction.transfer]
+            if type(instruction) is Issue:
+                with self._lock:
+                    is_open = execution.is_open
+                    if is_open is None:  # another thread is about to open it
+                        execution.early.append(instruction)
+                    elif not is_open:
+                        todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
+                if is_open:
+                    if own is not None and execution.is_small[instruction.hop]:
+                        own.append((execution, instruction))
+                    else:
+                        execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))
+            elif type(instruction) is Allocate:
+                error = self._opened(execution)
+                with self._lock:
+                    execution.is_open = error is None
+                    todo.extendleft(reversed(execution.early))
+                    execution.early.clear()
+                    if error is not None:
+                        execution.error = error
+                        todo.extend(self._granted(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error))))
+                    elif execution.stopped:
+                        todo.extend(self._granted(self._scheduler.cancel(instruction.transfer)))
+            elif type(instruction) is Release:
+                execution.release()
+            elif type(instruction) is Finish:
+                self._finish(execution, instruction)
+
+    def _opened(self, execution: Execution) -> BaseException | None:
+        """Open the stores of a transfer; what it fails with."""
+        try:
+            execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
+            for channel in execution.channels:
+                if (prepare := getattr(channel, "prepare", None)) is not None:
+                    prepare(execution.plan.bytes)
+            with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
+                execution.open()
+        except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+            return error
+        return None
+
+    def _perform(self, execution: Execution, issue: Issue) -> None:
+        """Carry out a request, in a thread of its channel; and the small ones that follow from it, while that thread has no
+        other job."""
+        dispatcher = execution.dispatchers[issue.hop]
+        own: deque[Request] = deque()
+        self._moved(execution, issue, own)
+        while own:
+            execution, issue = own.popleft()
+            if dispatcher.has_jobs:
+                execution.dispatchers[issue.hop].put(partial(self._perform, execution, issue))
+            else:
+                with dispatcher.lent_to(execution.dispatchers[issue.hop]):
+                    self._moved(execution, issue, own)
+
+    def _moved(self, execution: Execution, issue: Issue, own: deque[Request] | None = None) -> None:
+        error: BaseException | None = None
+        start = time.perf_counter()
+        try:
+            execution.move(issue)
+        except BaseException as raised:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+            error = raised
+        execution.spans.append(RequestSpan(*issue, start, time.perf_counter()))
+        with self._lock:
+            if error is None:
+                execution.finished(issue)
+                instructions = self._granted(self._scheduler.done(*issue))
+            else:
+                execution.stopped = True
+                if execution.error is None:
+                    execution.error = error
+                instructions = self._granted(self._scheduler.failed(*issue, str(error)))
+        if instructions:
+            self._carry_out(instructions, own)
+
+    @held()
+    def _cancel(self, number: int) -> None:
+        self._home.require()
+        with self._lock:
+            execution = self._executions.get(number)
+            if execution is None:
+                return
+            execution.stopped = True
+            if execution.is_granted and execution.is_open is None:  # whoever opens it sees to that
+                return
+            instructions = self._granted(self._scheduler.cancel(number))
+        self._carry_out(instructions)
+
+    def _finish(self, execution: Execution, finish: Finish) -> None:
+        execution.ended = time.perf_counter()
+        execution.outcome = finish.outcome
+        if finish.outcome == "cancelled" and execution.error is None:
+            execution.error = Cancelled("cancelled; no destination file was left")
+        with self._lock:
+            self._ending += 1
+            del self._executions[execution.number]
+        execution.over(execution)
+
+    def _left(self, execution: Execution, error: BaseException) -> bool:
+        """Whether a transfer that nobody waits for in `run` any more is still under way; then whoever ends it tidies up."""
+        with self._lock:
+            if execution.number not in self._executions:
+                return False
+            execution.error = execution.error or error
+            execution.over = self._complete
+            return True
+
+    def _complete(self, execution: Execution) -> None:
+        """The end of a transfer that nobody waits for in `run`; files are waited for in a thread of their own."""
+        if execution.error is None and execution.destination.durable:
+            self._finisher.put(partial(self._publish, execution))
+        else:
+            self._publish(execution)
+
+    def _publish(self, execution: Execution) -> None:
+        error = execution.error
+        try:
+            if error is None:
+                execution.located(execution.destination.flush)
+                execution.check()
+                execution.destination.publish()
+        except BaseException as raised:  # noqa: BLE001  # the event carries it
+            error = raised
+        finally:
+            execution.stack.close()
+            execution.event.end(error)
+            self._ended(execution)
+
+    def _ended(self, execution: Execution) -> None:
+        """Nothing is left of a transfer but what it recorded."""
+        execution.forget()
+        with self._quiet:
+            self._ending -= 1
+            self._quiet.notify_all()
+            idle = not self._entered and not self._executions and not self._ending
+        if idle:
+            for dispatcher in self._threads:
+                dispatcher.close(wait=False)

@@ -1,0 +1,328 @@
+"""A transfer that is being carried out: the stores at both ends, the rings between, and what each request moves."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled, RunError, TransferError
+from isoviz.layouts.recurring import RecurringChunks, split, split_together
+from isoviz.runtime.trace.report import HopMeasurement
+from isoviz.runtime.trace.spans import Spans
+from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.layouts import Chunk, StridedCopy
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.dispatcher import Dispatcher
+    from isoviz.runtime.engine.event import Event
+    from isoviz.runtime.protocols import CancelToken, Endpoint, RealChannel, RealMemory, Slot, Store
+    from isoviz.runtime.scheduling.work import Issue, Work
+
+SMALL_REQUEST = 1 << 14
+"""Bytes up to which a request of a channel that works at once costs less than handing it to another thread."""
+IN_TURN = 256 << 10
+"""Bytes up to which a transfer whose requests come one after the other is carried out by the thread of the first of them."""
+MINE = 16 << 20
+"""Bytes up to which a signal can wait for a request that its own thread carries out: some milliseconds."""
+UNIT = 4096
+"""Runs are cut into requests at multiples of so many bytes: what disks take."""
+
+
+class Execution:
+    """One transfer of an engine, from its submission to its end. Its requests may be carried out in any threads.
+
+    `given` are the source and the destination that the caller named, `over` is called once nothing of it moves any more; the
+    caller `waits` for that. The ends and the rings are opened when the scheduler grants the buffers; `release` closes the rings,
+    `stack` the ends.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        plan: Plan,
+        work: Work,
+        event: Event,
+        given: tuple[Any, Any],
+        memories: Sequence[RealMemory],
+        channels: Sequence[RealChannel],
+        token: CancelToken | None,
+        over: Callable[[Execution], None],
+        waits: bool = False,
+    ) -> None:
+        self.number, self.plan, self.work, self.event = number, plan, work, event
+        self.given = given
+        self.memories, self.channels = memories, channels
+        self.dispatchers: list[Dispatcher] = []
+        self.token = token
+        self.over = over
+        self.stack = ExitStack()
+        self.source: Endpoint
+        self.destination: Endpoint
+        self.is_granted = False
+        """Whether the scheduler has granted the buffers: somebody is about to open it, or has."""
+        self.is_open: bool | None = None
+        """None while nobody has tried; False where that failed."""
+        self.early: list[Issue] = []
+        """Requests that were handed over before it was open."""
+        self.stopped = False
+        self.outcome = ""
+        self.error: BaseException | None = None
+        self.submitted = self.ended = 0.0
+        self.admitted: float | None = None
+        self.spans = Spans(len(channels))
+        self.requests = [0] * len(channels)
+        self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and channels[0].at_once and plan.bytes <= MINE
+        """Whether it is one request that needs no device: whoever waits for it may as well carry it out."""
+        in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
+        self.is_small = [
+            self.is_mine or (in_turn and hop > 0) or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
+            for hop, (channel, requests) in enumerate(zip(channels, work.requests, strict=True))
+        ]
+        """Whether the requests of a hop cost less than handing them to another thread."""
+        self._cleared = [any(later > here for here, later in zip(*pair, strict=True)) for pair in pairwise(plan.padding)]
+        """Whether the hop behind a slot moves more padding than the one before it."""
+        self.chunks_done = 0
+        self._rings: list[list[Slot]] = []
+        self._slots = ExitStack()
+        self._lock = threading.Lock()
+        self._chunks: dict[int, Chunk] = {}
+        self._payloads: dict[int, int] = {}
+        self._parts: dict[tuple[int, int], list[list[StridedCopy]]] = {}
+        self._left: dict[tuple[int, int], int] = {}
+        self._recurring: dict[int, RecurringChunks] = {}
+
+    # ---- stores
+
+    def open(self) -> None:
+        """Open both ends and the rings.
+
+        Raises:
+            TransferError: source and destination are the same. FileError: a file is not what the plan expects. RunError: no room.
+        """
+        transfer = self.plan.transfer
+        self.admitted = time.perf_counter()
+        self.source = self.memories[0].source(transfer.source, self.given[0])
+        self.stack.callback(self.source.close)
+        self.destination = self.memories[-1].destination(transfer.destination, self.given[1], transfer.is_partial)
+        self.stack.callback(self.destination.close)
+        if self.source.identity == self.destination.identity:
+            raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
+        self._allocate()
+        if self.work.chunks:  # what the first requests move takes as long to work out as small transfers take to move
+            for hop in range(len(self.channels)):
+                self.parts_of(hop, 0)
+
+    def _allocate(self) -> None:
+        """The rings, in the order of the memories' names: the global order (Isometry, section 3.6)."""
+        rings: dict[int, list[Slot]] = {}
+        for i, ring in sorted(enumerate(self.work.rings), key=lambda found: (found[1].memory, found[0])):
+            rings[i] = []
+            for _ in range(ring.slots):
+                slot = self.memories[i + 1].slot(ring.nbytes)
+                self._slots.callback(slot.close)
+                rings[i].append(slot)
+        self._rings = [rings[i] for i in range(len(rings))]
+
+    def release(self) -> None:
+        """Close the rings."""
+        self._rings = []
+        self._slots.close()
+
+    def forget(self) -> None:
+        """Hold nothing of the caller's any more."""
+        self.given = None, None
+        self._chunks.clear()
+        self._payloads.clear()
+        self._parts.clear()
+        self._recurring.clear()
+
+    # ---- requests
+
+    def move(self, issue: Issue) -> None:
+        """Carry out a request.
+
+        Raises:
+            RunError, naming hop, channel and chunk; Cancelled: the transfer is to stop.
+        """
+        _, hop, chunk, request = issue
+        try:
+            self.check()
+            parts = self.parts_of(hop, chunk)
+            copies = parts[request]
+            if copies:
+                count = self.channels[hop].move(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check)
+                with self._lock:
+                    self.requests[hop] += count
+        except RunError as error:
+            if error.hop is not None or isinstance(error, Cancelled):
+                raise
+            raise type(error)(str(error), hop=hop, channel=self.work.channels[hop], chunk=chunk) from error
+        except (OSError, MemoryError) as error:
+            message = f"{type(error).__name__}: {error}"
+            raise RunError(message, hop=hop, channel=self.work.channels[hop], chunk=chunk) from error
+        except Exception as error:
+            message = f"{type(error).__name__} in the channel: {error}"
+            raise RunError(message, hop=hop, channel=self.work.channels[hop], chunk=chunk) from error
+
+    def finished(self, issue: Issue) -> None:
+        """A request has moved its bytes: forget what is needed no more, and count what has arrived."""
+        _, hop, chunk, _ = issue
+        with self._lock:
+            key = hop, chunk
+            left = self._left[key] = self._left.get(key, self.work.requests[hop]) - 1
+            if left:
+                return
+            del self._left[key]
+            self._parts.pop(key, None)
+            if hop < len(self.channels) - 1:
+                return
+            self._chunks.pop(chunk, None)
+            payload = self._payloads.pop(chunk)
+            self.chunks_done += 1
+        self.event.moved(payload)
+
+    def located(self, action: Callable[[], None]) -> None:
+        """Do something that belongs to the last hop; failures say so."""
+        try:
+            action()
+        except RunError as error:
+            hop = len(self.channels) - 1
+            raise type(error)(str(error), hop=hop, channel=self.work.channels[hop]) from error
+
+    def check(self) -> None:
+        """Called between requests.
+
+        Raises:
+            Cancelled: the transfer is to stop.
+        """
+        if self.stopped or (self.token is not None and self.token.is_set()):
+            raise Cancelled("cancelled; no destination file was left")
+
+    def _store(self, place: int, chunk: int) -> Store:
+        if place == 0:
+            return self.source
+        if place == len(self.channels):
+            return self.destination
+        ring = self._rings[place - 1]
+        return ring[chunk % len(ring)]
+
+    def parts_of(self, hop: int, number: int) -> list[list[StridedCopy]]:
+        """What the requests of a chunk of a hop move. Asked first, it puts the slot behind the hop in its place."""
+        key = hop, number
+        found = self._parts.get(key)
+        if found is None:
+            with self._lock:
+                found = self._parts.get(key)
+                if found is None:
+                    copies = self._copies(hop, number)
+                    if hop < len(self.channels) - 1:
+                        self._place(hop, number, copies)
+                    found = self._parts[key] = self._split(hop, copies)
+        return found
+
+    def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
+        """The copies of a chunk as its requests, cut where a disk's pages begin. Those that a channel reads across gaps it gets
+        together: in parts, it would read what lies between them for every part anew."""
+        count = self.work.requests[hop]
+        keep = getattr(self.channels[hop], "kept_together", None)
+        if keep is not None and count > 1 and (kept := keep(copies))[0]:
+            close, others = kept
+            found = split(others, min(count - 1, self._worth(hop, others)), UNIT, self.source.base, "source") if others else []
+            found.append(close)
+        elif hop == len(self.channels) - 1 and self.destination.alignment > 1:
+            found = split(copies, self._worth(hop, copies), UNIT, self.destination.base)
+        elif hop == 0 and self.source.alignment > 1:
+            found = split(copies, self._worth(hop, copies), UNIT, self.source.base, "source")
+        else:
+            found = split_together(copies, count, UNIT)
+        return [*found, *([] for _ in range(count - len(found)))]
+
+    def _worth(self, hop: int, copies: list[StridedCopy]) -> int:
+        """How many requests the copies of a chunk are worth, which may be smaller than most: all requests are about as long."""
+        count = self.work.requests[hop]
+        full = self.plan.chunk_payload / count
+        return max(1, min(count, math.ceil(sum([copy.nbytes for copy in copies]) / full)))
+
+    def _copies(self, hop: int, number: int) -> list[StridedCopy]:
+        recurring = self._recurring.get(hop)
+        if recurring is None:
+            recurring = self._recurring[hop] = RecurringChunks(
+                self.plan.chunks, partial(self.plan.views, hop), self._chunk, self.plan.padding[hop]
+            )
+        copies, self._payloads[number] = recurring.of(number)
+        return copies
+
+    def _chunk(self, number: int) -> Chunk:
+        """What is in a chunk; kept until it has arrived, for the hops to come."""
+        found = self._chunks.get(number)
+        if found is None:
+            found = self._chunks[number] = self.plan.chunks[number]
+        return found
+
+    def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
+        """Shift the slot that a hop writes a chunk to, so that what a disk reads or writes in whole pages lies on pages in memory
+        too; and clear it where padding will leave it that nobody writes.
+
+        Done before the first request writes to it: nobody else uses it then.
+        """
+        shift, last = 0, len(self.channels) - 1
+        if hop == 0 and copies and self.source.alignment > 1:
+            first = copies[0]
+            shift = (self.source.base + first.source_offset - first.destination_offset) % self.source.alignment
+        elif hop + 1 == last and self.destination.alignment > 1 and (leaving := self._copies(last, number)):
+            first = leaving[0]
+            shift = (self.destination.base + first.destination_offset - first.source_offset) % self.destination.alignment
+        slot = self._rings[hop][number % len(self._rings[hop])]
+        slot.place(shift)
+        if self._cleared[hop]:
+            slot.clear()
+
+    # ---- what was measured
+
+    @property
+    def moving_seconds(self) -> float:
+        """From the first request to the end of the last one."""
+        return max(0.0, self.spans.last - self.spans.first)
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What ends and channels have to say of how it went."""
+        used = dict.fromkeys(note for channel in self.channels for note in getattr(channel, "notes", ()))
+        return (*self.source.notes, *self.destination.notes, *used)
+
+    def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
+        """Seconds that the hops were at work, bytes and requests; waiting for what a hop left in caches belongs to the last.
+
+        A hop is at work while any of its requests is: several in flight count once.
+        """
+        busy = self.spans.busy()
+        busy[-1] += flush_seconds
+        return tuple(
+            HopMeasurement(i, seconds, self.plan.bytes, requests)
+            for i, (seconds, requests) in enumerate(zip(busy, self.requests, strict=True))
+        )
+
+
+def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
+    """What happened when to some transfers of an engine; what is not over ends now. `moving` leaves out what comes before the
+    first request: opening files, getting pages, generating data."""
+    transfers: list[TransferSpan] = []
+    requests: list[RequestSpan] = []
+    for each in executions:
+        times = each.submitted, each.admitted, each.ended or time.perf_counter()
+        if moving and each.spans:
+            times = each.spans.first, each.spans.first, times[2]
+        outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
+        label, payload = f"transfer {each.number}", each.plan.chunk_payload
+        transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason))
+        requests += each.spans
+    return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")

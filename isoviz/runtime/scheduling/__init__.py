@@ -1,0 +1,1 @@
+"""The scheduler: values in, values out; no threads, no clocks, no memory."""

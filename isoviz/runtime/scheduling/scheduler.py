@@ -1,0 +1,338 @@
+"""The scheduler: which request goes to which channel next (Isometry, sections 3.3 to 3.6).
+
+A state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.runtime.scheduling.work`). The
+simulator, the engine and the ranks drive the same one, so what a picture of a simulation shows is what an engine does.
+
+- A hop of a transfer is an XD. It hands over its chunks in order, each in requests; it may go on while the hop before has written
+  the chunk and the ring behind has a slot that the next hop has read.
+- A transfer is on its channels once it holds all of its buffers, which it gets at once. Nobody waits while holding some, and who
+  waits longest among the highest priority is served first in every memory: so everything ends.
+- A channel gives its next request to the highest priority that has an unfinished XD there, idle or not, and among those to the
+  first come that can go on. A transfer that waits for buffers lends its priority to those who hold them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError, LimitError
+from isoviz.runtime.scheduling.admission import Waiting
+from isoviz.runtime.scheduling.pool import ENDED, RUNS, STOPS, WAITS, XD, ChannelState, TransferState, highest_priority_first
+from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.runtime.scheduling.pool import Policy
+    from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How much is going on: transfers that wait for buffers, that are under way; requests in flight; bytes of buffers held."""
+
+    waiting: int
+    running: int
+    in_flight: int
+    held_bytes: int
+
+
+class Scheduler:
+    """See the module.
+
+    `limits` says how many requests each channel takes at a time (a channel that is not named: one), `capacity` how many bytes of
+    buffers each memory has (one that is not named: any number), `policies` which channels do not use the default one.
+    """
+
+    def __init__(
+        self,
+        limits: Mapping[str, int] | None = None,
+        capacity: Mapping[str, int] | None = None,
+        policies: Mapping[str, Policy] | None = None,
+        policy: Policy = highest_priority_first,
+    ) -> None:
+        self.limits, self.policies, self.policy = dict(limits or {}), dict(policies or {}), policy
+        self._channels: dict[str, ChannelState] = {}
+        self._transfers: dict[int, TransferState] = {}
+        self._waiting = Waiting(capacity or {})
+        self._order = 0
+
+    @classmethod
+    def of(
+        cls, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
+    ) -> Scheduler:
+        """The scheduler of a machine; `in_flight` requests go to each channel at a time (None: as many as the machine says)."""
+        limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
+        capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
+        return cls(limits, capacity, policies, policy)
+
+    # ---- stimuli
+
+    def handle(self, stimulus: Stimulus) -> list[Instruction]:
+        """What to do now that this has happened. Stimuli about transfers that have ended are ignored."""
+        if type(stimulus) is Done:
+            return self.done(*stimulus)
+        if type(stimulus) is Submit:
+            return self.submit(*stimulus)
+        if type(stimulus) is Failed:
+            return self.failed(*stimulus)
+        assert type(stimulus) is Cancel
+        return self.cancel(stimulus.transfer)
+
+    def submit(self, number: int, work: Work) -> list[Instruction]:
+        """A new transfer.
+
+        Raises:
+            LimitError: its buffers are larger than a memory. InputError: the number is taken, or the work could never end.
+        """
+        if number in self._transfers:
+            raise InputError(f"transfer {number} is known already")
+        needs = self.needs(work)
+        transfer = self._transfers[number] = TransferState(number, work)
+        out: list[Instruction] = []
+        if not work.chunks:
+            return self._end(transfer, out)
+        self._waiting.add(transfer, needs)
+        self._admit(out)
+        return out
+
+    def done(self, number: int, hop: int, chunk: int, request: int) -> list[Instruction]:  # noqa: ARG002  # the stimulus's
+        """A request has moved its bytes."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            return out
+        xd = transfer.xds[hop]
+        channel = xd.channel
+        channel.in_flight -= 1
+        transfer.in_flight -= 1
+        if transfer.state is not RUNS:
+            if not transfer.in_flight:
+                self._end(transfer, out)
+            self._fill(channel, out)
+            return out
+        if self._complete(xd, chunk):
+            # First all that has changed, then what follows: channels choose among all who can go on by now.
+            fed, freed = xd.ahead, xd.frees
+            if fed is not None and not fed.queued and fed.ready:
+                fed.channel.wake(fed)
+            else:
+                fed = None
+            if freed is not None and not freed.queued and freed.ready:
+                freed.channel.wake(freed)
+            else:
+                freed = None
+            if xd.moved == xd.chunks:
+                channel.leave(xd)
+                if xd.ahead is None:
+                    self._end(transfer, out)
+            if fed is not None:
+                self._fill(fed.channel, out)
+            if freed is not None:
+                self._fill(freed.channel, out)
+        self._fill(channel, out)
+        return out
+
+    def failed(self, number: int, hop: int, chunk: int, request: int, reason: str) -> list[Instruction]:  # noqa: ARG002
+        """A request went wrong (or, with hop −1, the allocation): its transfer fails once nothing of it is under way."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            return out
+        if hop >= 0:
+            transfer.xds[hop].channel.in_flight -= 1
+            transfer.in_flight -= 1
+        channels = self._stop(transfer, "failed", reason, out)
+        if hop >= 0:
+            channels.append(transfer.xds[hop].channel)
+        for channel in channels:
+            self._fill(channel, out)
+        return out
+
+    def cancel(self, number: int) -> list[Instruction]:
+        """A transfer is no longer wanted: it ends once nothing of it is under way."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is not None:
+            for channel in self._stop(transfer, "cancelled", "", out):
+                self._fill(channel, out)
+        return out
+
+    # ---- what is going on
+
+    @property
+    def capacity(self) -> Mapping[str, int]:
+        """Bytes of buffers that each memory has."""
+        return self._waiting.capacity
+
+    @property
+    def counts(self) -> Counts:
+        """How much is going on."""
+        transfers = self._transfers.values()
+        return Counts(
+            len(self._waiting),
+            sum(transfer.state is not WAITS for transfer in transfers),
+            sum(transfer.in_flight for transfer in transfers),
+            self._waiting.held_bytes,
+        )
+
+    def needs(self, work: Work) -> dict[str, int]:
+        """How many bytes of each memory the buffers of a transfer take.
+
+        Raises:
+            LimitError: more than a memory has. InputError: the work contradicts itself, or could never end.
+        """
+        if wrong := _wrong(work):
+            raise InputError(f"transfer: {wrong}")
+        needs: dict[str, int] = {}
+        for ring in work.rings:
+            needs[ring.memory] = needs.get(ring.memory, 0) + ring.total
+        for memory, nbytes in needs.items():
+            if nbytes > self._waiting.capacity.get(memory, nbytes):
+                room = self._waiting.capacity[memory]
+                raise LimitError(f"buffers of {nbytes} bytes in {memory}: it has {room}; plan with a smaller memory limit")
+        return needs
+
+    def priority(self, number: int) -> int:
+        """The priority that a transfer has now, its own or lent."""
+        return self._transfers[number].priority
+
+    def is_idle(self, name: str) -> bool:
+        """Whether nobody is on a channel."""
+        found = self._channels.get(name)
+        return found is None or (found.top is None and not found.in_flight)
+
+    def channel(self, name: str) -> ChannelState:
+        """The state of a channel."""
+        found = self._channels.get(name)
+        if found is None:
+            policy = self.policies.get(name, self.policy)
+            found = self._channels[name] = ChannelState(name, self.limits.get(name, 1), policy)
+        return found
+
+    # ---- inside
+
+    def _complete(self, xd: XD, chunk: int) -> bool:
+        """Count a request of a chunk; whether that completed a chunk in sequence."""
+        if xd.requests > 1:
+            count = xd.partly.get(chunk, 0) + 1
+            if count < xd.requests:
+                xd.partly[chunk] = count
+                return False
+        if chunk != xd.moved:  # an earlier one is still under way
+            xd.partly[chunk] = xd.requests
+            return False
+        xd.partly.pop(chunk, None)
+        xd.moved += 1
+        while xd.partly.get(xd.moved) == xd.requests:
+            del xd.partly[xd.moved]
+            xd.moved += 1
+        return True
+
+    def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
+        """Hand over requests while the channel takes any."""
+        policy = channel.policy
+        while channel.in_flight < channel.limit:
+            xd = policy(channel)
+            if xd is None:
+                return
+            transfer = xd.transfer
+            out.append(Issue(transfer.number, xd.hop, xd.chunk, xd.request))
+            channel.in_flight += 1
+            transfer.in_flight += 1
+            xd.request += 1
+            if xd.request == xd.requests:
+                xd.request = 0
+                xd.chunk += 1
+
+    def _admit(self, out: list[Instruction]) -> None:
+        """Give buffers to those who can have them, and lend the priorities of those who cannot."""
+        touched: dict[ChannelState, None] = {}
+        for transfer in self._waiting.served():
+            work = transfer.work
+            transfer.state = RUNS
+            out.append(Allocate(transfer.number))
+            xds = []
+            for hop, name in enumerate(work.channels):
+                xds.append(XD(transfer, hop, self.channel(name), self._order))
+                self._order += 1
+            for behind, ahead in pairwise(xds):
+                behind.ahead, ahead.behind = ahead, behind
+            for xd in xds:
+                room = work.room(xd.hop)
+                if room is not None:
+                    xd.room, xd.slots = xds[room[0]], room[1]
+                    xd.room.frees = xd
+            transfer.xds = tuple(xds)
+            for xd in xds:
+                xd.channel.join(xd)
+            xds[0].channel.wake(xds[0])
+            touched[xds[0].channel] = None
+        for transfer in self._waiting.revalued():
+            self._lend(transfer, touched)
+        # Not before: channels choose by the priorities that all have by now.
+        for channel in touched:
+            self._fill(channel, out)
+
+    def _lend(self, transfer: TransferState, touched: dict[ChannelState, None]) -> None:
+        """Give a transfer the priority it has by now: its own, or the highest of those who wait for its buffers."""
+        priority = self._waiting.priority_of(transfer)
+        if priority == transfer.priority or transfer.state is not RUNS:
+            return
+        unfinished = [xd for xd in transfer.xds if xd.moved < xd.chunks]
+        queued = [xd for xd in unfinished if xd.queued]
+        for xd in unfinished:
+            xd.channel.leave(xd)
+        transfer.priority = priority
+        for xd in unfinished:
+            xd.channel.join(xd)
+            touched[xd.channel] = None
+        for xd in queued:
+            xd.channel.wake(xd)
+
+    def _stop(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
+        """Hand over nothing of a transfer any more; returns the channels that have others to serve now."""
+        channels: list[ChannelState] = []
+        if transfer.state in (WAITS, RUNS):
+            transfer.outcome, transfer.reason = outcome, reason
+            if transfer.state is WAITS:
+                self._waiting.withdraw(transfer)
+            for xd in transfer.xds:
+                if xd.moved < xd.chunks:
+                    xd.channel.leave(xd)
+                    channels.append(xd.channel)
+            held = transfer.state is RUNS
+            transfer.state = STOPS if held else ENDED
+        if not transfer.in_flight:
+            self._end(transfer, out)
+        return channels
+
+    def _end(self, transfer: TransferState, out: list[Instruction]) -> list[Instruction]:
+        """Nothing of a transfer is under way any more."""
+        held = transfer.state in (RUNS, STOPS) and bool(transfer.xds)
+        transfer.state = ENDED
+        del self._transfers[transfer.number]
+        if held:
+            out.append(Release(transfer.number))
+            self._waiting.give_back(transfer)
+        out.append(Finish(transfer.number, transfer.outcome, transfer.reason))
+        self._admit(out)
+        return out
+
+
+def _wrong(work: Work) -> str | None:
+    """What keeps work from ever ending."""
+    hops = len(work.channels)
+    if not hops or len(work.rings) != hops - 1:
+        return f"{hops} hops with {len(work.rings)} buffers between them"
+    if work.requests and (len(work.requests) != hops or min(work.requests) < 1):
+        return f"expected at least one request for each of {hops} hops, got {work.requests}"
+    if work.chunks < 0:
+        return f"{work.chunks} chunks"
+    least = 1 if work.pipelined else max(1, work.chunks)
+    for ring in work.rings:
+        if ring.slots < least or ring.nbytes < 0:
+            return f"a buffer of {ring.slots} slots of {ring.nbytes} bytes, expected at least {least} slots"
+    return None

@@ -1,0 +1,1 @@
+"""What happened when: spans, traces, the critical path, reports."""

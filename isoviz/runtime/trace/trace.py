@@ -1,0 +1,370 @@
+"""What happened when: the requests and transfers of a run, simulated or real.
+
+Everything else that can be seen (hops, chunks, waiting, how full a buffer was, what held the run up) follows from these two
+lists, so a simulated and a real run are looked at with the same figures.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isoviz.runtime.scheduling.work import Work
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from isoviz.runtime.trace.critical_path import Step
+
+
+class RequestSpan(NamedTuple):
+    """A request: part `request` of a chunk of a hop, from when its channel began with it until it was done, in seconds."""
+
+    transfer: int
+    hop: int
+    chunk: int
+    request: int
+    start: float
+    end: float
+
+
+class TransferSpan(NamedTuple):
+    """A transfer: submitted, given its buffers (None: never), ended, in seconds.
+
+    `chunk_bytes` are the bytes of a full chunk, `nbytes` those of all; the last chunk has the rest.
+    """
+
+    number: int
+    label: str
+    work: Work
+    nbytes: float
+    chunk_bytes: float
+    submitted: float
+    admitted: float | None
+    ended: float
+    outcome: str = "done"
+    reason: str = ""
+
+    @property
+    def seconds(self) -> float:
+        """From submission to end."""
+        return self.ended - self.submitted
+
+    @property
+    def began(self) -> float:
+        """When it had its buffers, so that its first request could go; the submission where that is not known."""
+        return self.submitted if self.admitted is None else self.admitted
+
+    def payload(self, chunk: int) -> float:
+        """Bytes of a chunk."""
+        return min(self.chunk_bytes, self.nbytes - chunk * self.chunk_bytes)
+
+    def request_bytes(self, hop: int, chunk: int) -> float:
+        """Bytes of a request of a chunk."""
+        return self.payload(chunk) / (self.work.requests[hop] if self.work.requests else 1)
+
+
+class Span(NamedTuple):
+    """Something that took time. `kind` is "transfer", "hop", "chunk", "request" or "wait"; `hop`, `chunk` and `request` are −1
+    where it is not about one; `channel` is empty for transfers."""
+
+    kind: str
+    transfer: int
+    hop: int
+    chunk: int
+    request: int
+    channel: str
+    start: float
+    end: float
+    nbytes: float
+
+
+class Use(NamedTuple):
+    """What a channel did: seconds at work, bytes moved; `share` is its part of the whole run, `idle` what is left of it."""
+
+    channel: str
+    seconds: float
+    nbytes: float
+    requests: int
+    share: float
+
+    @property
+    def idle(self) -> float:
+        """The part of the run in which it did nothing."""
+        return 1.0 - self.share
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A run: its transfers by number, and its requests in the order in which they ended. `where` says what ran it."""
+
+    transfers: tuple[TransferSpan, ...]
+    requests: tuple[RequestSpan, ...]
+    where: str = "simulated"
+
+    @cached_property
+    def of(self) -> Mapping[int, TransferSpan]:
+        """Transfers by number."""
+        return {transfer.number: transfer for transfer in self.transfers}
+
+    @cached_property
+    def begin(self) -> float:
+        """When the first transfer was submitted."""
+        return min((transfer.submitted for transfer in self.transfers), default=0.0)
+
+    @cached_property
+    def end(self) -> float:
+        """When the last transfer ended."""
+        return max((transfer.ended for transfer in self.transfers), default=0.0)
+
+    @property
+    def seconds(self) -> float:
+        """From the first submission to the last end."""
+        return self.end - self.begin
+
+    @cached_property
+    def nbytes(self) -> float:
+        """Bytes of all transfers that were done."""
+        return sum(transfer.nbytes for transfer in self.transfers if transfer.outcome == "done")
+
+    @property
+    def throughput(self) -> float:
+        """Bytes per second over the whole run."""
+        return self.nbytes / self.seconds if self.seconds > 0 else 0.0
+
+    @cached_property
+    def channels(self) -> tuple[str, ...]:
+        """The channels in the order in which they appear on the paths."""
+        return tuple(dict.fromkeys(name for transfer in self.transfers for name in transfer.work.channels))
+
+    def channel(self, span: RequestSpan) -> str:
+        """The channel of a request."""
+        return self.of[span.transfer].work.channels[span.hop]
+
+    # ---- spans
+
+    def spans(self) -> Iterator[Span]:
+        """Everything that took time: transfers with the waiting for their buffers, their hops and chunks, requests with the
+        waiting for their channel."""
+        for transfer in self.transfers:
+            number, nbytes = transfer.number, transfer.nbytes
+            yield Span("transfer", number, -1, -1, -1, "", transfer.submitted, transfer.ended, nbytes)
+            got = transfer.ended if transfer.admitted is None else transfer.admitted
+            if got > transfer.submitted:
+                yield Span("wait", number, -1, -1, -1, "", transfer.submitted, got, nbytes)
+        yield from self._joined("hop", lambda span: (span.transfer, span.hop, -1))
+        yield from self._joined("chunk", lambda span: (span.transfer, span.hop, span.chunk))
+        for span in self.requests:
+            channel, nbytes = self.channel(span), self.of[span.transfer].request_bytes(span.hop, span.chunk)
+            ready = self.ready(span)
+            if span.start > ready:
+                yield Span("wait", span.transfer, span.hop, span.chunk, span.request, channel, ready, span.start, nbytes)
+            yield Span("request", *span[:4], channel, span.start, span.end, nbytes)
+
+    def _joined(self, kind: str, key: Any) -> Iterator[Span]:
+        found: dict[tuple[int, int, int], list[float]] = {}
+        for span in self.requests:
+            nbytes = self.of[span.transfer].request_bytes(span.hop, span.chunk)
+            entry = found.setdefault(key(span), [span.start, span.end, 0.0])
+            entry[0], entry[1] = min(entry[0], span.start), max(entry[1], span.end)
+            entry[2] += nbytes
+        for (transfer, hop, chunk), (start, end, nbytes) in found.items():
+            yield Span(kind, transfer, hop, chunk, -1, self.of[transfer].work.channels[hop], start, end, nbytes)
+
+    @cached_property
+    def chunk_ends(self) -> Mapping[tuple[int, int, int], float]:
+        """When a hop had moved a chunk, by transfer, hop and chunk."""
+        found: dict[tuple[int, int, int], float] = {}
+        for span in self.requests:
+            key = span[:3]
+            found[key] = max(found.get(key, span.end), span.end)
+        return found
+
+    def ready(self, span: RequestSpan) -> float:
+        """When nothing but its channel could hold a request back any more."""
+        admitted = self.of[span.transfer].began
+        return max((self.chunk_ends.get(key, admitted) for _, key in self.waits(span)), default=admitted)
+
+    def waits(self, span: RequestSpan) -> Iterator[tuple[str, tuple[int, int, int]]]:
+        """What a request had to wait for besides its buffers and its channel: the reason, and which chunk of which hop."""
+        number, hop, chunk = span[:3]
+        work, last = self.of[number].work, len(self.of[number].work.channels) - 1
+        if hop:
+            yield "data", (number, hop - 1, chunk if work.pipelined else work.chunks - 1)
+        if work.pipelined and not work.overlap:
+            if last and not hop and chunk:
+                yield "chunk", (number, last, chunk - 1)
+        elif hop < last and (before := chunk - work.rings[hop].slots) >= 0:
+            yield "slot", (number, hop + 1, before)
+
+    # ---- channels and buffers
+
+    @cached_property
+    def uses(self) -> tuple[Use, ...]:
+        """What every channel did. A channel with several requests at a time is at work while it has any."""
+        found: dict[str, list[tuple[float, float]]] = defaultdict(list)
+        moved: dict[str, float] = defaultdict(float)
+        for span in self.requests:
+            name = self.channel(span)
+            found[name].append((span.start, span.end))
+            moved[name] += self.of[span.transfer].request_bytes(span.hop, span.chunk)
+        whole = self.seconds or 1.0
+        return tuple(
+            Use(name, (busy := _union(found[name])), moved[name], len(found[name]), busy / whole) for name in self.channels
+        )
+
+    @cached_property
+    def overlap(self) -> float:
+        """How many channels were at work on average while any was: 1 means one after the other."""
+        any_busy = _union([(span.start, span.end) for span in self.requests])
+        return sum(use.seconds for use in self.uses) / any_busy if any_busy else 0.0
+
+    def fill(self, transfer: int, ring: int) -> tuple[tuple[float, float], ...]:
+        """How full the buffer behind hop `ring` was: (time, slots in use from then on). A slot is in use from when the first
+        request into it begins until the last one out of it is done."""
+        return self._fills.get((transfer, ring), ())
+
+    @cached_property
+    def _fills(self) -> Mapping[tuple[int, int], tuple[tuple[float, float], ...]]:
+        """How full every buffer was, by transfer and hop before it. Where a transfer ended early, its slots end with it."""
+        begun: dict[tuple[int, int, int], float] = {}
+        moved: dict[tuple[int, int, int], int] = defaultdict(int)
+        for span in self.requests:
+            key = span[:3]
+            begun[key] = min(begun.get(key, span.start), span.start)
+            moved[key] += 1
+        changes: dict[tuple[int, int], dict[float, int]] = {}
+        for (number, hop, chunk), start in begun.items():
+            transfer = self.of[number]
+            if hop == len(transfer.work.rings):
+                continue
+            onwards = number, hop + 1, chunk
+            whole = moved[onwards] >= (transfer.work.requests[hop + 1] if transfer.work.requests else 1)
+            steps = changes.setdefault((number, hop), defaultdict(int))
+            steps[start] += 1
+            steps[self.chunk_ends[onwards] if whole else transfer.ended] -= 1
+        found = {}
+        for ring, steps in changes.items():
+            level, points = 0.0, []
+            for when in sorted(steps):
+                level += steps[when]
+                points.append((when, level))
+            found[ring] = tuple(points)
+        return found
+
+    def critical_path(self) -> tuple[Step, ...]:
+        """What held the run up: from the first request to the last, each with what it had waited for longest."""
+        from isoviz.runtime.trace.critical_path import critical_path
+
+        return critical_path(self)
+
+    # ---- other forms
+
+    def to_chrome(self) -> dict[str, Any]:
+        """The Chrome trace format, which Perfetto (ui.perfetto.dev) opens: a group of tracks for the channels and one for every
+        transfer, with its hops."""
+        events = [_meta("process_name", 1, 0, "channels")]
+        for each in self.transfers:
+            events += [
+                _meta("process_name", 2 + each.number, 0, each.label),
+                _meta("thread_name", 2 + each.number, 0, "transfer"),
+            ]
+            for hop, channel in enumerate(each.work.channels):
+                events.append(_meta("thread_name", 2 + each.number, hop + 1, f"hop {hop} {channel}"))
+        lanes: dict[str, list[float]] = {name: [] for name in self.channels}  # when each of a channel's tracks is free
+        first = {name: number * MOST_LANES for number, name in enumerate(self.channels)}
+        for span in sorted(self.spans(), key=lambda span: span.start):
+            if span.kind == "chunk" or (span.kind == "wait" and span.hop >= 0):
+                continue  # they lie across each other
+            pid, tid, name = 2 + span.transfer, span.hop + 1, span.kind if span.hop < 0 else f"hop {span.hop} {span.channel}"
+            if span.kind == "request":
+                free = lanes[span.channel]
+                lane = next((i for i, when in enumerate(free) if when <= span.start), len(free))
+                free[lane : lane + 1] = [span.end]
+                pid, tid, name = 1, first[span.channel] + lane, f"{self.of[span.transfer].label} chunk {span.chunk}"
+            args = {"hop": span.hop, "chunk": span.chunk, "request": span.request, "bytes": span.nbytes}
+            times = {"ts": (span.start - self.begin) * 1e6, "dur": (span.end - span.start) * 1e6}
+            events.append({"ph": "X", "pid": pid, "tid": tid, "name": name, "cat": span.kind, **times, "args": args})
+        for name, free in lanes.items():
+            events += [_meta("thread_name", 1, first[name] + lane, name) for lane in range(len(free))]
+        return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"where": self.where}}
+
+    def columns(self) -> dict[str, Any]:
+        """All spans as NumPy arrays, one for each field of `Span`: what `pandas.DataFrame` and `polars.DataFrame` take."""
+        import numpy as np
+
+        rows = list(self.spans())
+        kinds: dict[str, Any] = {"kind": str, "channel": str, "start": float, "end": float, "nbytes": float}
+        return {name: np.array([row[at] for row in rows], kinds.get(name, np.int64)) for at, name in enumerate(Span._fields)}
+
+    def to_frame(self) -> Any:
+        """All spans as a pandas data frame, one column for each field of `Span`. `columns` needs no pandas.
+
+        Raises:
+            ImportError: pandas is not installed; the extra `lab` brings it.
+        """
+        import pandas as pd
+
+        return pd.DataFrame(self.columns())
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes an equal trace."""
+        return {
+            "format": FORMAT,
+            "where": self.where,
+            "transfers": [{**each._asdict(), "work": each.work.to_json()} for each in self.transfers],
+            "requests": [list(span) for span in self.requests],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Trace:
+        """The trace that `to_json` described.
+
+        Raises:
+            InputError: not such an object.
+        """
+        from isoviz.errors import InputError, show
+
+        if not isinstance(data, dict) or data.get("format") != FORMAT:
+            raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
+        try:
+            transfers = tuple(TransferSpan(**{**each, "work": Work.from_json(each["work"])}) for each in data["transfers"])
+            requests = tuple(RequestSpan(*span) for span in data["requests"])
+            return cls(transfers, requests, str(data["where"]))
+        except (KeyError, TypeError) as error:
+            raise InputError(f"trace: {error}") from None
+
+    def __str__(self) -> str:
+        from isoviz.units import format_bytes, format_rate, format_seconds
+
+        done = sum(transfer.outcome == "done" for transfer in self.transfers)
+        lines = [
+            (
+                f"{self.where}: {done} of {len(self.transfers)} transfers, {format_bytes(round(self.nbytes))} in"
+                f" {format_seconds(self.seconds)}, {format_rate(self.throughput)}; {self.overlap:.2f} channels at a time"
+            )
+        ]
+        width = max((len(use.channel) for use in self.uses), default=0)
+        lines += [f"  {use.channel.ljust(width)}  busy {100 * use.share:5.1f} %  {use.requests} requests" for use in self.uses]
+        return "\n".join(lines)
+
+
+FORMAT = "isoviz-trace-1"
+MOST_LANES = 1000
+"""Tracks that requests of one channel at a time may take."""
+
+
+def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
+    return {"ph": "M", "pid": pid, "tid": tid, "name": what, "args": {"name": name}}
+
+
+def _union(spans: Iterable[tuple[float, float]]) -> float:
+    """Seconds that are in any of the spans."""
+    total, reached = 0.0, float("-inf")
+    for start, end in sorted(spans):
+        if end > reached:
+            total += end - max(start, reached)
+            reached = end
+    return total

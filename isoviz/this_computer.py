@@ -1,0 +1,190 @@
+"""What this computer says about itself: its name, processor, NUMA nodes and caches, and the versions of what measures it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import socket
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoviz import checks
+from isoviz.json_cursor import Node
+
+_SYSTEM = Path("/sys/devices/system")
+_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+
+
+@dataclass(frozen=True)
+class NumaNode:
+    """A part of the host memory that some processors are nearest to: its number, its bytes (None: not said), its processors."""
+
+    number: int
+    capacity: int | None
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Cache:
+    """The caches of one level: bytes of each, how many there are, and how many processors share one."""
+
+    level: int
+    size: int
+    count: int
+    shared_by: int
+
+
+@dataclass(frozen=True)
+class ComputerFacts:
+    """What a measurement belongs to: `host` its name, `processor` its model, `cpus` how many this process may use, `system` the
+    operating system; `nodes` and `caches` (of data, smallest first) where the system says so, else empty."""
+
+    host: str
+    processor: str
+    cpus: int
+    system: str
+    nodes: tuple[NumaNode, ...] = ()
+    caches: tuple[Cache, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes equal facts."""
+        return {
+            "host": self.host,
+            "processor": self.processor,
+            "cpus": self.cpus,
+            "system": self.system,
+            "nodes": [{"number": n.number, "capacity": n.capacity, "cpus": list(n.cpus)} for n in self.nodes],
+            "caches": [{"level": c.level, "size": c.size, "count": c.count, "shared_by": c.shared_by} for c in self.caches],
+        }
+
+    @classmethod
+    def from_json(cls, node: Node) -> ComputerFacts:
+        """The facts that `to_json` described.
+
+        Raises:
+            MachineError: not such an object.
+        """
+        parts = node.members(("host", "processor", "cpus", "system"), ("nodes", "caches"))
+        nodes = tuple(_read_node(part) for part in parts["nodes"].items()) if "nodes" in parts else ()
+        caches = tuple(_read_cache(part) for part in parts["caches"].items()) if "caches" in parts else ()
+        owner = "computer"
+        return node.build(
+            lambda: cls(
+                checks.text(owner, "host", parts["host"].value),
+                checks.text(owner, "processor", parts["processor"].value, empty=True),
+                checks.whole(owner, "cpus", parts["cpus"].value, low=1),
+                checks.text(owner, "system", parts["system"].value, empty=True),
+                nodes,
+                caches,
+            )
+        )
+
+
+def _read_node(node: Node) -> NumaNode:
+    parts = node.members(("number", "capacity", "cpus"))
+    owner = "NUMA node"
+    capacity = parts["capacity"].value
+    cpus = [part.value for part in parts["cpus"].items()]
+    return node.build(
+        lambda: NumaNode(
+            checks.whole(owner, "number", parts["number"].value),
+            None if capacity is None else checks.whole(owner, "capacity", capacity),
+            tuple(checks.whole(owner, "cpus", cpu) for cpu in cpus),
+        )
+    )
+
+
+def _read_cache(node: Node) -> Cache:
+    parts = node.members(("level", "size", "count", "shared_by"))
+    return node.build(lambda: Cache(*(checks.whole("cache", key, part.value, low=1) for key, part in parts.items())))
+
+
+def this_computer() -> ComputerFacts:
+    """The facts of the computer that this process runs on."""
+    return ComputerFacts(host_name(), processor(), usable_cpus(), _printable(platform.platform()), numa_nodes(), caches())
+
+
+def versions() -> tuple[tuple[str, str], ...]:
+    """Versions of what the speed of channels depends on: pairs (name, version)."""
+    import numpy
+
+    from isoviz._version import __version__
+
+    found = [("isoviz", __version__), ("python", platform.python_version()), ("numpy", numpy.__version__)]
+    for name in ("numba", "llvmlite"):
+        module = sys.modules.get(name)  # only what moved the bytes: nothing is loaded for its version
+        if module is not None:
+            found.append((name, _printable(str(getattr(module, "__version__", "")))))
+    return tuple(found)
+
+
+def host_name() -> str:
+    """The name of this computer, as one printable line."""
+    return _printable(socket.gethostname())[:80].strip() or "this computer"
+
+
+def processor() -> str:
+    """The model of the processor, as far as the system tells."""
+    with contextlib.suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if line.startswith(("model name", "CPU part", "cpu model")):
+                return _printable(line.partition(":")[2])
+    return _printable(platform.processor() or platform.machine())
+
+
+def usable_cpus() -> int:
+    """How many processors this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def numa_nodes(system: Path = _SYSTEM) -> tuple[NumaNode, ...]:
+    """The NUMA nodes that have memory and processors; empty where the system does not say."""
+    found = []
+    for place in system.glob("node/node[0-9]*"):
+        with contextlib.suppress(OSError, ValueError):
+            cpus = cpu_list((place / "cpulist").read_text(encoding="ascii"))
+            capacity = None
+            for line in (place / "meminfo").read_text(encoding="ascii").splitlines():
+                if "MemTotal" in line:
+                    capacity = int(line.split()[-2]) << 10
+            if cpus and capacity != 0:  # some nodes have only memory (device memory), some only processors
+                found.append(NumaNode(int(place.name.removeprefix("node")), capacity, cpus))
+    return tuple(sorted(found, key=lambda node: node.number))
+
+
+def caches(system: Path = _SYSTEM) -> tuple[Cache, ...]:
+    """The caches of data by level, smallest first; empty where the system does not say."""
+    sizes: dict[int, tuple[int, set[tuple[int, ...]]]] = {}
+    for place in system.glob("cpu/cpu[0-9]*/cache/index[0-9]*"):
+        with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
+            kind, level, size, shared = (
+                (place / name).read_text(encoding="ascii").strip() for name in ("type", "level", "size", "shared_cpu_list")
+            )
+            if kind != "Instruction":
+                nbytes = int(size[:-1]) * _UNITS[size[-1]]
+                sizes.setdefault(int(level), (nbytes, set()))[1].add(cpu_list(shared))
+    return tuple(
+        Cache(level, nbytes, len(groups), max(map(len, groups))) for level, (nbytes, groups) in sorted(sizes.items()) if nbytes
+    )
+
+
+def cpu_list(text: str) -> tuple[int, ...]:
+    """The numbers in a list of the system's such as `0-3,8`.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found: list[int] = []
+    for part in filter(None, text.strip().split(",")):
+        first, _, last = part.partition("-")
+        found += range(int(first), int(last or first) + 1)
+    return tuple(found)
+
+
+def _printable(text: str) -> str:
+    return "".join(c for c in text if c.isprintable()).strip()[: checks.NAME_LIMIT]

@@ -1,0 +1,215 @@
+"""The probe on this computer: structure, cleanliness and errors; never how fast anything is."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import isoviz
+from isoviz.errors import FileError, InputError, RunError
+from isoviz.machines import Machine, Sampled, preset
+from isoviz.measure import probe as probing
+from isoviz.measure.channel_timer import MIB, Bench, Job
+from isoviz.measure.probe import ProbeProgress, probe
+from isoviz.measure.probe_steps import Effort
+
+TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
+
+
+@pytest.fixture
+def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A probe that takes a second; the user's cache is a folder of the test's."""
+    monkeypatch.setattr(probing, "QUICK", TINY)
+    monkeypatch.setattr(probing, "ROOM", 32 * MIB)
+    monkeypatch.setattr(probing, "working_set", lambda: 0)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    return disk
+
+
+def test_a_probe_of_this_computer(tiny: Path, no_leaked_threads: None) -> None:
+    told: list[ProbeProgress] = []
+    machine = isoviz.probe(tiny, progress=told.append)
+    assert [memory.name for memory in machine.memories] == ["node0.sys", "node0.dsk"]
+    assert [str(channel.kind) for channel in machine.channels] == ["Memcpy", "DiskRead", "DiskWrite"]
+    for channel in machine.channels:
+        function = channel.throughput
+        assert isinstance(function, Sampled)
+        assert function.ranges is not None and function.spread is not None and function.date is not None
+        for k, (low, high) in enumerate(function.ranges):
+            middle = (function.measured or function.samples)[k][1]
+            assert low <= middle * 1.001 and middle <= high * 1.001
+        assert channel.provenance.startswith("measured 20")
+        assert 0 <= channel.setup < 60 and channel.max_in_flight in (1, 2, 4, 8)
+    assert [memory.device for memory in machine.memories] == [None, str(tiny)]
+    found = machine.measurement
+    assert found is not None
+    assert found.directories == (("node0.dsk", str(tiny)),)
+    assert (found.pairs[0].first, found.pairs[0].second) == ("node0.sys->node0.sys",) * 2
+    assert len(found.pairs) == 4 and len(found.checks) == 4
+    assert {name for name, _ in found.versions} >= {"isoviz", "python", "numpy"}
+    assert list(tiny.iterdir()) == [], "nothing is left on the disk"
+    assert told[0].done == 0 and told[-1].done <= told[-1].steps
+    assert any("DiskRead" in each.what for each in told)
+    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+
+    used = preset("local", directory=tiny)
+    assert used.channels == machine.channels and used.resources == machine.resources
+    assert used.provenance.endswith("by a probe")
+
+
+def test_long_runs_are_faster_than_short_ones(tiny: Path) -> None:
+    """The one thing about speed that holds everywhere: a disk asked for 64 bytes at a time is slower than for 16 MiB."""
+    machine = probe(tiny, keep=False)
+    for channel in machine.channels:
+        assert channel.rate(2**24) > channel.rate(64)
+    assert probing.measurements.kept_probe(tiny) is None, "not kept"
+
+
+def test_an_interrupted_probe_leaves_nothing(tiny: Path, no_leaked_threads: None) -> None:
+    def interrupt(progress: ProbeProgress) -> None:
+        if "DiskWrite" in progress.what:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        probe(tiny, progress=interrupt)
+    assert list(tiny.iterdir()) == []
+    assert probing.measurements.kept_probe(tiny) is None
+
+
+def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
+    """While bytes move: no machine file, no data file, and the exit status of an interrupted command."""
+    code = f"""
+import os, signal, sys, threading
+from isoviz.measure import channel_timer as workbench
+from isoviz.cli import main
+moves = workbench.Bench.seconds
+def seconds(self, machine, job):
+    if job.channel.startswith("node0.sys->node0.dsk"):
+        os.kill(os.getpid(), signal.SIGINT)
+    return moves(self, machine, job)
+workbench.Bench.seconds = seconds
+raise SystemExit(main(["machine", "--measure", "--disk", {str(tmp_path)!r}, "-o", {str(tmp_path / "local.json")!r}]))
+"""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "isoviz: error: interrupted; nothing was left behind\n"
+    assert [entry.name for entry in tmp_path.iterdir() if entry.name != "cache"] == []
+    assert list((tmp_path / "cache").rglob("probe-*")) == []
+
+
+@pytest.mark.parametrize(
+    ("disks", "error", "words"),
+    [
+        ("missing", FileError, "missing: no such directory"),
+        ("file", FileError, "file: is no directory"),
+        (5, InputError, "disks: expected directories, got 5"),
+        ([5], InputError, "disks: expected a directory, got 5"),
+        ("a\0b", FileError, "embedded null"),
+    ],
+)
+def test_what_is_no_disk(disks: object, error: type[Exception], words: str, tiny: Path) -> None:
+    (tiny / "file").write_text("")
+    given = tiny / disks if isinstance(disks, str) else disks
+    with pytest.raises(error, match=words):
+        probe(given)  # type: ignore[arg-type]
+
+
+def test_two_directories_of_one_file_system(tiny: Path) -> None:
+    (tiny / "inner").mkdir()
+    with pytest.raises(InputError, match="inner is on the same file system as one before"):
+        probe([tiny, tiny / "inner"])
+
+
+def test_a_directory_that_cannot_be_written_to(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from isoviz.backends.disk import file_access as disk
+
+    def refuse(*_: object, **__: object) -> int:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(disk.os, "open", refuse)
+    with pytest.raises(FileError, match="permission denied"):
+        probe(tiny)
+
+
+def test_a_full_disk(tiny: Path, monkeypatch: pytest.MonkeyPatch, no_leaked_threads: None) -> None:
+    from isoviz.backends.disk import file_access as disk
+
+    monkeypatch.setattr(disk.os, "statvfs", lambda _: SimpleNamespace(f_bavail=1, f_frsize=4096))
+    with pytest.raises(RunError, match="needs 32 MiB, the disk has 4 KiB free"):
+        probe(tiny)
+    assert list(tiny.iterdir()) == []
+
+
+def test_buffered_file_systems_are_measured_and_said_so(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from isoviz.backends.disk import file_access as disk
+
+    monkeypatch.setattr(disk, "_direct", lambda *_: None)
+    machine = probe(tiny, keep=False)
+    for channel in machine.channels[1:]:
+        assert channel.alignment == 1
+        assert "buffered: this file system takes no unbuffered access" in channel.provenance
+
+
+def test_two_jobs_at_once(tiny: Path, no_leaked_threads: None) -> None:
+    from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
+
+    guess = LatencyBandwidth(1e-5, 1e9)
+    machine = Machine(
+        "m",
+        (Memory("node0.sys", MemoryKind.SYS), Memory("node0.dsk", MemoryKind.DSK)),
+        (
+            Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", guess),
+            Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", guess),
+        ),
+    )
+    names = [channel.name for channel in machine.channels]
+    with Bench({"node0.dsk": tiny}, 16 * MIB) as bench:
+        rates = bench.together(machine, [Job(name, "stream", MIB, 8 * MIB) for name in names])
+        with pytest.raises(RunError, match="on a bench of"):
+            bench.seconds(machine, Job(names[0], "stream", MIB, 32 * MIB))
+    assert set(rates) == set(names) and all(rate > 0 for rate in rates.values())
+
+
+def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from isoviz.cli import main
+
+    out, figure = tmp_path / "local.json", tmp_path / "local.svg"
+    assert main(["machine", "--measure", "--disk", str(tiny), "-o", str(out), "--figure", str(figure)]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == f"{out}\n"
+    machine = Machine.load(out)
+    assert machine.measurement is not None
+    svg = figure.read_text()
+    assert svg.startswith("<svg") and "DiskWrite" in svg and machine.measurement.computer.host in svg
+    assert main(["machine", str(out)]) == 0
+    assert "where" in capsys.readouterr().out.splitlines()[-1], "checks are shown"
+    assert threading.active_count() < 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--thorough"], "--thorough and --disk belong to --measure"),
+        (["--measure", "--preset", "sapling"], "measures this computer"),
+        (["x.json", "--measure"], "takes no preset"),
+        (["--measure", "-o", "a.json", "--figure", "a.json"], "named twice"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from isoviz.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    assert main(["machine", *arguments]) == 2
+    assert words in capsys.readouterr().err

@@ -1,0 +1,90 @@
+"""`isoviz history`: earlier runs for people, for programs, as a page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from prediction_cases import ENTRY
+
+from isoviz.cli import main
+from isoviz.runtime.ledger.ledger import Ledger, ledger
+
+
+@pytest.fixture
+def book(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ledger:
+    monkeypatch.setenv("ISOVIZ_LEDGER", str(tmp_path / "runs.jsonl"))
+    found = ledger()
+    assert found is not None
+    return found
+
+
+def filled(book: Ledger, count: int = 20) -> None:
+    for k in range(count):
+        book.append(replace(ENTRY, machine=f"m{k % 2}", measured=0.01 * (1 + k / 100), date=f"2026-11-21T12:{k:02}:00+00:00"))
+
+
+def test_nothing_yet(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history"]) == 0
+    assert "no runs in" in capsys.readouterr().out
+    assert main(["history", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "ledger": str(book.path),
+        "unreadable_lines": 0,
+        "summary": [],
+        "channels": [],
+        "runs": [],
+    }
+
+
+def test_for_people(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(book)
+    with book.path.open("ab") as file:
+        file.write(b"torn\n")
+    book.append(replace(ENTRY, emulated=True, measured=1.0, origin="bench predictions", interval=None, verified=None))
+    assert main(["history"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("21 runs, 2026-11-21, in ") and lines[1] == "1 line could not be read"
+    assert lines[4].split() == ["Memcpy", "20", "8.7", "%", "15", "%", "1.1", "100", "%"]  # the emulated one is not counted
+    assert lines[6] == "" and lines[8].split() == ["a->b", "20", "10", "%", "10", "%", "1.11", "-"]
+    assert len(lines) == 3 + 3 + 1 + 2 + 1 + 1 + 15
+    newest, before = lines[11], lines[12]
+    assert newest.endswith("emulated, not verified, bench predictions") and " - " in newest
+    assert (
+        before.startswith("2026-11-21 12:19  1 MiB  a <F, x> → b <F, x>") and "9 to 12 ms" in before and before.endswith("16 %")
+    )
+    assert main(["history", "-n", "2"]) == 0
+    assert capsys.readouterr().out.startswith("2 runs")
+
+
+def test_for_programs(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(book)
+    assert main(["history", "--json", "--machine", "m1", "--last", "4"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert [each["machine"]["name"] for each in data["runs"]] == ["m1"] * 4
+    assert data["channels"][0]["path"] == "a->b" and data["channels"][0]["count"] == 4
+    assert data["summary"][-1]["path"] == "all" and data["summary"][-1]["count"] == 4
+
+
+def test_as_a_page(book: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(book)
+    assert main(["history", "-o", str(tmp_path / "page.html")]) == 0
+    assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    out, error = capsys.readouterr()
+    assert out == "" and "wrote" in error
+
+
+def test_forgetting(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
+    filled(book)
+    assert main(["history", "--clear"]) == 0
+    assert book.read() == ((), 0) and not book.path.exists()
+
+
+def test_what_cannot_be(book: Ledger, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["history", "-n", "0"]) == 2
+    assert "expected 1 or more" in capsys.readouterr().err
+    monkeypatch.setenv("ISOVIZ_LEDGER", "off")
+    assert main(["history"]) == 2
+    assert "ISOVIZ_LEDGER says off" in capsys.readouterr().err

@@ -1,0 +1,186 @@
+"""HTML representations and pages: a picture and a table, self-contained, escaped, the same facts as the values they show."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+import pytest
+from html_cases import Outline, check_self_contained
+
+from isoviz import machines
+from isoviz.figures import REPRESENTED, bars_svg, html, page, plan_html, report_html
+from isoviz.figures.charts.bars import Measured
+from isoviz.figures.charts.html_parts import verified_badge
+from isoviz.figures.plans.plan_html import measurements, reasons
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.machines import Machine, Memory, MemoryKind
+from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain_plan, plan, sweep
+from isoviz.runtime import HopMeasurement, Report, simulate
+from isoviz.units import format_rate
+
+MACHINE = machines.preset("two-node")
+
+
+def made(**sizes: int) -> Plan:
+    space = IndexSpace.of(sizes or {"x": 2048, "y": 1024})
+    first, *rest = space.dims
+    turned = f"<F, {', '.join([*rest, first])}>"
+    fields = FieldSpace.of({"re": "float64", "im <b>": "float64"})
+    return plan(Transfer.whole(space, fields, "node0.fbm0", Layout.aos(*space.dims), "node1.fbm0", turned), MACHINE)
+
+
+PLAN = made()
+
+
+def report(made: Plan, *, verified: bool | None = True, ran: bool = True) -> Report:
+    hops = tuple(
+        HopMeasurement(hop.index, made.bytes / hop.throughput / 0.8 if ran else 0.0, made.bytes if ran else 0, made.chunk_count)
+        for hop in made.hops
+    )
+    return Report(made, made.seconds * 1.25 if ran else 0.0, 0.01, hops, verified, ("noted <i>here</i>",))
+
+
+VALUES = {
+    "layout": Layout("<x_in=4, F, x_out>"),
+    "linearization": Layout("<F, x, y>").on(IndexSpace(x=100, y=50), FieldSpace(a="int8", b="float64")),
+    "machine": MACHINE,
+    "transfer": PLAN.transfer,
+    "plan": PLAN,
+    "explanation": explain_plan(PLAN, MACHINE),
+    "sweep": sweep(PLAN.transfer, MACHINE, "slot_limit", [2.0**16, 2.0**20, 2.0**25]),
+    "report": report(PLAN),
+    "trace": simulate(PLAN, MACHINE),
+    "chunk-curve": chunk_curve(PLAN, MACHINE),
+}
+
+
+@pytest.mark.parametrize("kind", VALUES)
+def test_every_representation_has_picture_and_table(kind: str) -> None:
+    text = html(VALUES[kind])
+    outline = check_self_contained(text)
+    assert outline.values("data-isoviz") == [kind]
+    assert "svg" in outline.tags and "table" in outline.tags
+    assert outline.tags.count("svg") == outline.values("role").count("img")
+    assert len(text) < 400_000
+    assert str(VALUES[kind])  # the text twin
+
+
+def test_two_outputs_on_one_page_share_no_id() -> None:
+    both = html(VALUES["plan"]) + html(VALUES["plan"]) + html(VALUES["layout"])
+    check_self_contained(both)
+
+
+def test_represented_names_the_types() -> None:
+    found = {(type(value).__module__, type(value).__qualname__) for value in VALUES.values()}
+    assert found == set(REPRESENTED)
+
+
+def test_a_value_without_picture_is_refused() -> None:
+    with pytest.raises(TypeError, match="Layout"):
+        html(3)
+
+
+def test_plan_table_has_every_decision() -> None:
+    for text in (html(PLAN), plan_html(PLAN, MACHINE)):
+        outline = check_self_contained(text)
+        for hop in PLAN.hops:
+            assert hop.kind in outline.text and format_rate(hop.throughput) in outline.text
+            assert Layout(hop.source_layout).pretty in outline.text
+        assert "slowest" in outline.text
+    assert "node 1" in Outline(plan_html(PLAN, MACHINE)).text
+
+
+def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
+    said = " ".join(reasons(PLAN))
+    slow = min(PLAN.hops, key=lambda hop: hop.throughput)
+    assert f"hop {slow.index} " in said
+    for hop in PLAN.hops:
+        assert (f"Hop {hop.index} ({hop.kind}) converts" in said) == hop.converts
+    whole = replace(PLAN, per_chunk=PLAN.chunks.blocks)
+    assert whole.chunk_count == 1 and "follow each other" in " ".join(reasons(whole))
+    large = made(x=8192, y=8192)
+    assert large.chunk_count > 1 and large.overlap and "at the same time" in " ".join(reasons(large))
+    turns = " ".join(reasons(replace(large, overlap=False)))
+    assert "take turns" in turns and f"{large.chunk_count:,} chunks" in turns
+    same = plan(Transfer.whole(IndexSpace(x=64), FieldSpace(v="int8"), "node0.sys", "<F, x>", "node0.reg", "<F, x>"), MACHINE)
+    assert "nothing is converted" in " ".join(reasons(same))
+
+
+@pytest.mark.parametrize(("verified", "word"), [(True, "true"), (False, "false"), (None, "none")])
+def test_report_says_whether_it_was_verified(verified: bool | None, word: str) -> None:
+    outline = check_self_contained(report_html(report(PLAN, verified=verified)))
+    assert outline.values("data-verified") == [word]
+    assert f'data-verified="{word}"' in verified_badge(verified)
+    assert ("verified bit for bit" in outline.text) == (verified is True)
+    assert "noted <i>here</i>" in outline.text
+
+
+def test_report_sets_measured_beside_predicted() -> None:
+    found = measurements(report(PLAN))
+    assert [row.label for row in found[1:]] == [f"hop {hop.index} {hop.kind}" for hop in PLAN.hops]
+    assert all(row.ratio == pytest.approx(0.8) for row in found)
+    outline = check_self_contained(html(report(PLAN)))
+    for row in found:
+        assert format_rate(row.predicted) in outline.text and row.measured and format_rate(row.measured) in outline.text
+
+
+def test_a_run_that_moved_nothing_has_no_rates() -> None:
+    assert all(row.measured is None and row.ratio is None for row in measurements(report(PLAN, ran=False, verified=None)))
+    assert "not measured" in html(report(PLAN, ran=False, verified=None))
+
+
+def test_bars_share_one_scale_from_zero() -> None:
+    svg = bars_svg([Measured("a", "", 4e9, 2e9), Measured("b", "", 1e9, None)], title="t", theme="light")
+    widths = [float(value) for value in re.findall(r'width="([\d.]+)" height="14"', svg)]
+    assert widths[0] == pytest.approx(2 * widths[1], rel=0.01) and widths[0] == pytest.approx(4 * widths[2], rel=0.01)
+    assert len(widths) == 3 and "not measured" in svg
+    assert "Nothing was measured" in bars_svg([], title="t")
+
+
+@pytest.mark.parametrize("ran", [False, True])
+def test_page_is_complete_and_self_contained(ran: bool) -> None:
+    text = page(PLAN, MACHINE, report(PLAN) if ran else None)
+    assert text.startswith("<!DOCTYPE html>") and text.endswith("</html>")
+    outline = check_self_contained(text)
+    assert outline.tags.count("h1") == 1 and "title" in outline.tags and outline.tags.count("main") == 1
+    assert "prefers-color-scheme:dark" in text
+    assert outline.values("data-verified") == (["true"] if ran else [])
+    for words in (
+        "Path",
+        "Layouts of both ends",
+        "Throughput functions",
+        "Decisions",
+        "Source: node0.fbm0",
+        "Destination: node1.fbm0",
+    ):
+        assert words in outline.text
+    assert str(PLAN) in "".join(outline.words)
+    assert len(text) < 800_000
+
+
+def test_pages_of_hostile_names() -> None:
+    evil = "</style><script>alert(1)</script>"
+    memories = (Memory(f"a{evil}", MemoryKind.SYS), Memory("b\"'&", MemoryKind.REG))
+    channel = replace(MACHINE.channels[0], name=evil, kind="Memcpy", source=memories[0].name, destination=memories[1].name)
+    machine = Machine(evil, memories, (channel,), provenance=evil)
+    fields = FieldSpace.of({evil: "int32", "x\x00y": "int8"})
+    transfer = Transfer.whole(IndexSpace(x=6, y=5), fields, memories[0].name, "<F, x, y>", memories[1].name, "<y, x, F>")
+    found = plan(transfer, machine, "direct")
+    for text in (html(machine), page(found, machine, report(found)), html(transfer), html(report(found, verified=False))):
+        check_self_contained(text)
+
+
+def test_a_part_says_which() -> None:
+    source = Instance("node0.sys", IndexSpace(x=10, y=8), FieldSpace(a="int8", b="int16"), Layout("<F, x, y>"))
+    target = Instance("node0.reg", IndexSpace(y=4, x=10), FieldSpace(b="int16"), Layout("<y, x, F>"))
+    found = Transfer(source, target, shape=(3, 4), source_origin=(7, 2), field_names=("b",))
+    text = check_self_contained(html(found)).text
+    assert "x 7 to 9; y 2 to 5; fields b" in text and "x 0 to 2" in text
+    assert check_self_contained(html(PLAN.transfer)).words.count("all") == 2
+
+
+@pytest.mark.parametrize("sizes", [{"x": 1}, {"x": 7}, {"x": 3, "y": 5, "z": 2}, {"a": 2, "b": 3, "c": 4, "d": 5}])
+def test_plans_of_any_shape(sizes: dict[str, int]) -> None:
+    found = made(**sizes)
+    check_self_contained(page(found, MACHINE, report(found)))

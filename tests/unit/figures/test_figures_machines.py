@@ -1,0 +1,192 @@
+"""Pictures of machines, paths and throughput functions: nothing overlaps, nothing is invented, nothing is cut off."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import xml.etree.ElementTree as ET
+
+import pytest
+
+from isoviz import machines
+from isoviz.figures.machines.curves import OperatingPoint, bounds, channels_of, curves, operating_points
+from isoviz.figures.machines.graph_layout import Rect, graph_layout, shown_nodes
+from isoviz.figures.machines.throughput_plot import throughput_svg
+from isoviz.figures.plans.hop_cards import slowest
+from isoviz.figures.plans.path_picture import path_svg
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind
+from isoviz.planner import Plan, Transfer, plan
+from isoviz.units import format_rate
+
+SVG = "{http://www.w3.org/2000/svg}"
+FIELDS = FieldSpace(re="float32", im="float32")
+
+
+def local() -> Machine:
+    """Two memories, as the preset of this name has them, without measuring anything."""
+    memories = (Memory("node0.sys", MemoryKind.SYS), Memory("node0.dsk", MemoryKind.DSK, capacity=2**38))
+    channels = (
+        Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", LatencyBandwidth(1e-5, 1.4e9)),
+        Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", LatencyBandwidth(1e-5, 1.1e9)),
+        Channel("", ChannelKind.MEMCPY, "node0.sys", "node0.sys", Constant(9e9)),
+    )
+    return Machine("local", memories, channels)
+
+
+def crowded() -> Machine:
+    """Odd but legal: several GPUs and disks on one node, none of some kinds, hostile names."""
+    memories = [Memory(f"node0.fbm{k}", MemoryKind.FBM, emulated=k == 1) for k in range(4)]
+    memories += [Memory("<script>alert(1)</script>", MemoryKind.SYS, label="<b>&"), Memory("node0.dsk", MemoryKind.DSK)]
+    memories += [
+        Memory("node0.dsk2-with-a-very-long-name-that-no-box-can-hold", MemoryKind.DSK),
+        Memory("far", MemoryKind.REG, node=7),
+    ]
+    host = memories[4].name
+    channels = [Channel("", ChannelKind.GPU_READ, f"node0.fbm{k}", host, Constant(1e9 + k)) for k in range(4)]
+    channels += [
+        Channel("", ChannelKind.GPU_COPY, f"node0.fbm{a}", f"node0.fbm{b}", Constant(5e10)) for a in range(4) for b in range(4)
+    ]
+    channels += [Channel("second <i>", ChannelKind.GPU_READ, "node0.fbm0", host, Constant(2e9))]
+    channels += [Channel("", ChannelKind.REMOTE_MEMCPY, host, "far", Constant(3e9))]
+    return Machine("<img src=x>", tuple(memories), tuple(channels))
+
+
+MACHINES = {
+    "local": local(),
+    "two-node": machines.preset("two-node"),
+    "sapling": machines.preset("sapling", nodes=4),
+    "crowded": crowded(),
+    "alone": Machine("alone", (Memory("m", MemoryKind.SYS),)),
+}
+
+
+def planned(machine: Machine, source: str, destination: str) -> Plan:
+    return plan(Transfer.whole(IndexSpace(x=1024, y=512), FIELDS, source, "<F, x, y>", destination, "<F, y, x>"), machine)
+
+
+PLANS = {
+    "local": planned(MACHINES["local"], "node0.dsk", "node0.sys"),
+    "two-node": planned(MACHINES["two-node"], "node0.fbm0", "node1.fbm0"),
+    "sapling": planned(MACHINES["sapling"], "node1.fbm0", "node3.dsk"),
+}
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_boxes_are_inside_their_node_and_apart(name: str) -> None:
+    machine = MACHINES[name]
+    layout = graph_layout(machine, machine.nodes)
+    assert set(layout.boxes) == {memory.name for memory in machine.memories}
+    for a, b in itertools.combinations(set(layout.boxes.values()), 2):  # memories that are alike may share a box
+        assert not a.overlaps(b)
+    for panel in layout.panels:
+        for box in panel.boxes.values():
+            frame = panel.frame
+            assert frame.x <= box.x and box.x + box.width <= frame.x + frame.width
+            assert frame.y <= box.y and box.y + box.height <= frame.y + frame.height
+    for a, b in itertools.combinations([panel.frame for panel in layout.panels], 2):
+        assert not a.overlaps(b)
+
+
+@pytest.mark.parametrize("name", ["two-node", "sapling"])
+def test_every_node_looks_alike_and_lines_keep_off_boxes(name: str) -> None:
+    machine = MACHINES[name]
+    layout = graph_layout(machine, machine.nodes[:2])
+    first, second = layout.panels
+    for memory, box in first.boxes.items():
+        twin = second.boxes[memory.replace("node0", "node1")]
+        assert (twin.x - second.frame.x, twin.y) == pytest.approx((box.x - first.frame.x, box.y))
+    for channel in machine.channels:
+        if channel.source in layout.boxes and channel.destination in layout.boxes and channel.source != channel.destination:
+            curve = layout.curve(channel.source, channel.destination)
+            others = [box for key, box in layout.boxes.items() if key not in (channel.source, channel.destination)]
+            if not channel.kind.crosses_nodes:
+                assert not any(box.holds(*curve.at(k / 50)) for box in others for k in range(51)), channel.name
+
+
+def text_boxes(svg: str) -> list[tuple[str, Rect]]:
+    """The discs with hop numbers."""
+    return [
+        (node.tag, Rect(float(node.get("cx", 0)) - 10, float(node.get("cy", 0)) - 10, 20, 20))
+        for node in ET.fromstring(svg).iter(f"{SVG}circle")
+    ]
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_path_shows_every_hop_and_what_limits(name: str) -> None:
+    machine, made = MACHINES[name], PLANS[name]
+    svg = path_svg(machine, made)
+    root = ET.fromstring(svg)
+    texts = [node.text or "" for node in root.iter(f"{SVG}text")]
+    for hop in made.hops:
+        assert texts.count(str(hop.index)) == 2  # on the path and on its card
+        assert format_rate(hop.throughput) in texts
+        assert str(hop.kind) in texts
+    assert texts.count("slowest hop") == (len(slowest(made.hops)) if len(made.hops) > 1 else 0)
+    discs = [box for _, box in text_boxes(path_svg(machine, made, cards=False))]
+    assert len(discs) == len(made.hops)
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(discs, 2))
+
+
+def test_nodes_off_the_path_are_named_not_drawn() -> None:
+    machine, made = MACHINES["sapling"], PLANS["sapling"]
+    assert shown_nodes(machine, made.memories) == (1, 3)
+    texts = [node.text for node in ET.fromstring(path_svg(machine, made)).iter(f"{SVG}text")]
+    assert {"node 1", "node 3", "+ 2 more nodes", "not on the path", "nodes 0, 2"} <= set(texts)
+    assert "node 0" not in texts
+
+
+@pytest.mark.parametrize("name", MACHINES)
+def test_any_machine_draws_well_formed_and_escaped(name: str) -> None:
+    machine = MACHINES[name]
+    for svg in (path_svg(machine), throughput_svg(machine.channels), path_svg(machine, theme="dark")):
+        root = ET.fromstring(svg)
+        assert "<script" not in svg and "<img" not in svg and "<b>" not in svg
+        assert len(svg) < 400_000
+        sizes = [float(node.get("font-size", "0")) for node in root.iter() if node.get("font-size")]
+        assert min(sizes) >= 10
+    assert any(memory.emulated for memory in machine.memories) == ("emulated" in path_svg(machine))
+
+
+def test_drawing_is_deterministic() -> None:
+    plain = [re.sub(r"iv[0-9a-f]{10}(-\d+)?", "id", path_svg(MACHINES["two-node"], PLANS["two-node"])) for _ in range(2)]
+    assert plain[0] == plain[1]
+
+
+def test_curves_group_equal_functions_and_lose_no_channel() -> None:
+    machine = MACHINES["sapling"]
+    found = curves(machine.channels)
+    assert sorted(c.name for curve in found for c in curve.channels) == sorted(c.name for c in machine.channels)
+    assert len(found) < 16
+    for curve in found:
+        assert {channel.kind for channel in curve.channels} == {curve.kind}
+        for run, rate in curve.points[::17]:
+            assert all(channel.rate(run) == rate for channel in curve.channels)
+
+
+@pytest.mark.parametrize("name", PLANS)
+def test_operating_points_lie_on_their_curves(name: str) -> None:
+    machine, made = MACHINES[name], PLANS[name]
+    points = operating_points(made)
+    used = channels_of(machine, made)
+    assert [point.label for point in points] == [str(hop.index) for hop in made.hops]
+    assert {point.channel for point in points} == {channel.name for channel in used}
+    for point in points:
+        assert point.rate == pytest.approx(machine.channel(point.channel).rate(point.run_bytes), rel=1e-6)
+    box = bounds(curves(used), points)
+    for point in points:
+        assert box.low_run <= point.run_bytes <= box.high_run and box.low_rate <= point.rate <= box.high_rate
+    texts = [node.text for node in ET.fromstring(throughput_svg(used, points)).iter(f"{SVG}text")]
+    assert {str(hop.index) for hop in made.hops} <= set(texts)
+
+
+def test_marks_at_one_place_move_apart() -> None:
+    channel = local().channels[0]
+    points = [OperatingPoint(channel.name, 65536, channel.rate(65536), str(k)) for k in range(5)]
+    discs = [box for _, box in text_boxes(throughput_svg([channel], points)) if box]
+    centres = {(round(box.x), round(box.y)) for box in discs}
+    assert len(centres) >= 5
+
+
+def test_no_channels_says_so() -> None:
+    assert "No channels" in throughput_svg([])

@@ -1,0 +1,73 @@
+"""What a pipeline takes, against the definition spelled out: every hop, chunk by chunk."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+
+import pytest
+
+from isoviz.planner.time import makespan as module
+from isoviz.planner.time.makespan import makespan, shared_makespan
+
+
+def spelled_out(hops: Sequence[float], chunks: int, last: float, slots: int) -> float:
+    """A hop begins a chunk once it is there, its own last one is done, and a slot behind it is free."""
+    done = [[0.0] * chunks for _ in hops]
+    for chunk in range(chunks):
+        for h, seconds in enumerate(hops):
+            ready = [done[h - 1][chunk] if h else 0.0, done[h][chunk - 1] if chunk else 0.0]
+            if h + 1 < len(hops) and chunk >= slots:
+                ready.append(done[h + 1][chunk - slots])
+            done[h][chunk] = max(ready) + seconds * (last if chunk == chunks - 1 else 1.0)
+    return done[-1][-1]
+
+
+def test_closed_form_is_the_longest_path() -> None:
+    draw = random.Random(3)
+    for _ in range(3000):
+        hops = [draw.choice((draw.uniform(0, 3), draw.choice((0.0, 1.0, 2.0)))) for _ in range(draw.randint(1, 6))]
+        chunks, last, slots = draw.randint(1, 9), draw.choice((1.0, draw.uniform(0.01, 1))), draw.randint(1, 3)
+        expected = spelled_out(hops, chunks, last, slots)
+        assert makespan(hops, chunks, last, slots=slots) == pytest.approx(expected, rel=1e-12), (hops, chunks, last, slots)
+
+
+def test_by_hand() -> None:
+    assert makespan([2.0, 1.0], 3, 1.0) == 2 * 3 + 1
+    assert makespan([2.0, 1.0], 3, 0.5) == 2 * 2.5 + 0.5, "the last chunk is sooner through the second hop, too"
+    assert makespan([1.0, 2.0], 3, 0.5) == 1 + 2 * 2.5
+    assert makespan([2.0, 1.0], 3, 0.5, slots=1) == 2 + 1 + 2 + 1 + 1 + 0.5
+    assert makespan([2.0, 1.0], 3, 0.5, overlap=False) == 3 * 2.5
+    assert makespan([2.0, 1.0], 1, 0.5) == 1.5
+
+
+def test_resources_that_are_wide_enough_change_nothing() -> None:
+    draw = random.Random(4)
+    for _ in range(200):
+        hops = [draw.uniform(0.1, 3) for _ in range(draw.randint(1, 5))]
+        chunks, last, slots, overlap = draw.randint(1, 60), draw.uniform(0.01, 1), draw.randint(1, 3), draw.random() < 0.8
+        wide = [[0.01 * min(hops)] * len(hops)]
+        expected = makespan(hops, chunks, last, slots=slots, overlap=overlap)
+        assert shared_makespan(hops, chunks, last, wide, slots=slots, overlap=overlap) == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_bus_by_hand() -> None:
+    # Alone a hop takes 1 s; both together want twice the bus, so a chunk through each takes 2 s then.
+    both = [[1.0, 1.0]]
+    assert shared_makespan([1.0, 1.0], 1, 1.0, both) == pytest.approx(2)
+    assert shared_makespan([1.0, 1.0], 10, 1.0, both) == pytest.approx(1 + 9 * 2 + 1)
+    assert shared_makespan([1.0, 1.0], 10, 0.5, both) == pytest.approx(19), "the bus is never idle, and 2 × 9.5 chunks cross it"
+
+
+def test_what_repeats_is_not_followed_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A million chunks on a bus, as far as the pipeline repeats itself; and where it does not, as it last went."""
+    hops, shares = [1.0, 0.7, 1.3], [[0.6, 0.6, 0.6]]
+    few = [shared_makespan(hops, chunks, 0.4, shares) for chunks in (1000, 2000)]
+    many = shared_makespan(hops, 1_000_000, 0.4, shares)
+    assert many == pytest.approx(few[1] + (few[1] - few[0]) * 998, rel=1e-9)
+    exact = shared_makespan(hops, 400, 0.4, shares)
+    monkeypatch.setattr(module, "_close", lambda one, other: False)
+    monkeypatch.setattr(module, "MOST_FOLLOWED", 10**9)
+    assert shared_makespan(hops, 400, 0.4, shares) == pytest.approx(exact, rel=1e-9), "followed to the end"
+    monkeypatch.setattr(module, "MOST_FOLLOWED", 64)
+    assert shared_makespan(hops, 400, 0.4, shares) == pytest.approx(exact, rel=1e-3)
