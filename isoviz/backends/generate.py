@@ -6,14 +6,11 @@ aligned halves do not repeat within 32 GiB; the bytes look random, NaN payloads 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
-from isoviz.backends.host.host_memory import Bytes, page_aligned
-
-if TYPE_CHECKING:
-    from isoviz.backends.disk.file_access import NewFile
+from isoviz.backends.host.pages import Bytes, page_aligned
 
 _ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: spreads consecutive numbers over all bytes
 _STEP = 1 << 16  # words at a time: stays in the cache
@@ -38,7 +35,13 @@ def _times(n: int) -> np.uint64:
     return np.uint64(n * _ODD % 2**64)
 
 
-def fill_file(file: NewFile, offset: int, nbytes: int) -> None:
+class Writable(Protocol):
+    """A file that takes bytes at any place."""
+
+    def write_at(self, offset: int, data: Bytes) -> object: ...
+
+
+def fill_file(file: Writable, offset: int, nbytes: int) -> None:
     """Fill a part of a file, a few MiB at a time.
 
     Raises:

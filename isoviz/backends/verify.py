@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from isoviz.backends.disk.disk_memory import FileStore
-from isoviz.backends.host.host_memory import Bytes, HostStore
+from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.host.pages import Bytes
 from isoviz.errors import RunError, VerificationError
 from isoviz.layouts import Linearization
 from isoviz.layouts.linearization import Mode

@@ -26,7 +26,7 @@ from isoviz.backends.disk.disk_memory import DiskMemory, FileStore, Scratch
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host import kernels
-from isoviz.backends.host.host_memory import HUGE, PAGE, page_aligned, touch
+from isoviz.backends.host.pages import HUGE, PAGE, page_aligned, touch
 from isoviz.errors import Cancelled, InputError, RunError, TransferError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.measure.idle_devices import Standing

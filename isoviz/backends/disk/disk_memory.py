@@ -22,7 +22,8 @@ from isoviz.backends.formats.stored import Stored, new_header, stored_as
 from isoviz.backends.generate import fill_file
 from isoviz.backends.host.bounce import bounce
 from isoviz.backends.host.copying import copy_strided
-from isoviz.backends.host.host_memory import PAGE, Bytes, HostStore
+from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.host.pages import PAGE, Bytes
 from isoviz.errors import FileError, TransferError, printable
 from isoviz.layouts import StridedCopy
 

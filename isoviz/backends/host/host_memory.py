@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import mmap
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -11,58 +9,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
-from isoviz.errors import RunError, TransferError
-from isoviz.units import format_bytes
+from isoviz.backends.host.pages import HUGE, PAGE, Bytes, page_aligned, touch
+from isoviz.errors import TransferError
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
-Bytes = np.ndarray[Any, np.dtype[np.uint8]]
-
-PAGE = mmap.PAGESIZE
-HUGE = 2 << 20
-"""Bytes of a large page."""
 SMALL = 256 << 10
 """Bytes that are one request of a disk, however many pages they have."""
 WORTH_KERNELS = 4 << 20
 """Bytes from which loading the compiled kernels, about a second, is worth it."""
-
-
-def page_aligned(nbytes: int) -> Bytes:
-    """A writable uint8 array of `nbytes` that begins at a page boundary; zeroed, its pages untouched. From half a large page on
-    it consists of large pages, where the system has such.
-
-    Strided copies visit very many pages: with large ones the processor remembers where they all are. And a disk's request is cut
-    where memory is: one of 1 MiB into 256 small pages takes up to four times as long as one into half a large page.
-
-    Raises:
-        RunError: the system has no room for it.
-    """
-    large = (nbytes + HUGE // 2) // HUGE * HUGE  # a rest of more than a half has a large page, too
-    spare = large and HUGE
-    try:
-        # An anonymous map is page-aligned and goes back to the system as soon as the last view of it is gone.
-        memory = mmap.mmap(-1, max(nbytes, large, 1) + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    except (OSError, OverflowError, ValueError, MemoryError):
-        raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
-    if not spare:
-        return np.frombuffer(memory, np.uint8, nbytes)
-    first = -np.frombuffer(memory, np.uint8, 1).__array_interface__["data"][0] % HUGE
-    if hasattr(mmap, "MADV_HUGEPAGE"):
-        with contextlib.suppress(OSError):
-            memory.madvise(mmap.MADV_HUGEPAGE, first, large)
-    return np.frombuffer(memory, np.uint8, nbytes, first)
-
-
-def touch(array: Bytes) -> None:
-    """Write to every page, so that page faults do not count as transfer time."""
-    array[::PAGE] = 0
-
-
 LARGE = 16 << 20
 """Bytes that do not stay in caches."""
 
@@ -183,8 +144,6 @@ class HostMemory:
     def source(self, instance: Instance, given: Any | None) -> HostStore:
         if given is not None:
             return HostStore(_bytes_of(given, instance, "source"))
-        from isoviz.backends.generate import fill
-
         array = page_aligned(_size(instance))
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))

@@ -18,9 +18,9 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host import copying as kernel
 from isoviz.backends.host import kernels
-from isoviz.backends.host.host_memory import page_aligned
 from isoviz.backends.host.kernels import choices, direct, many, pattern, recipe, tiles, tuning
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, choose, chosen
+from isoviz.backends.host.pages import page_aligned
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 from isoviz.this_computer import Cache

@@ -24,6 +24,7 @@ import numpy as np
 
 from isoviz.backends.host.kernels import kernel_cache as cache
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, checked
+from isoviz.backends.host.pages import page_aligned
 from isoviz.errors import FileError, RunError
 from isoviz.regular_files import read_some
 from isoviz.this_computer import caches, processor
@@ -175,8 +176,6 @@ def _alone() -> Iterator[None]:
 def _measured(prepared: Prepared, found: Choices) -> tuple[Choices, bool]:
     """The choices, and whether all have been tried and all times agreed. What an earlier process found takes the place of the
     defaults: a busy moment does not undo it."""
-    from isoviz.backends.host.host_memory import page_aligned
-
     nbytes = max(run * math.prod(loop[0] for loop in loops) for run, loops in TRIALS.values())
     arrays: list[np.ndarray[Any, np.dtype[np.uint8]]] = [page_aligned(nbytes) for _ in range(2)]
     for array in arrays:

@@ -1,0 +1,150 @@
+"""Bases of real memories and real channels: what a device from outside derives from.
+
+A device implements what is abstract here; everything else has a default that suits a simple device. What each method has to do is
+said where it is declared, in `isoviz.runtime.protocols`. `examples/own_device.py` is a memory and a channel made with them.
+"""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.errors import TransferError
+from isoviz.runtime.protocols import Holds
+from isoviz.runtime.scheduling.requests import requests_of_chunk
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Layout, StridedCopy
+    from isoviz.planner import Instance, Plan
+    from isoviz.planner.plan import Hop
+    from isoviz.runtime.protocols import Check, Done, Endpoint, Slot, Store
+
+
+class BaseStore(ABC):
+    """A `Store` that asks for no alignment. It has `nbytes` bytes, an attribute of each store."""
+
+    alignment = 1
+    base = 0
+    reads_in_place = False
+    nbytes: int
+
+    @abstractmethod
+    def read(self, offset: int, nbytes: int) -> bytes | np.ndarray[Any, np.dtype[np.uint8]]: ...
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class BaseSlot(BaseStore):
+    """A `Slot`; `place` does nothing, since nobody here asks for an alignment."""
+
+    def place(self, shift: int) -> None:
+        """It stays where it is."""
+
+    @abstractmethod
+    def clear(self) -> None: ...
+
+
+class BaseEndpoint(BaseStore):
+    """An `Endpoint` that is its own identity and is complete once it is written."""
+
+    durable = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def identity(self) -> object:
+        """Itself: no other endpoint shares its bytes."""
+        return self
+
+    def flush(self) -> None:
+        """Nothing to wait for."""
+
+    def publish(self) -> None:
+        """It is visible as it is."""
+
+
+class BaseMemory(ABC):
+    """A `RealMemory` with the name of the described one. It holds no buffers and recognises nothing that is handed to `copy`,
+    unless it says so."""
+
+    takes = ""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.notes: tuple[str, ...] = ()
+
+    def slot(self, nbytes: int) -> Slot:  # noqa: ARG002  # the protocol's signature
+        raise TransferError(f"{self.name}: keeps no intermediate buffers")
+
+    @abstractmethod
+    def source(self, instance: Instance, given: Any | None) -> Endpoint: ...
+
+    @abstractmethod
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint: ...
+
+    def holds(self, given: Any) -> Holds:  # noqa: ARG002  # the protocol's signature
+        return Holds.NO
+
+    def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:  # noqa: ARG002  # the protocol's
+        raise TransferError(f"{self.name}: cannot describe {type(given).__name__}")
+
+
+class BaseChannel(ABC):
+    """An ordinary `RealChannel`: `move` carries copies out."""
+
+    at_once = False
+    is_asynchronous = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Nothing to say."""
+        return ()
+
+    def prepare(self, nbytes: int) -> None:
+        """Nothing to load."""
+
+    def requests_of_chunk(self, plan: Plan, hop: Hop, request_bytes: int) -> int:
+        return requests_of_chunk(plan, hop, request_bytes)
+
+    def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
+        return [], list(copies)
+
+    @abstractmethod
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int: ...
+
+    def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
+        """Carry the copies out before it returns."""
+        try:
+            count = self.move(copies, source, destination, check)
+        except BaseException as error:  # noqa: BLE001  # it is handed on
+            done(error)
+        else:
+            done(count)
+
+
+class AsynchronousChannel(BaseChannel):
+    """A `RealChannel` of which several requests are in flight without a thread each: `start` begins one."""
+
+    is_asynchronous = True
+
+    @abstractmethod
+    def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None: ...
+
+    def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
+        """Start the copies and wait for them, whatever `check` says meanwhile: the stores stay open as long as they are used."""
+        ended = threading.Event()
+        results: list[int | BaseException] = []
+
+        def done(result: int | BaseException) -> None:
+            results.append(result)
+            ended.set()
+
+        self.start(copies, source, destination, check, done)
+        ended.wait()
+        if isinstance(results[0], BaseException):
+            raise results[0]
+        return results[0]
