@@ -9,30 +9,27 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from isoviz.backends.formats.describing import describe
+from isoviz.backends.base_devices import BaseDevices
 from isoviz.backends.host.host_memory import HostMemory, HostStore, Memcpy
-from isoviz.backends.verify import BUDGET, verify
-from isoviz.errors import RunError
+from isoviz.machines import MemoryKind
+from isoviz.runtime.device_bases import BaseChannel
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Layout, StridedCopy
-    from isoviz.machines import Channel, Machine, Memory
-    from isoviz.planner import Instance, Plan
-    from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory, Store
+    from isoviz.layouts import StridedCopy
+    from isoviz.machines import Channel, Memory
+    from isoviz.runtime.protocols import Bound, Check, RealChannel, RealMemory, Store
 
 _TICK = 0.05
 """Seconds between two looks whether the transfer is still wanted."""
 
 
-class RateLimited:
+class RateLimited(BaseChannel):
     """A channel that moves bytes for real and takes as long as its description says: a request of n bytes in runs of r takes
     n / tp(r) seconds. Requests that are handed over while one is under way follow it without a gap, as they do in a device with
     a queue (`max_in_flight` of the channel above 1). Faster than this computer's memory it cannot be.
     """
-
-    at_once = False
 
     def __init__(self, channel: Channel) -> None:
         self._throughput = channel.throughput
@@ -53,23 +50,11 @@ class RateLimited:
         return count
 
 
-class EmulatedMachine:
-    """Every memory of a machine in host memory, every channel as fast as it is described. Meets
-    `isoviz.runtime.protocols.Devices`."""
-
-    def __init__(self, verify_budget: int = BUDGET) -> None:
-        self.verify_budget = verify_budget
+class EmulatedMachine(BaseDevices):
+    """Every memory of a machine in host memory, every channel as fast as it is described."""
 
     def memory(self, memory: Memory) -> RealMemory:
-        return HostMemory(memory.name)
+        return HostMemory(memory.name, stands_in=memory.kind is not MemoryKind.SYS or memory.node != 0)
 
-    def channel(self, channel: Channel) -> RealChannel:
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel:  # noqa: ARG002  # the protocol's
         return RateLimited(channel)
-
-    def describe(self, machine: Machine, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
-        return describe(machine, given, layout, like)
-
-    def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
-        if not isinstance(source, HostStore) or not isinstance(destination, HostStore):
-            raise RunError("verification: not memories of this emulation")
-        verify(plan.transfer, source, destination, self.verify_budget, check)

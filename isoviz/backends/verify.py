@@ -1,23 +1,20 @@
 """Did every byte arrive? A comparison of both ends by other means than those that moved the data.
 
-Host memory is looked at as what its layout says it is in NumPy: bytes reshaped to the digits of the layout, transposed to the
-dimensions. Files are read by runs whose offsets follow from the strides of the layout. Neither uses the copy geometry. Bytes
-are compared as integers, so NaNs and negative zeros count for what they are. The comparison goes tile by tile within a memory
-budget.
+Every store is read by `Store.read`. A store that reads in place is taken as the array that its layout describes in NumPy: bytes
+reshaped to the digits of the layout, transposed to the dimensions. Any other store is read by runs whose offsets follow from the
+strides of the layout. Neither way uses the copy geometry. Bytes are compared as integers, so NaNs and negative zeros count for
+what they are. The comparison goes tile by tile within a memory budget.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from isoviz.backends.disk.disk_memory import FileStore
-from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.host.pages import Bytes
 from isoviz.errors import RunError, VerificationError
 from isoviz.layouts import Linearization
@@ -33,6 +30,7 @@ Ranges = dict[str, tuple[int, int]]
 
 BUDGET = 64 << 20
 _GAP = 4096  # bytes between two runs that are cheaper to read than to skip
+_PIECE = 1 << 20  # bytes that are read at a time: what is read is copied, and stays in a cache until then
 _INTEGERS: dict[int, np.dtype[Any]] = {8: np.dtype("u8"), 4: np.dtype("u4"), 2: np.dtype("u2"), 1: np.dtype("u1")}
 
 
@@ -47,7 +45,7 @@ def verify(
     """Compare what a transfer moved, bit for bit. `budget` bounds the memory used, in bytes; `check` may raise to stop.
 
     Raises:
-        VerificationError: naming the first index and field that differ. RunError: a file cannot be read.
+        VerificationError: naming the first index and field that differ. RunError: a store cannot be read.
     """
     ends = []
     for store, instance, origin in (
@@ -64,7 +62,7 @@ def verify(
             if not np.array_equal(a, b):
                 raise _difference(transfer, tile, field, a, b)
         for reader, _, _ in ends:
-            if isinstance(reader, _FileReader):
+            if isinstance(reader, _RunReader):
                 reader.forget()
 
 
@@ -83,11 +81,20 @@ def _difference(transfer: Transfer, tile: Ranges, field: str, a: Array, b: Array
 
 
 def _reader(store: Store, linearization: Linearization, dims: Sequence[str]) -> _Reader:
-    if isinstance(store, HostStore):
-        return _HostReader(store.array, linearization, dims)
-    if isinstance(store, FileStore):
-        return _FileReader(store, linearization, dims)
-    raise RunError(f"verification: cannot read {type(store).__name__}")
+    if store.reads_in_place:
+        return _ArrayReader(_read(store, 0, linearization.nbytes), linearization, dims)
+    return _RunReader(store, linearization, dims)
+
+
+def _read(store: Store, offset: int, nbytes: int) -> Bytes:
+    found = store.read(offset, nbytes)
+    array = found if isinstance(found, np.ndarray) else np.frombuffer(found, np.uint8)
+    if array.dtype != np.uint8 or array.shape != (nbytes,):
+        raise RunError(
+            f"verification: {type(store).__name__}.read({offset}, {nbytes}) gave {array.dtype} of shape {array.shape};"
+            f" expected {nbytes} bytes"
+        )
+    return array
 
 
 def _tiles(transfer: Transfer, orders: Sequence[Linearization], budget: int) -> Iterator[Ranges]:
@@ -118,14 +125,14 @@ def _word(size: int) -> np.dtype[Any]:
     return next(dtype for width, dtype in _INTEGERS.items() if size % width == 0)
 
 
-class _HostReader:
-    """Host memory as the array its layout describes."""
+class _ArrayReader:
+    """Bytes that are read in place, as the array their layout describes."""
 
     def __init__(self, array: Bytes, linearization: Linearization, dims: Sequence[str]) -> None:
         self.lin = linearization
         self.dims = tuple(dims)
         self.digits = [part for part in linearization.parts[::-1] if isinstance(part, Mode)]  # slowest first
-        self.array = array[: linearization.nbytes]
+        self.array = array
 
     def read(self, ranges: Ranges, field: str) -> Array:
         f = self.lin.fields.index(field)
@@ -153,10 +160,10 @@ class _HostReader:
         return tuple(found)
 
 
-class _FileReader:
-    """A file, read by contiguous runs. The tile read last is kept for its other fields."""
+class _RunReader:
+    """A store, read by contiguous runs. The tile read last is kept for its other fields."""
 
-    def __init__(self, store: FileStore, linearization: Linearization, dims: Sequence[str]) -> None:
+    def __init__(self, store: Store, linearization: Linearization, dims: Sequence[str]) -> None:
         self.store = store
         self.lin = linearization
         self.dims = tuple(dims)
@@ -191,7 +198,7 @@ class _FileReader:
         return [run.gathered(buffer, at) for run, at in zip(runs, positions, strict=True)]
 
     def _fetch(self, runs: Sequence[_Runs]) -> tuple[list[IntArray], Bytes]:
-        """Read all runs in the order of the file, neighbours together; where each begins in the buffer."""
+        """Read all runs in the order of the store, neighbours together; where each begins in the buffer."""
         starts = np.concatenate([run.starts.ravel() for run in runs])
         ends = starts + np.concatenate([np.broadcast_to(run.lengths, run.starts.shape).ravel() for run in runs])
         order = np.argsort(starts, kind="stable")
@@ -203,23 +210,14 @@ class _FileReader:
         place = np.concatenate([[0], np.cumsum(hi - lo)])
         buffer = np.empty(int(place[-1]), np.uint8)
         for at, begin, end in zip(lo.tolist(), place[:-1].tolist(), place[1:].tolist(), strict=True):
-            self._pread(at, buffer[begin:end])
+            for to in range(begin, end, _PIECE):
+                into = buffer[to : min(to + _PIECE, end)]
+                into[:] = _read(self.store, at + to - begin, len(into))
         moved = starts - (lo - place[:-1])[np.cumsum(first) - 1]
         positions = np.empty_like(moved)
         positions[order] = moved
         cuts = np.cumsum([run.starts.size for run in runs])[:-1]
         return [part.reshape(run.starts.shape) for part, run in zip(np.split(positions, cuts), runs, strict=True)], buffer
-
-    def _pread(self, offset: int, into: Bytes) -> None:
-        done = 0
-        while done < len(into):
-            try:
-                got = os.preadv(self.store.file.descriptor, [into[done:].data], self.store.base + offset + done)
-            except OSError as error:
-                raise RunError(f"{self.store.file.path}: cannot be read back: {error.strerror}") from None
-            if got == 0:
-                raise RunError(f"{self.store.file.path}: ends before the instance does")
-            done += got
 
 
 class _Runs:

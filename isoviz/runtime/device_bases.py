@@ -35,7 +35,7 @@ class BaseStore(ABC):
     @abstractmethod
     def read(self, offset: int, nbytes: int) -> bytes | np.ndarray[Any, np.dtype[np.uint8]]: ...
 
-    def close(self) -> None:
+    def close(self) -> None:  # noqa: B027  # a default, not a gap
         """Nothing to give back."""
 
 
@@ -104,7 +104,7 @@ class BaseChannel(ABC):
         """Nothing to say."""
         return ()
 
-    def prepare(self, nbytes: int) -> None:
+    def prepare(self, nbytes: int) -> None:  # noqa: B027  # a default, not a gap
         """Nothing to load."""
 
     def requests_of_chunk(self, plan: Plan, hop: Hop, request_bytes: int) -> int:

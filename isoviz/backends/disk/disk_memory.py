@@ -17,6 +17,7 @@ from isoviz.backends.disk import data_sieving as sieve
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.backends.disk.run_requests import read_runs, write_runs
 from isoviz.backends.disk.shared_pages import SHARED
+from isoviz.backends.formats.describing import file_instance
 from isoviz.backends.formats.records import Record
 from isoviz.backends.formats.stored import Stored, new_header, stored_as
 from isoviz.backends.generate import fill_file
@@ -24,11 +25,15 @@ from isoviz.backends.host.bounce import bounce
 from isoviz.backends.host.copying import copy_strided
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.host.pages import PAGE, Bytes
-from isoviz.errors import FileError, TransferError, printable
+from isoviz.errors import FileError, RunError, TransferError, printable
 from isoviz.layouts import StridedCopy
+from isoviz.regular_files import reason
+from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory
+from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
     from isoviz.backends.disk.aio import Numbers
+    from isoviz.layouts import Layout
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
@@ -64,8 +69,8 @@ class Scratch:
     file: NewFile
 
 
-class FileStore:
-    """An instance in an open file, at one end of a transfer. Meets `Endpoint`."""
+class FileStore(BaseEndpoint):
+    """An instance in an open file, at one end of a transfer."""
 
     durable = True
 
@@ -83,20 +88,39 @@ class FileStore:
         self.base = base
         self.nbytes = nbytes
         self._notes = notes
-        self.identity = file.identity if identity is None else identity
+        self._identity = file.identity if identity is None else identity
 
     @property
-    def alignment(self) -> int:
+    def identity(self) -> object:
+        """Device and inode of the file, or what else was given."""
+        return self._identity
+
+    @property
+    def alignment(self) -> int:  # type: ignore[override]  # a file may leave unbuffered access while it is open
         return PAGE if self.file.is_direct else 1
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]  # they depend on how it went
         if self.file.is_direct:
             if self.file.cached_bytes * 8 <= self.file.moved_bytes:
                 return self._notes
             share = self.file.cached_bytes / self.file.moved_bytes
             return (*self._notes, f"{printable(str(self.file.path))}: {share:.0%} went through the page cache (short runs)")
         return (*self._notes, f"{printable(str(self.file.path))}: buffered (the file system takes no unbuffered access)")
+
+    def read(self, offset: int, nbytes: int) -> Bytes:
+        """The bytes of the file, through the page cache."""
+        into = np.empty(nbytes, np.uint8)
+        done = 0
+        while done < nbytes:
+            try:
+                got = os.preadv(self.file.descriptor, [into[done:].data], self.base + offset + done)
+            except OSError as error:
+                raise RunError(f"{self.file.path}: cannot be read back: {reason(error)}") from None
+            if got == 0:
+                raise RunError(f"{self.file.path}: ends before the instance does")
+            done += got
+        return into
 
     def flush(self) -> None:
         if isinstance(self.file, NewFile):
@@ -129,12 +153,15 @@ class LentFile(FileStore):
         """It stays open."""
 
 
-class DiskMemory:
+class DiskMemory(BaseMemory):
     """DSK: files. Data that nobody named a path for go to a nameless file in `directory` (None: the working directory), or where
     the system keeps temporary files, if that cannot be written to. `shared` as in `NewFile`."""
 
+    takes = "the path of a file"
+
     def __init__(self, name: str, directory: str | Path | None = None, shared: int = SHARED) -> None:
-        self.name, self.shared = name, shared
+        super().__init__(name)
+        self.shared = shared
         self._asked = Path.cwd() if directory is None else Path(directory)
 
     @property
@@ -152,15 +179,22 @@ class DiskMemory:
     def _is_writable(self) -> bool:
         return os.access(self._asked, os.W_OK | os.X_OK)
 
+    def holds(self, given: Any) -> Holds:
+        """A path; surely so where the file is, or will be, on the file system of the directory."""
+        if not isinstance(given, str | os.PathLike):
+            return Holds.NO
+        here = _file_system(Path(os.fspath(given)).parent)
+        return Holds.YES if here is not None and here == _file_system(self._asked) else Holds.PERHAPS
+
+    def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        return file_instance(self.name, Path(os.fspath(given)), layout, like)
+
     @property
-    def _notes(self) -> tuple[str, ...]:
+    def _of_nameless(self) -> tuple[str, ...]:
         """What is to be said of a file without a name."""
         if self._is_writable:
             return ()
         return (f"{self.name}: {self._asked} cannot be written to; data without a file were in {tempfile.gettempdir()}",)
-
-    def slot(self, nbytes: int) -> HostStore:  # noqa: ARG002  # the protocol's signature
-        raise TransferError(f"{self.name}: this engine keeps no intermediate buffers on a disk")
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
         if isinstance(given, FileSource):
@@ -184,7 +218,7 @@ class DiskMemory:
         except BaseException:
             file.close()
             raise
-        return FileStore(file, 0, nbytes, ("the source holds generated data", *self._notes))
+        return FileStore(file, 0, nbytes, ("the source holds generated data", *self._of_nameless))
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
         lin = instance.linearization
@@ -194,7 +228,7 @@ class DiskMemory:
         target = given if isinstance(given, FileTarget) else None
         path = target.path if target else _path(given, instance, "destination")
         if path is None:
-            return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes, self._notes)
+            return FileStore(NewFile(None, lin.nbytes, self.directory, shared=self.shared), 0, lin.nbytes, self._of_nameless)
         record = target.record if target else Record.of_fields(instance.fields)
         if partial and os.path.lexists(path):
             return self._copied(path, instance)
@@ -231,6 +265,13 @@ def _stored(path: Path, instance: Instance) -> Stored:
     if stored.linearization.nbytes != instance.linearization.nbytes:
         raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
     return stored
+
+
+def _file_system(directory: Path) -> int | None:
+    try:
+        return directory.stat().st_dev
+    except (OSError, ValueError):
+        return None
 
 
 def _identity(path: Path) -> object:
@@ -279,10 +320,8 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numb
     return found
 
 
-class DiskRead:
+class DiskRead(BaseChannel):
     """The channel from a file to host memory: a run is a request, long ones are several, shorter ones close together are one."""
-
-    at_once = False
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
         """Those of some copies that are read together with what lies between them, and the others."""
@@ -321,10 +360,8 @@ class DiskRead:
         return requests
 
 
-class DiskWrite:
+class DiskWrite(BaseChannel):
     """The channel from host memory to a file."""
-
-    at_once = False
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
         assert isinstance(source, HostStore) and isinstance(destination, FileStore)

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from isoviz.backends.formats.describing import array_instance
 from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
+from isoviz.backends.host.numa import prefer
 from isoviz.backends.host.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.errors import TransferError
+from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
+from isoviz.runtime.protocols import Holds
 
 if TYPE_CHECKING:
-    from isoviz.layouts import StridedCopy
+    from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
@@ -28,12 +32,10 @@ LARGE = 16 << 20
 """Bytes that do not stay in caches."""
 
 
-class HostStore:
-    """Bytes of host memory: one end of a transfer, or a slot. Meets `Endpoint` and `Slot`."""
+class HostStore(BaseEndpoint, BaseSlot):
+    """Bytes of host memory: one end of a transfer, or a slot."""
 
-    alignment = 1
-    base = 0
-    durable = False
+    reads_in_place = True
 
     def __init__(
         self,
@@ -71,11 +73,9 @@ class HostStore:
         """Nothing but zeros."""
         self.array[:] = 0
 
-    def flush(self) -> None:
-        """Host memory has nothing to flush."""
-
-    def publish(self) -> None:
-        """Host memory is visible as it is."""
+    def read(self, offset: int, nbytes: int) -> Bytes:
+        """A view of the bytes."""
+        return self.array[offset : offset + nbytes]
 
     def close(self) -> None:
         room, self._room = self._room, None
@@ -96,13 +96,26 @@ class HostRange:
     __hash__ = None  # type: ignore[assignment]  # overlap is not transitive
 
 
-class HostMemory:
+class HostMemory(BaseMemory):
     """SYS: host memory of this process. Slots that were closed are kept for the next ones of that size, up to `kept` bytes of
-    them: to get fresh pages from the system takes as long as to fill them. Smaller ones share large pages."""
+    them: to get fresh pages from the system takes as long as to fill them. Smaller ones share large pages.
 
-    def __init__(self, name: str, kept: int = 256 << 20) -> None:
-        self.name = name
+    Its own pages come from NUMA node `numa`, unless that is None. A memory that `stands_in` for another kind is host memory, too;
+    but the arrays that callers hand to `copy` are not in it.
+    """
+
+    takes = "a NumPy array"
+
+    def __init__(self, name: str, kept: int = 256 << 20, *, numa: int | None = None, stands_in: bool = False) -> None:
+        super().__init__(name)
         self._most = kept
+        self._numa = numa
+        self._stands_in = stands_in
+        if stands_in:
+            self.takes = ""
+        if numa is not None and (reason := prefer(page_aligned(PAGE), numa)):
+            self._numa = None
+            self.notes = (f"{name}: its pages are not bound to NUMA node {numa}: {reason}",)
         self._kept: OrderedDict[int, list[Bytes]] = OrderedDict()
         self._kept_bytes = 0
         self._left = page_aligned(0)
@@ -117,14 +130,21 @@ class HostMemory:
             if room is not None:
                 self._kept_bytes -= size
         if room is None:
-            room = self._part(size) if SMALL <= size < 2 * HUGE else page_aligned(size)
+            room = self._part(size) if SMALL <= size < 2 * HUGE else self._fresh(size)
             touch(room)
         return HostStore(room, nbytes, give_back=self._keep)
+
+    def _fresh(self, nbytes: int) -> Bytes:
+        """Untouched pages."""
+        array = page_aligned(nbytes)
+        if self._numa is not None:
+            prefer(array, self._numa)
+        return array
 
     def _part(self, size: int) -> Bytes:
         with self._lock:
             if len(self._left) < size:
-                self._left = page_aligned(4 * HUGE)
+                self._left = self._fresh(4 * HUGE)
             room, self._left = self._left[:size], self._left[size:]
         return room
 
@@ -143,8 +163,8 @@ class HostMemory:
 
     def source(self, instance: Instance, given: Any | None) -> HostStore:
         if given is not None:
-            return HostStore(_bytes_of(given, instance, "source"))
-        array = page_aligned(_size(instance))
+            return HostStore(_bytes_of(given, instance, "source"), notes=self._of_given("source"))
+        array = self._fresh(_size(instance))
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))
 
@@ -153,10 +173,22 @@ class HostMemory:
             array = _bytes_of(given, instance, "destination")
             if not array.flags.writeable:
                 raise TransferError(f"destination array for {self.name}: is read-only")
-            return HostStore(array)
-        array = page_aligned(_size(instance))
+            return HostStore(array, notes=self._of_given("destination"))
+        array = self._fresh(_size(instance))
         touch(array)
         return HostStore(array)
+
+    def _of_given(self, end: str) -> tuple[str, ...]:
+        """What is to be said of an array that the caller handed in."""
+        if self._numa is None:
+            return ()
+        return (f"{self.name}: the {end} array stays where its pages are; NUMA node {self._numa} was not asked for",)
+
+    def holds(self, given: Any) -> Holds:
+        return Holds.YES if isinstance(given, np.ndarray) and not self._stands_in else Holds.NO
+
+    def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        return array_instance(self.name, given, layout, like)
 
 
 def _size(instance: Instance) -> int:
@@ -189,7 +221,7 @@ def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
     return array
 
 
-class Memcpy:
+class Memcpy(BaseChannel):
     """The channel between two host memories."""
 
     at_once = True

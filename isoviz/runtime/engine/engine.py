@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.errors import Cancelled, EngineClosed
 from isoviz.forks import Home
 from isoviz.planner import Options
+from isoviz.runtime.engine.asynchronous import start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of
@@ -130,8 +131,8 @@ class Engine:
             InputError: they do not fit each other or their layouts. EngineClosed: after `close`. ForkedError: in a forked child.
         """
         self._home.require()
-        here = self.devices.describe(self.machine, source, source_layout, None)
-        there = self.devices.describe(self.machine, destination, destination_layout, here)
+        here = self._real.describe(source, source_layout, None)
+        there = self._real.describe(destination, destination_layout, here)
         known = self._prepared.of(here, there, priority, self.options)
         if known.copies is not None and self._recorded is None:
             ends, name = known.ends(source, destination), known.plan.hops[0].channel
@@ -276,7 +277,8 @@ class Engine:
         self._home.require()
         memories = self._real.memories(plan)
         channels = [self._real.channel(hop.channel) for hop in plan.hops]
-        work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes, chunks=chunks)
+        asked = self.request_bytes
+        work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=channels)
         number = next(self._numbers)
         event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
         execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over, waits)
@@ -343,8 +345,7 @@ class Engine:
         try:
             execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
             for channel in execution.channels:
-                if (prepare := getattr(channel, "prepare", None)) is not None:
-                    prepare(execution.plan.bytes)
+                channel.prepare(execution.plan.bytes)
             with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
                 execution.open()
         except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
@@ -353,8 +354,11 @@ class Engine:
 
     def _perform(self, execution: Execution, issue: Issue) -> None:
         """Carry out a request, in a thread of its channel; and the small ones that follow from it, while that thread has no
-        other job."""
+        other job. An asynchronous channel only starts it."""
         dispatcher = execution.dispatchers[issue.hop]
+        if execution.is_asynchronous[issue.hop]:
+            start_request(execution, issue, self._settled)
+            return
         own: deque[Request] = deque()
         self._moved(execution, issue, own)
         while own:
@@ -372,7 +376,19 @@ class Engine:
             execution.move(issue)
         except BaseException as raised:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
             error = raised
-        execution.spans.append(RequestSpan(*issue, start, time.perf_counter()))
+        self._settled(execution, issue, start, time.perf_counter(), error, own)
+
+    def _settled(
+        self,
+        execution: Execution,
+        issue: Issue,
+        start: float,
+        end: float,
+        error: BaseException | None,
+        own: deque[Request] | None = None,
+    ) -> None:
+        """A request has ended: tell the scheduler, and do what it says."""
+        execution.spans.append(RequestSpan(*issue, start, end))
         with self._lock:
             if error is None:
                 execution.finished(issue)

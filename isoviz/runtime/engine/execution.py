@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
-    from isoviz.runtime.protocols import CancelToken, Endpoint, RealChannel, RealMemory, Slot, Store
+    from isoviz.runtime.protocols import CancelToken, Done, Endpoint, RealChannel, RealMemory, Slot, Store
     from isoviz.runtime.scheduling.work import Issue, Work
 
 SMALL_REQUEST = 1 << 14
@@ -80,12 +80,15 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
-        self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and channels[0].at_once and plan.bytes <= MINE
+        self.is_asynchronous = [channel.is_asynchronous for channel in channels]
+        at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
+        self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and at_once[0] and plan.bytes <= MINE
         """Whether it is one request that needs no device: whoever waits for it may as well carry it out."""
         in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
-            self.is_mine or (in_turn and hop > 0) or (channel.at_once and plan.chunk_payload <= SMALL_REQUEST * requests)
-            for hop, (channel, requests) in enumerate(zip(channels, work.requests, strict=True))
+            not self.is_asynchronous[hop]
+            and (self.is_mine or (in_turn and hop > 0) or (at_once[hop] and plan.chunk_payload <= SMALL_REQUEST * requests))
+            for hop, requests in enumerate(work.requests)
         ]
         """Whether the requests of a hop cost less than handing them to another thread."""
         self._cleared = [any(later > here for here, later in zip(*pair, strict=True)) for pair in pairwise(plan.padding)]
@@ -153,25 +156,48 @@ class Execution:
         Raises:
             RunError, naming hop, channel and chunk; Cancelled: the transfer is to stop.
         """
-        _, hop, chunk, request = issue
+        hop, chunk = issue.hop, issue.chunk
         try:
-            self.check()
-            parts = self.parts_of(hop, chunk)
-            copies = parts[request]
-            if copies:
-                count = self.channels[hop].move(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check)
-                with self._lock:
-                    self.requests[hop] += count
-        except RunError as error:
-            if error.hop is not None or isinstance(error, Cancelled):
-                raise
-            raise type(error)(str(error), hop=hop, channel=self.work.channels[hop], chunk=chunk) from error
-        except (OSError, MemoryError) as error:
-            message = f"{type(error).__name__}: {error}"
-            raise RunError(message, hop=hop, channel=self.work.channels[hop], chunk=chunk) from error
+            if copies := self._copies_of(issue):
+                self.count(hop, self.channels[hop].move(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check))
         except Exception as error:
-            message = f"{type(error).__name__} in the channel: {error}"
-            raise RunError(message, hop=hop, channel=self.work.channels[hop], chunk=chunk) from error
+            raise self.placed(error, issue) from error.__cause__
+
+    def start(self, issue: Issue, done: Done) -> None:
+        """Begin to carry out a request of an asynchronous channel, which calls `done`.
+
+        Raises:
+            Exception: it was not started.
+        """
+        hop, chunk = issue.hop, issue.chunk
+        if copies := self._copies_of(issue):
+            self.channels[hop].start(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check, done)
+        else:
+            done(0)
+
+    def _copies_of(self, issue: Issue) -> list[StridedCopy]:
+        self.check()
+        return self.parts_of(issue.hop, issue.chunk)[issue.request]
+
+    def count(self, hop: int, requests: int) -> None:
+        """Note how many requests of the device a request was."""
+        with self._lock:
+            self.requests[hop] += requests
+
+    def placed(self, error: BaseException, issue: Issue) -> BaseException:
+        """An error of a request, with its hop, channel and chunk."""
+        if not isinstance(error, Exception) or isinstance(error, Cancelled):
+            return error
+        kind, message = RunError, f"{type(error).__name__} in the channel: {error}"
+        if isinstance(error, RunError):
+            if error.hop is not None:
+                return error
+            kind, message = type(error), str(error)
+        elif isinstance(error, OSError | MemoryError):
+            message = f"{type(error).__name__}: {error}"
+        found = kind(message, hop=issue.hop, channel=self.work.channels[issue.hop], chunk=issue.chunk)
+        found.__cause__ = error
+        return found
 
     def finished(self, issue: Issue) -> None:
         """A request has moved its bytes: forget what is needed no more, and count what has arrived."""
@@ -233,9 +259,8 @@ class Execution:
         """The copies of a chunk as its requests, cut where a disk's pages begin. Those that a channel reads across gaps it gets
         together: in parts, it would read what lies between them for every part anew."""
         count = self.work.requests[hop]
-        keep = getattr(self.channels[hop], "kept_together", None)
-        if keep is not None and count > 1 and (kept := keep(copies))[0]:
-            close, others = kept
+        close, others = self.channels[hop].kept_together(copies) if count > 1 else ([], copies)
+        if close:
             found = split(others, min(count - 1, self._worth(hop, others)), UNIT, self.source.base, "source") if others else []
             found.append(close)
         elif hop == len(self.channels) - 1 and self.destination.alignment > 1:
@@ -295,8 +320,8 @@ class Execution:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What ends and channels have to say of how it went."""
-        used = dict.fromkeys(note for channel in self.channels for note in getattr(channel, "notes", ()))
+        """What ends, memories and channels have to say of how it went."""
+        used = dict.fromkeys(note for device in (*self.memories, *self.channels) for note in device.notes)
         return (*self.source.notes, *self.destination.notes, *used)
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:

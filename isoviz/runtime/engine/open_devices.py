@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import TransferError
 from isoviz.runtime.engine.dispatcher import Dispatcher
+from isoviz.runtime.protocols import Bound, Holds
 
 if TYPE_CHECKING:
+    from isoviz.layouts import Layout
     from isoviz.machines import Machine
-    from isoviz.planner import Plan
+    from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
 
@@ -22,6 +25,7 @@ class OpenedDevices:
         self.devices = devices
         self._limits = {channel.name: channel.max_in_flight for channel in machine.channels}
         self._memories: dict[str, RealMemory] = {}
+        self._all: tuple[RealMemory, ...] = ()
         self._channels: dict[str, tuple[RealChannel, Dispatcher]] = {}
         self._lock = threading.Lock()
 
@@ -43,6 +47,28 @@ class OpenedDevices:
                 )
         return [self._memory(name) for name in plan.memories]
 
+    def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        """What a caller handed to `copy`, as an instance: of the first memory that holds it, else of the first one that can.
+        `like` is the source, where the destination is asked for.
+
+        Raises:
+            TransferError: no memory of the machine that this computer has takes such a thing. InputError: the layout does not fit.
+        """
+        perhaps = None
+        for memory in self._all or self._all_here():
+            holds = memory.holds(given)
+            if holds is Holds.YES:
+                return memory.describe(given, layout, like)
+            if holds is Holds.PERHAPS and perhaps is None:
+                perhaps = memory
+        if perhaps is None:
+            taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes)) or "nothing"
+            raise TransferError(
+                f"copy: expected {taken}, not {type(given).__name__}: that is what the memories of machine"
+                f" {self.machine.name!r} take which this computer has"
+            )
+        return perhaps.describe(given, layout, like)
+
     def channel(self, name: str) -> RealChannel:
         """A channel.
 
@@ -52,7 +78,7 @@ class OpenedDevices:
         return self._channel(name)[0]
 
     def dispatcher(self, name: str) -> Dispatcher:
-        """The dispatcher of a channel, with as many threads as it takes requests at a time."""
+        """The dispatcher of a channel: with as many threads as it takes requests at a time, with one if it is asynchronous."""
         return self._channel(name)[1]
 
     def dispatchers(self) -> list[Dispatcher]:
@@ -63,19 +89,37 @@ class OpenedDevices:
     def forget(self) -> None:
         """Hold no memory any more, nor the slots that it keeps."""
         self._memories.clear()
+        self._all = ()
 
     def _memory(self, name: str) -> RealMemory:
         found = self._memories.get(name)
         if found is None:
-            found = self.devices.memory(self.machine.memory(name))
+            described = self.machine.memory(name)
+            found = self.devices.memory(described)
             if found is None:
-                here = [m.name for m in self.machine.memories if self.devices.memory(m) is not None]
+                here = ", ".join(memory.name for memory in self._all_here()) or "none"
+                device = "" if described.device is None else f", device {described.device}"
                 raise TransferError(
-                    f"memory {name}: this computer has no such device ({self.machine.memory(name).kind});"
-                    f" of machine {self.machine.name!r} it can run {', '.join(here) or 'none'}"
+                    f"memory {name}: this computer has no such device ({described.kind}{device});"
+                    f" of machine {self.machine.name!r} it can run {here}"
                 )
             self._memories[name] = found
         return found
+
+    def _all_here(self) -> tuple[RealMemory, ...]:
+        """The memories of the machine that this computer has."""
+        found = []
+        for memory in self.machine.memories:
+            real = self._memories.get(memory.name)
+            if real is None:
+                with suppress(TransferError):  # it is bound to a device that is not here
+                    real = self.devices.memory(memory)
+                if real is not None:
+                    self._memories[memory.name] = real
+            if real is not None:
+                found.append(real)
+        self._all = tuple(found)
+        return self._all
 
     def _channel(self, name: str) -> tuple[RealChannel, Dispatcher]:
         found = self._channels.get(name)
@@ -85,11 +129,13 @@ class OpenedDevices:
             found = self._channels.get(name)
             if found is None:
                 described = self.machine.channel(name)
-                channel = self.devices.channel(described)
+                ends = [Bound(self.machine.memory(end), self._memory(end)) for end in (described.source, described.destination)]
+                channel = self.devices.channel(described, *ends)
                 if channel is None:
                     raise TransferError(
                         f"channel {name}: this computer has no device that is a {described.kind}"
                         f" from {described.source} to {described.destination}"
                     )
-                found = self._channels[name] = channel, Dispatcher(name, self._limits[name])
+                threads = 1 if channel.is_asynchronous else self._limits[name]
+                found = self._channels[name] = channel, Dispatcher(name, threads)
             return found

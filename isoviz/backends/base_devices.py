@@ -1,0 +1,30 @@
+"""The base of devices: they compare both ends by reading them. Which memories and channels there are is for derived classes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING
+
+from isoviz.backends.verify import BUDGET, verify
+
+if TYPE_CHECKING:
+    from isoviz.machines import Channel, Memory
+    from isoviz.planner import Plan
+    from isoviz.runtime.protocols import Bound, Check, Endpoint, RealChannel, RealMemory
+
+
+class BaseDevices(ABC):
+    """`isoviz.runtime.protocols.Devices` that verify any stores. `verify_budget` bounds the memory of a comparison, in bytes."""
+
+    def __init__(self, verify_budget: int = BUDGET) -> None:
+        self.verify_budget = verify_budget
+
+    @abstractmethod
+    def memory(self, memory: Memory) -> RealMemory | None: ...
+
+    @abstractmethod
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None: ...
+
+    def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
+        """Read both ends (`Store.read`) and compare them."""
+        verify(plan.transfer, source, destination, self.verify_budget, check)

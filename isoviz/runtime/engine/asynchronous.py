@@ -1,0 +1,64 @@
+"""Requests of asynchronous channels: started by the channel's dispatcher, ended by whatever thread calls `done`.
+
+That thread belongs to the device: it only notes the end and hands the rest (what the scheduler says next, which may open files or
+allocate buffers) to the dispatcher. So `done` returns at once, may be called within `start`, and may hold locks of the device.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isoviz.errors import RunError
+
+if TYPE_CHECKING:
+    from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.scheduling.work import Issue
+
+_LOG = logging.getLogger("isoviz")
+
+Settled = Callable[["Execution", "Issue", float, float, BaseException | None], None]
+"""Called in the dispatcher's thread when a request has ended: when it began and ended (`time.perf_counter`), and its error."""
+
+
+class _Completion:
+    """The `done` of one request: the first call counts, later ones are logged and ignored."""
+
+    def __init__(self, execution: Execution, issue: Issue, settled: Settled) -> None:
+        self._execution, self._issue, self._settled = execution, issue, settled
+        self._began = time.perf_counter()
+        self._first = threading.Lock()
+
+    def __call__(self, result: int | BaseException) -> None:
+        ended = time.perf_counter()
+        execution, issue = self._execution, self._issue
+        name = execution.work.channels[issue.hop]
+        if not self._first.acquire(blocking=False):
+            _LOG.error("channel %s: called done twice for a request of chunk %d; ignored: %r", name, issue.chunk, result)
+            return
+        error: BaseException | None = None
+        if isinstance(result, BaseException):
+            error = execution.placed(result, issue)
+        elif type(result) is not int or result < 0:
+            wrong = RunError(f"done({result!r}): expected the number of requests of the device, or an exception")
+            error = execution.placed(wrong, issue)
+        else:
+            execution.count(issue.hop, result)
+        job = partial(self._settled, execution, issue, self._began, ended, error)
+        try:
+            execution.dispatchers[issue.hop].put(job)
+        except RuntimeError:  # the system allows no thread: this one does it
+            job()
+
+
+def start_request(execution: Execution, issue: Issue, settled: Settled) -> None:
+    """Start a request. However it ends, `settled` is called once in a thread of its channel's dispatcher."""
+    completion = _Completion(execution, issue, settled)
+    try:
+        execution.start(issue, completion)
+    except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+        completion(error)
