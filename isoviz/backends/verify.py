@@ -20,7 +20,7 @@ from isoviz.backends.disk.disk_memory import FileStore
 from isoviz.backends.host.host_memory import Bytes, HostStore
 from isoviz.errors import RunError, VerificationError
 from isoviz.layouts import Linearization
-from isoviz.layouts.linearization import Mode
+from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer

@@ -16,8 +16,7 @@ from isoviz.figures.charts.theme import FIELD_COLOUR, RAMP_INK, colour, dimensio
 from isoviz.figures.layouts.order_cells import ORDER_LINE
 from isoviz.figures.layouts.order_view import OrderView, order_view
 from isoviz.figures.machines.curves import KIND_TOKENS, OperatingPoint, bounds, curves
-from isoviz.layouts.layout import Layout
-from isoviz.layouts.linearization import Linearization
+from isoviz.layouts.layout import Layout, Linearization
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 from isoviz.machines import Channel
 from isoviz.units import format_bytes, format_rate

@@ -10,7 +10,7 @@ from isoviz.layouts import Linearization, Mode
 from isoviz.planner.intermediate.part_layouts import layout_of
 
 if TYPE_CHECKING:
-    from isoviz.layouts.linearization import NormalPart
+    from isoviz.layouts.modes import NormalPart
 
 
 def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], int]:

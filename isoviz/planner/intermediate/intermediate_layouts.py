@@ -32,7 +32,7 @@ from typing import NamedTuple
 
 from isoviz.layouts import FIELDS, Layout, Linearization, Mode
 from isoviz.layouts.compare import run_bytes
-from isoviz.layouts.linearization import NormalPart
+from isoviz.layouts.modes import NormalPart
 from isoviz.planner.intermediate.layout_families import Digit, F, Order, Run, Structure, structure_of
 from isoviz.planner.intermediate.part_layouts import layout_of
 

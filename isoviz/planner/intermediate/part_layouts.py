@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import FIELDS, Component, FieldsComponent, FieldSpace, IndexSpace, Layout, Linearization, Mode
 
 if TYPE_CHECKING:
-    from isoviz.layouts.linearization import NormalPart
+    from isoviz.layouts.modes import NormalPart
 
 LARGEST_FACTOR = 1 << 22
 """Up to here block sizes are taken apart: every size below 2⁴⁴ wholly, larger ones as far as a plan gains from it."""
