@@ -117,3 +117,24 @@ class Node:
             return make()
         except checks.FieldError as error:
             raise MachineError(f"{self.child(error.field)}: {error.problem}") from None
+
+
+def format_json(value: Any, indent: str = "") -> str:
+    """JSON for people to read and compare: objects over several lines, lists of numbers and of pairs on one."""
+    inner = indent + "  "
+    if isinstance(value, dict) and value and not _is_flat(value.values()):
+        parts = [f"{inner}{json.dumps(key)}: {format_json(part, inner)}" for key, part in value.items()]
+        return "{\n" + ",\n".join(parts) + f"\n{indent}}}"
+    if isinstance(value, list) and value and any(isinstance(part, dict) for part in value):
+        return "[\n" + ",\n".join(inner + format_json(part, inner) for part in value) + f"\n{indent}]"
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    # Names of files may be no text. JSON can say such bytes, UTF-8 cannot.
+    return text if text.isascii() or _is_text(text) else json.dumps(value, allow_nan=False)
+
+
+def _is_text(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)
+
+
+def _is_flat(parts: Any) -> bool:
+    return not any(isinstance(part, dict | list) for part in parts)

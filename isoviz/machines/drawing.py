@@ -73,25 +73,11 @@ class _Notes:
 
 def _headline(machine: Machine) -> str:
     limits = machine.limits
-    counts = ", ".join(
-        _count(number, noun, nouns)
-        for number, noun, nouns in (
-            (len(machine.nodes), "node", "nodes"),
-            (len(machine.memories), "memory", "memories"),
-            (len(machine.channels), "channel", "channels"),
-            (len(machine.resources), "shared resource", "shared resources"),
-        )
-        if number or nouns == "channels"
-    )
     bounds = f"slots up to {format_bytes(limits.slot_limit)}, {limits.slots} per buffer"
     bounds += "" if limits.overlap else ", hops in turn"
     if limits.memory_limit is not None:
         bounds += f", buffers up to {format_bytes(limits.memory_limit)} together"
-    return f"Machine {machine.name}: {counts}; {bounds}"
-
-
-def _count(number: int, noun: str, nouns: str) -> str:
-    return f"{number} {noun if number == 1 else nouns}"
+    return f"{machine}; {bounds}"
 
 
 def _speed_key(channel: Channel) -> str:
@@ -309,12 +295,12 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
         alike.setdefault((key, resource.capacity, resource.held, resource.provenance, users[resource.name]), []).append(resource)
     for members in alike.values():
         first = members[0]
-        several = len(members) > 1
+        several, used = len(members) > 1, users[first.name]
         rows.append(
             (
                 f"  {_short(f'{len(members)} × {family(first.name)}' if several else first.name, 50)}",
                 f"held by {first.capacity:g}" if first.held else format_rate(first.capacity),
-                _count(users[first.name], "channel", "channels") + (" each" if several else ""),
+                f"{used} channel{'' if used == 1 else 's'}{' each' if several else ''}",
                 notes.mark(first.provenance),
             )
         )

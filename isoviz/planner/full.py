@@ -17,6 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import NoPathError
+from isoviz.machines import shortest_path
 from isoviz.planner.failures import moves_nothing, too_small
 from isoviz.planner.one_path.chunk_size import compared
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
@@ -103,7 +104,7 @@ def search(
     if routes is None:
         return _searched(problem, first, seeds, everything=everything, seconds=seconds)
     if not routes:
-        machine.shortest_path(here, there)  # says what can be reached
+        shortest_path(machine, here, there)  # says what can be reached
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
     order = sorted(_bounded(problem, routes), key=lambda each: each[1])
     if first is not None:
@@ -147,7 +148,7 @@ def _way_back(problem: Problem) -> tuple[Channel, ...]:
     ways: list[tuple[Channel, ...]] = []
     for channel in machine.outgoing(here):
         with contextlib.suppress(NoPathError):
-            back = () if channel.is_self_loop else machine.shortest_path(channel.destination, here)
+            back = () if channel.is_self_loop else shortest_path(machine, channel.destination, here)
             ways.append((channel, *back))
     if not ways:
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
@@ -171,7 +172,7 @@ def _searched(
     """The search where paths are too many to list."""
     machine = problem.machine
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    shortest = machine.shortest_path(here, there) if here != there else _way_back(problem)  # or says what can be reached
+    shortest = shortest_path(machine, here, there) if here != there else _way_back(problem)  # or says what can be reached
     known = [*seeds]
     if first is not None:
         known.append(Route(tuple(machine.channel(name) for name in first[0]), first[1]))

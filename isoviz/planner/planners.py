@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, NoPathError
-from isoviz.machines import ChannelKind, Machine, preset, presets
+from isoviz.machines import ChannelKind, Machine, preset, presets, shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends
@@ -217,7 +217,7 @@ def shortest(machine: Machine, transfer: Transfer) -> Path:
 @lru_cache(maxsize=1024)
 def _shortest(machine: Machine, here: str, there: str) -> Path:
     if here != there:
-        return (here, *(channel.destination for channel in machine.shortest_path(here, there)))
+        return (here, *(channel.destination for channel in shortest_path(machine, here, there)))
     if machine.between(here, here):
         return (here, here)
     ways: list[Path] = []
@@ -225,7 +225,7 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
         if not machine.memory(channel.destination).holds_buffers:
             continue
         try:
-            back = machine.shortest_path(channel.destination, here)
+            back = shortest_path(machine, channel.destination, here)
         except NoPathError:
             continue
         ways.append((here, channel.destination, *(step.destination for step in back)))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isoviz import machines
 from isoviz.errors import FileError, MachineError, TransferError, show
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
@@ -133,7 +134,7 @@ def _machine_table(entry: Mapping[str, Any], where: str) -> Mapping[str, Any]:
 def _machine(options: Mapping[str, Any], folder: Path) -> Machine:
     given = dict(options)
     if "file" in given:
-        return Machine.load(folder / str(given["file"]))
+        return machines.load(folder / str(given["file"]))
     if isinstance(given.get("directory"), str):
         given["directory"] = folder / given["directory"]
     return preset(given.pop("preset"), **given)

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from isoviz.machines import shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.check_ends import check_ends
 from isoviz.planner.failures import moves_nothing
@@ -106,7 +107,7 @@ def _turns(problem: Problem, hops: int) -> tuple[int | None, ...]:
 def _shortest(problem: Problem) -> tuple[Choice, Clock]:
     """The best along the shortest path, converting anywhere."""
     source, destination = problem.transfer.source.memory, problem.transfer.destination.memory
-    channels = tuple(problem.machine.shortest_path(source, destination))
+    channels = tuple(shortest_path(problem.machine, source, destination))
     routes = [Route(channels, at) for at in _turns(problem, len(channels))] if channels else []
     found = _best(problem, routes)
     if found is None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isoviz.errors import LimitError, NoPathError
+from isoviz.machines import shortest_path
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
 from isoviz.planner.whole_program.whole_model import Model
@@ -201,7 +202,7 @@ def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> 
 
 def _nowhere(problem: Problem) -> NoPathError | LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    problem.machine.shortest_path(here, there)  # says what can be reached
+    shortest_path(problem.machine, here, there)  # says what can be reached
     if here == there and not problem.machine.between(here, here):
         return NoPathError(f"machine {problem.machine.name}: no channels lead from {here} back to it within the limits")
     return _no_room(problem)
@@ -211,5 +212,5 @@ def _no_room(problem: Problem) -> LimitError:
     from isoviz.planner.failures import too_small
 
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    inside = tuple(channel.destination for channel in problem.machine.shortest_path(here, there)[:-1])
+    inside = tuple(channel.destination for channel in shortest_path(problem.machine, here, there)[:-1])
     return too_small(problem, [inside])
