@@ -7,7 +7,8 @@ import textwrap
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.channel import Channel
+from isoviz.machines.kinds import channel_kinds
 from isoviz.machines.memory_families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -167,7 +168,8 @@ def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remot
     """One line for every group of channels of the same speed that joins all of some memories to all of some others."""
     big = _is_big(machine)
     groups: dict[tuple[object, ...], _Group] = {}
-    for channel in sorted(channels, key=lambda c: _KINDS.index(c.kind)):
+    order = {kind: k for k, kind in enumerate(channel_kinds())}
+    for channel in sorted(channels, key=lambda c: order[c.kind]):
         usual = channel.name == f"{channel.source}->{channel.destination}"
         source, destination = machine.memory(channel.source).short_name, machine.memory(channel.destination).short_name
         name = "" if usual else channel.name
@@ -195,9 +197,6 @@ def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remot
 def _is_big(machine: Machine) -> bool:
     """Whether a node has so many memories that they are drawn by family."""
     return max(Counter(memory.node for memory in machine.memories).values()) > MOST_APART
-
-
-_KINDS = tuple(ChannelKind)
 
 
 class _Group(NamedTuple):

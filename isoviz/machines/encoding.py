@@ -38,7 +38,7 @@ def resource_to_json(resource: Resource) -> dict[str, Any]:
 
 def memory_to_json(memory: Memory) -> dict[str, Any]:
     """A memory as a JSON object; fields that hold their default are left out."""
-    result: dict[str, Any] = {"name": memory.name, "kind": memory.kind.value, "node": memory.node}
+    result: dict[str, Any] = {"name": memory.name, "kind": memory.kind.name, "node": memory.node}
     result["capacity"] = memory.capacity
     if memory.slot_limit is not None:
         result["slot_limit"] = memory.slot_limit
@@ -55,7 +55,7 @@ def channel_to_json(channel: Channel) -> dict[str, Any]:
     """A channel as a JSON object; fields that hold their default are left out."""
     result: dict[str, Any] = {
         "name": channel.name,
-        "kind": channel.kind.value,
+        "kind": channel.kind.name,
         "source": channel.source,
         "destination": channel.destination,
         "throughput": channel.throughput.to_json(),

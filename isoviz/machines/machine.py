@@ -120,7 +120,7 @@ class Machine:
                 number_of[id(function)] = number
             said = (
                 channel.name,
-                channel.kind.value,
+                channel.kind.name,
                 channel.source,
                 channel.destination,
                 number,

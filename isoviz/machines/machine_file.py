@@ -116,11 +116,11 @@ def load(path: str | Path) -> Machine:
 
 def _with_directories_of(machine: Machine, folder: Path) -> Machine:
     """A machine whose disks are bound to directories that a file in this folder names."""
-    if not any(isinstance(memory.device, str) and not Path(memory.device).is_absolute() for memory in machine.memories):
+    if not any(memory.directory is not None and not Path(memory.directory).is_absolute() for memory in machine.memories):
         return machine
     here = Path.cwd() / folder
     memories = (
-        replace(memory, device=str(here / memory.device)) if isinstance(memory.device, str) else memory
+        replace(memory, device=str(here / memory.directory)) if memory.directory is not None else memory
         for memory in machine.memories
     )
     return replace(machine, memories=tuple(memories))

@@ -16,8 +16,8 @@ from isoviz import checks
 from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
 from isoviz.json_cursor import Node, format_json, parse
+from isoviz.machines.kinds import MemoryKind
 from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
-from isoviz.machines.memory import MemoryKind
 from isoviz.machines.throughput import Sampled, from_json
 from isoviz.regular_files import write_text
 from isoviz.this_computer import host_name, processor

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.errors import TransferError
-from isoviz.machines import MemoryKind
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -26,9 +25,9 @@ def check_ends(transfer: Transfer, machine: Machine) -> None:
         memory = machine.memory(instance.memory)
         if instance.path is None:
             _check_room(f"the {end} needs", instance.linearization.nbytes, memory)
-        elif memory.kind is not MemoryKind.DSK:
+        elif not memory.is_file_system:
             raise TransferError(
-                f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system (DSK)"
+                f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system ({memory.kind})"
             )
     if transfer.source.memory == transfer.destination.memory:
         unnamed = [end for end in {transfer.source, transfer.destination} if end.path is None]

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, NoPathError
-from isoviz.machines import ChannelKind, Machine, preset, presets, shortest_path
+from isoviz.machines import Machine, preset, presets, shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends
@@ -288,10 +288,10 @@ def _with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
     Where it has none, the Memcpy self-loop of its first CPU memory that has one is put in; None where there is none either.
     """
     for i, ends in enumerate(itertools.pairwise(path)):
-        if any(channel.kind is ChannelKind.MEMCPY for channel in machine.between(*ends)):
+        if any(channel.kind.is_host_copy for channel in machine.between(*ends)):
             return path, i
     for i, name in enumerate(path):
         loops = machine.between(name, name)
-        if machine.memory(name).kind.is_host and any(channel.kind is ChannelKind.MEMCPY for channel in loops):
+        if machine.memory(name).kind.is_host and any(channel.kind.is_host_copy for channel in loops):
             return (*path[: i + 1], name, *path[i + 1 :]), i
     return path, None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from isoviz.machines import MemoryKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
 from isoviz.planner.intermediate.part_runs import end_runs, stretch_bytes
@@ -90,7 +89,7 @@ class Problem:
         return tuple([self._page(end.memory) for end in self.transfer.ends])
 
     def _page(self, name: str) -> int:
-        if self.machine.memory(name).kind is not MemoryKind.DSK:
+        if not self.machine.memory(name).is_file_system:
             return 1
         mine = [each.alignment for each in self.machine.channels if name in (each.source, each.destination)]
         return max(mine, default=1)
@@ -161,8 +160,8 @@ class Problem:
     def follows(self) -> str:
         """Whose order chunks follow where they may choose: a disk's, so that it is read or written in sequence; else the
         destination's."""
-        kinds = [self.machine.memory(end.memory).kind for end in (self.transfer.source, self.transfer.destination)]
-        return "source" if kinds[0] is MemoryKind.DSK and kinds[1] is not MemoryKind.DSK else "destination"
+        here, there = (self.machine.memory(end.memory) for end in (self.transfer.source, self.transfer.destination))
+        return "source" if here.is_file_system and not there.is_file_system else "destination"
 
     def held_order(self, route: Route) -> str:
         """Whose order the buffers of a route hold that converts in no hop between two buffers."""
@@ -177,7 +176,7 @@ class Problem:
         """Whose order chunks follow that nobody holds: a disk's; between memories, the one whose chunks lie in longer stretches
         at the other end too. A chunk that picks one field out of structs would read all lines of them, once for every field."""
         ends = self.transfer.source, self.transfer.destination
-        if any(self.machine.memory(end.memory).kind is MemoryKind.DSK for end in ends):
+        if any(self.machine.memory(end.memory).is_file_system for end in ends):
             return self.follows
         here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(PIECE, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"

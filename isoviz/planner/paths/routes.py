@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isoviz.machines import ChannelKind
 from isoviz.planner.paths.dominance import Grades
 from isoviz.planner.paths.node_classes import node_classes
 from isoviz.planner.paths.route_search import Asked, RouteSearch
@@ -61,8 +60,8 @@ class Route:
 
     @cached_property
     def has_memcpy(self) -> bool:
-        """Whether one of its channels is a Memcpy."""
-        return any(channel.kind is ChannelKind.MEMCPY for channel in self.channels)
+        """Whether one of its channels is a copy within host memory, as Memcpy is."""
+        return any(channel.kind.is_host_copy for channel in self.channels)
 
     @cached_property
     def steps(self) -> tuple[tuple[int, str, str, str, str], ...]:

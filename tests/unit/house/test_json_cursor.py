@@ -19,11 +19,11 @@ def test_each_document_has_its_own_error_and_title() -> None:
         Node(3, "a").text()
     with pytest.raises(TransferError, match=r"^plan 'p.json': a\[1\]\.b: expected text, got 3$"):
         Node([0, {"b": 3}], "a", PLAN).items()[1].members(("b",))["b"].text()
-    with pytest.raises(TransferError, match="^plan 'p.json': expected an object, got a list$"):
+    with pytest.raises(TransferError, match=r"^plan 'p.json': expected an object, got a list$"):
         Node([], document=PLAN).table()
     with pytest.raises(TransferError, match="not a plan: nested too deeply"):
         parse("[" * 200_000, PLAN)
-    with pytest.raises(InputError, match="t.toml: expected a table, got 3"):
+    with pytest.raises(InputError, match=r"t\.toml: expected a table, got 3"):
         Node(3, document=Document("a transfer", InputError, "t.toml", object="a table")).table()
 
 

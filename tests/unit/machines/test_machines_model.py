@@ -14,7 +14,6 @@ import pytest
 from isoviz.errors import MachineError, NoPathError
 from isoviz.machines import (
     Channel,
-    ChannelKind,
     Constant,
     LatencyBandwidth,
     Limits,
@@ -22,6 +21,7 @@ from isoviz.machines import (
     Memory,
     MemoryKind,
     Resource,
+    channel_kinds,
     preset,
     shortest_path,
 )
@@ -50,7 +50,7 @@ def test_kinds_follow_table_2_of_isometry() -> None:
         "DiskWrite": (host, {"DSK"}),
         "RemoteMemcpy": (host, host),
     }
-    assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in ChannelKind} == expected
+    assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in channel_kinds() if kind in expected} == expected
 
 
 def test_lookup() -> None:
@@ -164,7 +164,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: Memory("a\nb", "SYS"), "printable"),  # type: ignore[arg-type]
     (lambda: Memory(3, "SYS"), "expected text, got 3"),  # type: ignore[arg-type]
     (lambda: Memory("x" * 300, "SYS"), "at most 200 characters"),  # type: ignore[arg-type]
-    (lambda: Memory("a", "RAM"), "memory 'a', kind: expected one of SYS, REG, ZCM, FBM, DSK, got 'RAM'"),  # type: ignore[arg-type]
+    (lambda: Memory("a", "RAM"), r"memory 'a', kind: expected one of SYS, REG, ZCM, FBM, DSK, .*got 'RAM'"),  # type: ignore[arg-type]
     (lambda: Memory("a", MemoryKind.SYS, node=-1), "node: expected a whole number from 0"),
     (lambda: Memory("a", MemoryKind.SYS, node=0.5), "node: expected a whole number"),  # type: ignore[arg-type]
     (lambda: Memory("a", MemoryKind.SYS, capacity=0), "capacity: expected a whole number from 1"),
