@@ -21,7 +21,7 @@ from isoviz.planner import Options
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of
-from isoviz.runtime.engine.interrupts import allowed, held
+from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, ended
@@ -142,7 +142,7 @@ class Engine:
                     return ended(known.plan, known.move(self._real.channel(name), *ends))
         return self.submit(known.plan, source, destination)
 
-    @held()
+    @defer_interrupts()
     def submit(
         self,
         plan: Plan,
@@ -162,7 +162,7 @@ class Engine:
         """
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
-    @held()
+    @defer_interrupts()
     def run(
         self,
         plan: Plan,
@@ -197,7 +197,7 @@ class Engine:
         execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks, waits=True)
         left = False
         try:
-            with allowed():
+            with permit_interrupts():
                 watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
                 if execution.error is not None:
                     raise execution.error
@@ -224,7 +224,7 @@ class Engine:
             try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
                 if not moved.is_set():
                     self._cancel(execution.number)
-                    with allowed():
+                    with permit_interrupts():
                         moved.wait()
             except BaseException:
                 left = self._left(execution, error)
@@ -345,7 +345,7 @@ class Engine:
             for channel in execution.channels:
                 if (prepare := getattr(channel, "prepare", None)) is not None:
                     prepare(execution.plan.bytes)
-            with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
+            with permit_interrupts(execution.over != self._complete):  # in `run`, where it takes long to make data up
                 execution.open()
         except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
             return error
@@ -385,7 +385,7 @@ class Engine:
         if instructions:
             self._carry_out(instructions, own)
 
-    @held()
+    @defer_interrupts()
     def _cancel(self, number: int) -> None:
         self._home.require()
         with self._lock:

@@ -46,7 +46,7 @@ def work_of(
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     channels = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority
-    return Work(channels, chunks, rings, requests, urgency, pipelined, plan.overlap)
+    return Work.one_path(channels, chunks, rings, requests, urgency, pipelined, plan.overlap)
 
 
 def _requests(plan: Plan, hop: Hop, request_bytes: int) -> int:
