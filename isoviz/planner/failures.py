@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
 
 
-def too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
+def limits_too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
     """No path has room for its smallest chunk, one element: says what would be enough. `insides` are the memories of the
     buffers of every path."""
     transfer = problem.transfer
@@ -32,7 +32,7 @@ def too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
     )
 
 
-def moves_nothing(problem: Problem) -> NoPathError:
+def no_throughput(problem: Problem) -> NoPathError:
     """Every path has a channel that moves nothing in runs as short as it gets."""
     transfer = problem.transfer
     return NoPathError(

@@ -17,11 +17,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import NoPathError
-from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.one_path.chunk_size import compared
+from isoviz.planner.failures import limits_too_small, no_throughput
+from isoviz.planner.one_path.chunk_size import as_compared
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.options import PLANNING_TIME
-from isoviz.planner.paths.route_search import Asked
+from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
 from isoviz.planner.search.best_first import BestFirst
 from isoviz.planner.search.links import forget_links
@@ -46,7 +46,7 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
+class SearchResult:
     """What the search found: the `bounds` of all routes that it considered, in the order in which it went, and the best choices
     of those it looked at. No choice takes less than `lower` seconds. `left_out` counts the paths that others beat; None where
     paths were too many to list. `stopped` tells whether planning time was up first.
@@ -76,18 +76,18 @@ class Search:
         return clock_of(self.problem, route)
 
 
-Named = tuple[tuple[str, ...], int | None]
+RouteKey = tuple[tuple[str, ...], int | None]
 """A route by the names of its channels, and the hop that converts."""
 
 
 def search(
     problem: Problem,
-    first: Named | None = None,
+    first: RouteKey | None = None,
     *,
     everything: bool = False,
     seconds: float | None = None,
     seeds: Sequence[Route] = (),
-) -> Search:
+) -> SearchResult:
     """Find the best choice of all; with `everything`, work out rivals as well: all routes, or the best of them where they are too
     many to list.
 
@@ -98,14 +98,14 @@ def search(
         NoPathError: no channels lead there. LimitError: no path has room for the smallest chunk.
     """
     transfer, machine = problem.transfer, problem.machine
-    routes = listed(problem)
+    routes = listed_routes(problem)
     here, there = transfer.source.memory, transfer.destination.memory
     if routes is None:
-        return _searched(problem, first, seeds, everything=everything, seconds=seconds)
+        return _best_first(problem, first, seeds, everything=everything, seconds=seconds)
     if not routes:
         machine.shortest_path(here, there)  # says what can be reached
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-    order = sorted(_bounded(problem, routes), key=lambda each: each[1])
+    order = sorted(_with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     best: Choice | None = None
@@ -116,32 +116,32 @@ def search(
             clock = clock_of(problem, route)
             choice = best_choice(problem, route, clock)
             if choice is not None:
-                choice = compared(problem, choice, clock)
+                choice = as_compared(problem, choice, clock)
                 best = choice if best is None else min(best, choice, key=problem.key)
         choices.append(choice)
     if best is None:
-        raise too_small(problem, [route.inside for route in routes])
+        raise limits_too_small(problem, [route.inside for route in routes])
     if math.isinf(best.seconds):
-        raise moves_nothing(problem)
-    left_out = routes_of(machine).left_out(asked_of(problem))
-    return Search(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
+        raise no_throughput(problem)
+    left_out = routes_of(machine).left_out(route_query(problem))
+    return SearchResult(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
 
 
-def _bounded(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
+def _with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
     """Routes with their bounds in seconds: what all their bytes take at best, as one chunk."""
     bounds = lower_bounds(problem, routes)
     costs = (problem.chunk_cost(problem.nbytes, len(route.channels)) for route in routes)
     return [(route, bound + cost) for route, bound, cost in zip(routes, bounds, costs, strict=True)]
 
 
-def asked_of(problem: Problem) -> Asked:
+def route_query(problem: Problem) -> RouteQuery:
     """What a problem asks of the routes of its machine."""
     ends = problem.transfer.source.memory, problem.transfer.destination.memory
     paired = problem.machine.limits.overlap and problem.slots == 1
-    return Asked(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
+    return RouteQuery(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
 
 
-def _way_back(problem: Problem) -> tuple[Channel, ...]:
+def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:
     """The channels of a short path from a memory to itself."""
     machine, here = problem.machine, problem.transfer.source.memory
     ways: list[tuple[Channel, ...]] = []
@@ -154,9 +154,9 @@ def _way_back(problem: Problem) -> tuple[Channel, ...]:
     return min(ways, key=len)
 
 
-def listed(problem: Problem) -> tuple[Route, ...] | None:
+def listed_routes(problem: Problem) -> tuple[Route, ...] | None:
     """The routes that can win; None where paths are too many to list."""
-    return routes_of(problem.machine).between(asked_of(problem))
+    return routes_of(problem.machine).between(route_query(problem))
 
 
 def forget_machines() -> None:
@@ -165,13 +165,13 @@ def forget_machines() -> None:
     forget_links()
 
 
-def _searched(
-    problem: Problem, first: Named | None, seeds: Sequence[Route], *, everything: bool, seconds: float | None
-) -> Search:
+def _best_first(
+    problem: Problem, first: RouteKey | None, seeds: Sequence[Route], *, everything: bool, seconds: float | None
+) -> SearchResult:
     """The search where paths are too many to list."""
     machine = problem.machine
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    shortest = machine.shortest_path(here, there) if here != there else _way_back(problem)  # or says what can be reached
+    shortest = machine.shortest_path(here, there) if here != there else _shortest_cycle(problem)  # or says what can be reached
     known = [*seeds]
     if first is not None:
         known.append(Route(tuple(machine.channel(name) for name in first[0]), first[1]))
@@ -180,9 +180,9 @@ def _searched(
     begun = BestFirst(problem, routes_of(machine).nodes(here, there), known)
     found = begun.run(time.perf_counter() + seconds)
     if found.best is None:
-        raise too_small(problem, [tuple(channel.destination for channel in shortest[:-1])])
+        raise limits_too_small(problem, [tuple(channel.destination for channel in shortest[:-1])])
     if math.isinf(found.best.seconds):
-        raise moves_nothing(problem)
+        raise no_throughput(problem)
     tried = begun.rivals() if everything else found.tried
-    bounds = tuple(_bounded(problem, [route for route, _ in tried]))
-    return Search(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)
+    bounds = tuple(_with_bounds(problem, [route for route, _ in tried]))
+    return SearchResult(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 
-class Derived(NamedTuple):
+class PlanFacts(NamedTuple):
     """The words of a plan.
 
     For every hop: `converts` (`converting_hops`); `runs`, the bytes at most that its runs have whatever the chunk (infinite where
@@ -43,7 +43,7 @@ class Derived(NamedTuple):
     shares: tuple[tuple[float, ...], ...]
 
 
-class Along(NamedTuple):
+class PathOrders(NamedTuple):
     """The orders along a path, one more than hops; for every hop the bytes at most that its runs have whatever the chunk
     (`runs_of`), and whether it converts (`converting_hops`)."""
 
@@ -52,40 +52,40 @@ class Along(NamedTuple):
     converts: tuple[bool, ...]
 
 
-def along(transfer: Transfer, orders: Sequence[Linearization]) -> Along:
+def path_orders(transfer: Transfer, orders: Sequence[Linearization]) -> PathOrders:
     """What follows from the orders along a path of a transfer."""
-    return Along(tuple(orders), runs_of(transfer, orders), converting_hops(orders))
+    return PathOrders(tuple(orders), hop_runs(transfer, orders), converting_hops(orders))
 
 
-def derived(
+def plan_facts(
     transfer: Transfer,
     machine: Machine,
     channels: Sequence[Channel],
-    way: Along,
+    path: PathOrders,
     chunks: ChunkSequence,
     slots: int,
     pace: Pace | None = None,
-) -> Derived:
+) -> PlanFacts:
     """The words of a plan that goes over `channels` along `way` in these chunks; `pace` is that of the channels, if it is
     known."""
-    runs, chunk = way.runs, chunk_bytes(chunks)
-    clock = clock_along(transfer, machine, channels, way, slots, pace)
+    runs, chunk = path.runs, chunk_bytes(chunks)
+    clock = path_clock(transfer, machine, channels, path, slots, pace)
     requests = tuple([min(run, chunk) for run in runs])
     rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
-    return Derived(way.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
+    return PlanFacts(path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
 
 
-def clock_along(
+def path_clock(
     transfer: Transfer,
     machine: Machine,
     channels: Sequence[Channel],
-    way: Along,
+    path: PathOrders,
     slots: int,
     pace: Pace | None = None,
 ) -> Clock:
     """The clock of these channels, those that convert along this way set up for it."""
-    converting = [hop for hop, converts in enumerate(way.converts) if converts]
+    converting = [hop for hop, converts in enumerate(path.converts) if converts]
     return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
 
 
@@ -95,22 +95,22 @@ def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
     What shares more only gathers or spreads blocks: along a path some hop has to have runs as short as the conversion's
     (`shapes`), and usually just one has.
     """
-    runs = [_run(here, there) for here, there in pairwise(orders)]
-    pays = max(_run(orders[0], orders[-1]), min(runs))
+    runs = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
+    pays = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
     return tuple([run <= pays and not math.isinf(run) for run in runs])
 
 
-def runs_of(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
+def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
     """For every hop, the bytes at most that its runs have whatever the chunk: the common prefix of its two orders, and at either
     end what lies together of a part. Infinite where whole chunks move."""
-    found = [_run(here, there) for here, there in pairwise(orders)]
+    found = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
     first, last = end_runs(transfer)
     found[0] = min(found[0], first)
     found[-1] = min(found[-1], last)
     return tuple(found)
 
 
-def _first_elements(lin: Linearization, outer: int) -> int:
+def _elements_in_first_block(lin: Linearization, outer: int) -> int:
     """Elements that exist in the first block of an order, whose slowest `outer` parts number the blocks."""
     inside = lin.parts[: len(lin.parts) - outer]
     found = len(lin.fields) if any(isinstance(part, FieldsComponent) for part in inside) else 1
@@ -126,17 +126,17 @@ def _first_elements(lin: Linearization, outer: int) -> int:
     return found
 
 
-def _run(here: Linearization, there: Linearization) -> float:
+def _prefix_bytes(here: Linearization, there: Linearization) -> float:
     """The bytes of the common prefix of two orders; infinite where they are one."""
     if here is there or here.normal == there.normal:
         return math.inf
     return run_bytes(here, there)
 
 
-def paying_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
+def conversion_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
     """The hop that pays for the conversion: of those that convert the one with the shortest run, the first of equals; None where
     none converts (`shapes`)."""
-    runs = runs_of(transfer, orders)
+    runs = hop_runs(transfer, orders)
     return min((hop for hop, converts in enumerate(converting_hops(orders)) if converts), key=lambda hop: runs[hop], default=None)
 
 
@@ -147,5 +147,5 @@ def chunk_bytes(chunks: ChunkSequence) -> float:
     fields = len(lin.fields)
     elements = lin.count * fields // chunks.blocks
     if elements > 1 and lin.is_padded:
-        elements = _first_elements(lin, chunks.outer)
+        elements = _elements_in_first_block(lin, chunks.outer)
     return min(chunks.per_chunk * elements * lin.fields.nbytes / fields, lin.payload)

@@ -36,10 +36,10 @@ from isoviz.layouts.linearization import NormalPart
 from isoviz.planner.intermediate.layout_families import Digit, F, Order, Run, Structure, structure_of
 from isoviz.planner.intermediate.part_layouts import layout_of
 
-__all__ = ["Ends", "F", "Shape", "divisors", "ends_of"]
+__all__ = ["Ends", "F", "LayoutFamily", "divisors", "ends_of"]
 
 
-class Shape(NamedTuple):
+class LayoutFamily(NamedTuple):
     """A family of intermediate layouts: L before the converting hop, M after it.
 
     Block D holds the digits `complete`, and `a` values of digit `cut_a`, `b` values of digit `cut_b` (None: no such variable;
@@ -54,8 +54,8 @@ class Shape(NamedTuple):
     cut_b: int | None
     first: float
     last: float
-    most_first: float
-    most_last: float
+    longest_first_run: float
+    longest_last_run: float
     entries: int
     scattered: tuple[int, ...]
     follows: str  # the end whose order the blocks follow: "source", "destination", or "" where it does not matter
@@ -74,7 +74,7 @@ class Ends(NamedTuple):
     structure: Structure
     digits: tuple[Digit, ...]
     run: float
-    shapes: tuple[Shape, ...]
+    families: tuple[LayoutFamily, ...]
     even: bool
 
     @property
@@ -83,14 +83,14 @@ class Ends(NamedTuple):
         return self.structure.orders
 
     @property
-    def loose(self) -> frozenset[str]:
+    def non_nesting_dims(self) -> frozenset[str]:
         """The dimensions in which the digits of the two do not nest."""
-        return self.structure.loose
+        return self.structure.non_nesting_dims
 
     @property
     def nesting(self) -> bool:
         """Whether the digits of the two nest in every dimension."""
-        return not self.structure.loose
+        return not self.structure.non_nesting_dims
 
     @property
     def converts(self) -> bool:
@@ -100,21 +100,23 @@ class Ends(NamedTuple):
     @property
     def regular(self) -> bool:
         """Whether the families of layouts between them say all: blocks divide each other and their dimension."""
-        return self.even and not self.structure.loose
+        return self.even and not self.structure.non_nesting_dims
 
     def sizes(self, digit: int) -> Sequence[int]:
         """Where a digit can be cut: anywhere if it is the top one of its dimension, else where both parts are whole."""
         extent = self.digits[digit].extent
         return range(1, extent + 1) if self.digits[digit].top else divisors(extent)
 
-    def layouts(self, shape: Shape, a: int, b: int, follows: str) -> tuple[Layout, Layout, int]:
+    def layouts(self, family: LayoutFamily, a: int, b: int, follows: str) -> tuple[Layout, Layout, int]:
         """L and M for cuts a and b, and how many of their slowest components number the blocks."""
         # Of the sizes they depend on no more than whether a cut leaves anything of its digit.
-        uncut = tuple([cut is not None and self.digits[cut].extent == size for cut, size in ((shape.cut_a, a), (shape.cut_b, b))])
-        key = self.structure, shape.complete, shape.cut_a, shape.cut_b, follows, a, b, uncut
+        uncut = tuple(
+            [cut is not None and self.digits[cut].extent == size for cut, size in ((family.cut_a, a), (family.cut_b, b))]
+        )
+        key = self.structure, family.complete, family.cut_a, family.cut_b, follows, a, b, uncut
         found = _LAYOUTS.get(key)
         if found is None:
-            taken = self.taken(shape, a, b)
+            taken = self.taken(family, a, b)
             outside = self._parts(self.orders[follows == "destination"], taken, inside=False)
             before, after = (layout_of(self._named([*self._parts(order, taken, inside=True), *outside])) for order in self.orders)
             found = before, after, len(outside)
@@ -139,13 +141,13 @@ class Ends(NamedTuple):
     def _lone(self, named: set[str]) -> list[NormalPart]:
         return [Mode(dim, 1, 1, True) for dim in self.source.space if dim not in named]
 
-    def taken(self, shape: Shape, a: int, b: int) -> dict[int, int]:
+    def taken(self, family: LayoutFamily, a: int, b: int) -> dict[int, int]:
         """How many values of each digit block D holds; digits left out: one."""
-        taken = {digit: self.digits[digit].extent if digit != F else 1 for digit in shape.complete}
-        if shape.cut_a is not None:
-            taken[shape.cut_a] = a
-        if shape.cut_b is not None and shape.cut_b != shape.cut_a:
-            taken[shape.cut_b] = b
+        taken = {digit: self.digits[digit].extent if digit != F else 1 for digit in family.complete}
+        if family.cut_a is not None:
+            taken[family.cut_a] = a
+        if family.cut_b is not None and family.cut_b != family.cut_a:
+            taken[family.cut_b] = b
         return taken
 
     def _parts(self, order: Order, taken: dict[int, int], inside: bool) -> list[NormalPart]:
@@ -204,7 +206,7 @@ def ends_of(source: Linearization, destination: Linearization) -> Ends:
         even = even and extent * step == space[dim]
     digits = tuple(filled)
     even = even and not (source.is_padded or destination.is_padded)  # a padded digit may be merged into one that looks whole
-    if structure.loose or not even:
+    if structure.non_nesting_dims or not even:
         run = math.inf if source.normal == destination.normal else run_bytes(source, destination)
     elif structure.same:
         run = math.inf
@@ -213,25 +215,25 @@ def ends_of(source: Linearization, destination: Linearization) -> Ends:
         for number in structure.prefix:
             if number != F:
                 run *= digits[number].extent
-    shapes = () if math.isinf(run) or structure.loose else _shapes(source, digits, structure, run)
-    return Ends(source, destination, structure, digits, run, shapes, even)
+    families = () if math.isinf(run) or structure.non_nesting_dims else _families(source, digits, structure, run)
+    return Ends(source, destination, structure, digits, run, families, even)
 
 
-def _shapes(source: Linearization, digits: tuple[Digit, ...], structure: Structure, run: float) -> tuple[Shape, ...]:
+def _families(source: Linearization, digits: tuple[Digit, ...], structure: Structure, run: float) -> tuple[LayoutFamily, ...]:
     """The families in which both end hops have longer runs than the conversion: others lose against converting in an end hop."""
     count_a, count_b = (_counts(order, digits, source) for order in structure.orders)
-    found: dict[int, Shape] = {}
-    for number, complete, inside, cut_a, cut_b, first, last, scattered, follows in structure.families:
+    found: dict[int, LayoutFamily] = {}
+    for number, complete, inside, cut_a, cut_b, first, last, scattered, follows in structure.templates:
         if number in found:
             continue
-        least_first, most_first = _reach(first, count_a, digits) if first is not None else _EVERYTHING
-        least_last, most_last = _reach(last, count_b, digits) if last is not None else _EVERYTHING
-        if most_first > run and most_last > run:
+        least_first, longest_first_run = _reach(first, count_a, digits) if first is not None else _EVERYTHING
+        least_last, longest_last_run = _reach(last, count_b, digits) if last is not None else _EVERYTHING
+        if longest_first_run > run and longest_last_run > run:
             entries = 1
             for digit in inside:
                 entries *= digits[digit].extent
-            found[number] = Shape(
-                complete, cut_a, cut_b, least_first, least_last, most_first, most_last, entries, scattered, follows
+            found[number] = LayoutFamily(
+                complete, cut_a, cut_b, least_first, least_last, longest_first_run, longest_last_run, entries, scattered, follows
             )
     return tuple(found.values())
 

@@ -49,7 +49,7 @@ class Run(NamedTuple):
     onwards: tuple[int, ...] = ()
 
 
-class Family(NamedTuple):
+class FamilyTemplate(NamedTuple):
     """A `Shape` without its numbers. `first` and `last` are its runs, None where everything is one; `inside` are its complete
     digits without F; families of one `number` differ in nothing but their runs, and the first of them counts."""
 
@@ -74,8 +74,8 @@ class Structure:
 
     digits: tuple[Digit, ...]
     orders: tuple[Order, Order]
-    loose: frozenset[str]
-    families: tuple[Family, ...]
+    non_nesting_dims: frozenset[str]
+    templates: tuple[FamilyTemplate, ...]
     tops: tuple[tuple[int, str, int], ...]
     prefix: tuple[int, ...]
     same: bool
@@ -97,7 +97,7 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
             _STRUCTURES[key] = found
             while len(_STRUCTURES) > _MOST_STRUCTURES:
                 _STRUCTURES.popitem(last=False)
-    if not found.loose:
+    if not found.non_nesting_dims:
         return found
     # Blocks that do not nest repeat together at their least common multiple, which the size may not reach.
     return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
@@ -120,7 +120,7 @@ def _skeleton(lin: Linearization) -> Skeleton:
 @lru_cache(maxsize=1024)
 def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Skeleton) -> Structure:
     """`sizes` where they decide which digits there are."""
-    loose: set[str] = set()
+    non_nesting_dims: set[str] = set()
     digits: list[Digit] = []
     numbers: dict[str, list[int]] = {}
     for i, dim in enumerate(dims):
@@ -131,7 +131,7 @@ def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Sk
         chain = [1]
         for cut in sorted(steps - {1}):
             if cut % chain[-1]:
-                loose.add(dim)
+                non_nesting_dims.add(dim)
                 chain[-1] = math.lcm(chain[-1], cut)  # cut only where both repeat
             else:
                 chain.append(cut)
@@ -142,9 +142,9 @@ def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Sk
             numbers[dim].append(len(digits))
             digits.append(Digit(dim, step, 0 if end is None else end // step, end is None))
     orders = _order(a, digits, numbers), _order(b, digits, numbers)
-    families = () if loose else tuple(_families(tuple(digits), orders[0].digits, orders[1].digits))
+    templates = () if non_nesting_dims else tuple(_all_templates(tuple(digits), orders[0].digits, orders[1].digits))
     tops = tuple((number, digit.dim, digit.step) for number, digit in enumerate(digits) if digit.top)
-    return Structure(tuple(digits), orders, frozenset(loose), families, tops, _common(*orders), a == b)
+    return Structure(tuple(digits), orders, frozenset(non_nesting_dims), templates, tops, _common(*orders), a == b)
 
 
 def _common(a: Order, b: Order) -> tuple[int, ...]:
@@ -168,9 +168,9 @@ def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]
     return Order(tuple(found), tuple(whole))
 
 
-def _families(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...]) -> list[Family]:
+def _all_templates(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...]) -> list[FamilyTemplate]:
     """All families; which of them can win, their numbers decide."""
-    found = _Families(digits)
+    found = _TemplateList(digits)
     # L = A: what is complete of B within the first digits of A, and as much of the next one as is cut; then M = B.
     for inside, cut, last in _kept_whole(a, b):
         found.add(inside, cut, cut, None, last, "source")
@@ -185,16 +185,16 @@ def _families(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...])
         if cut_a == cut_b and complete in (frozenset(a[:i]), frozenset(b[:j])):
             continue  # found above, with an end that keeps everything
         found.add(complete, cut_a, cut_b, Run(i, i + (cut_a is not None)), Run(j, j + (cut_b is not None)), "")
-    return found.families
+    return found.templates
 
 
-class _Families:
+class _TemplateList:
     """Families, and a number for what is in their blocks."""
 
     def __init__(self, digits: tuple[Digit, ...]) -> None:
         self.digits = digits
         self.numbers: dict[tuple[frozenset[int], int | None, int | None, str], int] = {}
-        self.families: list[Family] = []
+        self.templates: list[FamilyTemplate] = []
 
     def add(
         self, complete: frozenset[int], cut_a: int | None, cut_b: int | None, first: Run | None, last: Run | None, follows: str
@@ -208,7 +208,7 @@ class _Families:
                 self.add(joined, cut_a, cut_b, first, last, "")
         number = self.numbers.setdefault((complete, cut_a, cut_b, follows), len(self.numbers))
         inside = tuple(complete - {F})
-        self.families.append(Family(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
+        self.templates.append(FamilyTemplate(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
 
 
 def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple[frozenset[int], int | None, Run | None]]:

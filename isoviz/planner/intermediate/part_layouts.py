@@ -169,18 +169,18 @@ def grown(order: Linearization, other: Linearization, block: Block, budget: int,
         if have >= end:
             continue
         across = math.prod(found.values()) // have
-        room = budget // across
+        left = budget // across
         steps = [mode.step for lin in (order, other) for mode in lin.parts if isinstance(mode, Mode) and mode.dim == part.dim]
         if have < part.step:  # a slower digit comes first: with the digits below it in the block, its entries are one run
-            if room < part.step or nesting(part.step, steps, size) < part.step:
+            if left < part.step or nesting(part.step, steps, size) < part.step:
                 break
             have = part.step
-        even = -(-end // -(-end // room))  # pieces of one size
+        even = -(-end // -(-end // left))  # pieces of one size
         whole = math.lcm(*(step for step in steps if step <= even))
         paged = math.lcm(whole, page // math.gcd(page, across))
         # Rounded up where there is room: rounded down, one more piece would take what is left.
         ups = [-(-even // unit) * unit for unit in (paged, whole) if unit == whole or unit * PAGES <= even]
-        up = next((up for up in ups if up <= room), even // whole * whole or even)
+        up = next((up for up in ups if up <= left), even // whole * whole or even)
         found[part.dim] = max(have, nesting(up, steps, size))
         if found[part.dim] < end:
             break

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.planner.intermediate.intermediate_layouts import Shape
+    from isoviz.planner.intermediate.intermediate_layouts import LayoutFamily
     from isoviz.planner.paths.routes import Route
 
 
@@ -26,7 +26,7 @@ class Choice(NamedTuple):
 
     seconds: float
     route: Route
-    shape: Shape | None
+    family: LayoutFamily | None
     a: int
     b: int
     per_chunk: int
@@ -34,8 +34,8 @@ class Choice(NamedTuple):
     slot: int
     runs: tuple[float, ...]
     slots: int
-    part: tuple[Layout, int] | None = None
-    after: tuple[Layout, int] | None = None
+    layout_before: tuple[Layout, int] | None = None
+    layout_after: tuple[Layout, int] | None = None
     every_block_a_box: bool = False
 
     @property
@@ -53,6 +53,6 @@ class Choice(NamedTuple):
     @property
     def _is_misnamed(self) -> bool:
         """Whether all buffers hold one layout, and the hop at the other end has the shorter run between layouts."""
-        if self.part is None or self.after is not None or len(self.runs) < 2:
+        if self.layout_before is None or self.layout_after is not None or len(self.runs) < 2:
             return False
         return (self.runs[0] < self.runs[-1]) != (self.route.converting == 0)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from isoviz.planner.time.path_time import Clock
 
 
-def boxed(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
+def best_non_nesting(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
     """The best choice found, by T, or with what its chunks cost an engine; None where no block fits."""
     limit = problem.limit(route.inside)
     found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
@@ -70,12 +70,12 @@ def _choice(problem: Problem, route: Route, clock: Clock, block: dict[str, int],
     return Choice(seconds, route, None, 1, 1, 1, chunk, slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)
 
 
-def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
+def with_exact_runs(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
     """A choice of a family with the runs and the room that its layouts really have; None where it does not fit."""
-    assert choice.shape is not None
+    assert choice.family is not None
     transfer, route = problem.transfer, choice.route
-    follows = choice.shape.follows or problem.follows
-    before, after, outer = problem.ends.layouts(choice.shape, choice.a, choice.b, follows)
+    follows = choice.family.follows or problem.follows
+    before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
     first, last = (layout.on(transfer.space, transfer.fields) for layout in (before, after))
     slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
     if slot > problem.limit(route.inside):

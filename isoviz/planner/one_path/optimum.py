@@ -12,10 +12,10 @@ import math
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import ChunkSequence
-from isoviz.planner.one_path.blocked import blocked
-from isoviz.planner.one_path.buffer_needs import evaluated, held_by
-from isoviz.planner.one_path.non_nesting import boxed, measured
-from isoviz.planner.one_path.one_layout import plain
+from isoviz.planner.one_path.blocked import best_blocked
+from isoviz.planner.one_path.buffer_needs import buffer_layouts, evaluated
+from isoviz.planner.one_path.non_nesting import best_non_nesting, with_exact_runs
+from isoviz.planner.one_path.one_layout import best_one_layout
 from isoviz.planner.time.path_time import Clock
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.problem import Problem
 
-NEARLY = 1e-3
+CHUNK_GROWTH_SHARE = 1e-3
 """What fewer chunks may cost, as a share of T."""
 
 
@@ -78,7 +78,7 @@ def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     found = _known_choice(problem, route, clock)
     if found is None or not problem.ends.regular or route.converting in (None, 0, len(route.channels) - 1):
         return found
-    before, after, *_ = held_by(problem, found)
+    before, after, *_ = buffer_layouts(problem, found)
     return found if before != after else None  # the blocks are so small that one of the ends converts
 
 
@@ -91,34 +91,34 @@ def _known_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None
 
 def _best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     if route.converting in (None, 0, len(route.channels) - 1):
-        return plain(problem, route, clock)
+        return best_one_layout(problem, route, clock)
     if problem.ends.regular:
-        return blocked(problem, route, clock)
-    found = [boxed(problem, route, clock)]
-    if problem.ends.nesting and (choice := blocked(problem, route, clock)) is not None:
-        found.append(measured(problem, choice, clock))
+        return best_blocked(problem, route, clock)
+    found = [best_non_nesting(problem, route, clock)]
+    if problem.ends.nesting and (choice := best_blocked(problem, route, clock)) is not None:
+        found.append(with_exact_runs(problem, choice, clock))
     several = [evaluated(problem, choice) for choice in found if choice is not None]
     if not several:
         return None
-    goal = min(choice.seconds for choice in several) * (1 + NEARLY)
+    goal = min(choice.seconds for choice in several) * (1 + CHUNK_GROWTH_SHARE)
     return min((choice for choice in several if choice.seconds <= goal), key=lambda each: (_chunks(problem, each), *each.key))
 
 
 def _chunks(problem: Problem, choice: Choice) -> int:
     """How many chunks there really are. T counts bytes: it does not see the small blocks that are left over at the end of every
     row where a digit is not cut evenly."""
-    assert choice.part is not None
-    layout, outer = choice.part
+    assert choice.layout_before is not None
+    layout, outer = choice.layout_before
     return -(-ChunkSequence(layout.on(problem.transfer.space, problem.transfer.fields), outer).blocks // choice.per_chunk)
 
 
-def any_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
+def best_feasible_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     """The best choice for a route, even where every choice for it loses against converting in another of its hops.
 
     The families of layouts leave those out (`shapes`); planners that have only this route take boxes.
     """
     found = _known_choice(problem, route, clock)
     between = route.converting not in (None, 0, len(route.channels) - 1)
-    if found is None and between and (choice := boxed(problem, route, clock)) is not None:
+    if found is None and between and (choice := best_non_nesting(problem, route, clock)) is not None:
         return evaluated(problem, choice)
     return found

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-SMALL = 64
+MOST_SIZES_TRIED = 64
 """Up to here every size is tried."""
-FEW = 2048
+MOST_SIZES_NOT_CONVEX = 2048
 """So many sizes, or combinations of two, are all tried where nothing is known of T between them."""
-FEW_PAIRS = 256
+MOST_PAIRS_TRIED = 256
 """So many combinations of two sizes are all tried even where T is convex between them: sizes are whole numbers."""
 
 
@@ -19,43 +19,45 @@ _ROUND = (*range(1, 32), *(significant << shift for shift in range(1, 64) for si
 
 def round_numbers(most: int) -> tuple[int, ...]:
     """1 to `most`: all where that is at most `SMALL`, else numbers of five significant bits, and `most` itself."""
-    if most <= SMALL:
+    if most <= MOST_SIZES_TRIED:
         return tuple(range(1, most + 1))
     return (*_ROUND[: bisect_left(_ROUND, most)], most)
 
 
-EVEN = 16
+MOST_EVEN_PARTS = 16
 """Up to so many parts of one size a digit is cut into that can be cut anywhere."""
 
 
-def even_or_round(extent: int, most: int) -> tuple[int, ...]:
+def even_or_round_sizes(extent: int, most: int) -> tuple[int, ...]:
     """Sizes up to `most` at which to cut an extent anywhere: round ones, and those that make few parts of one size, so that none
     is left over that is much smaller."""
     sizes = round_numbers(min(extent, most))
-    if extent <= SMALL:
+    if extent <= MOST_SIZES_TRIED:
         return sizes
-    even = {size for parts in range(1, EVEN + 1) if (size := -(-extent // parts)) <= most}
+    even = {size for parts in range(1, MOST_EVEN_PARTS + 1) if (size := -(-extent // parts)) <= most}
     return tuple(sorted({*sizes, *even}))
 
 
-def choices(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
+def cut_sizes(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
     """The places worth trying to cut a digit: round ones where it can be cut anywhere (`free`)."""
     return round_numbers(cuts[-1]) if free else tuple(cuts)
 
 
-def at_least(sizes: Sequence[int], bound: float) -> int:
+def first_at_least(sizes: Sequence[int], bound: float) -> int:
     """The first size of at least `bound`; the last where none is."""
     return sizes[min(bisect_left(sizes, bound * (1 - 1e-12)), len(sizes) - 1)]
 
 
-def least_as_good(seconds: Callable[[int], float], most: int) -> int:
+def smallest_as_fast(seconds: Callable[[int], float], most: int) -> int:
     """The least number that is as fast as the largest, where more is never slower."""
     goal = seconds(most) * (1 + 1e-9)
     sizes = round_numbers(most)
     return sizes[bisect_left(sizes, True, key=lambda n: seconds(n) <= goal)]
 
 
-def best_of(seconds: Callable[[int], float], sizes: Sequence[int], every: int, start: int | None = None) -> tuple[float, int]:
+def fastest_size(
+    seconds: Callable[[int], float], sizes: Sequence[int], every: int, start: int | None = None
+) -> tuple[float, int]:
     """The least value and the first size that has it; `start` is a size that is likely to be it.
 
     All sizes are tried where there are at most `every`; else the function is searched as one with a single minimum.

@@ -24,7 +24,7 @@ def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
     return False
 
 
-class Grade(NamedTuple):
+class ChannelCost(NamedTuple):
     """What a channel costs; channels of one grade are interchangeable."""
 
     throughput: ThroughputFunction
@@ -32,7 +32,7 @@ class Grade(NamedTuple):
     conversion_setup: float
     resources: tuple[tuple[str, float], ...]
 
-    def beats(self, other: Grade) -> bool:
+    def dominates(self, other: ChannelCost) -> bool:
         """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
         if self._costs_more(other):
             return False
@@ -42,16 +42,16 @@ class Grade(NamedTuple):
                 return False
         return at_least_as_fast(self.throughput, other.throughput)
 
-    def _costs_more(self, other: Grade) -> bool:
+    def _costs_more(self, other: ChannelCost) -> bool:
         """Whether it may cost more to set up."""
         return self.setup > other.setup or self.setup + self.conversion_setup > other.setup + other.conversion_setup
 
 
-class Grades:
+class CostClasses:
     """The grades of a machine's channels, as numbers."""
 
     def __init__(self, machine: Machine) -> None:
-        numbers: dict[Grade, int] = {}
+        numbers: dict[ChannelCost, int] = {}
         self._of: dict[str, int] = {}
         by_parts: dict[tuple[int, tuple[float, float], tuple[tuple[str, float], ...]], int] = {}
         for channel in machine.channels:
@@ -60,18 +60,18 @@ class Grades:
             number = by_parts.get(parts)
             if number is None:
                 used = tuple(sorted(use for use in channel.resources if use[1] > 0))
-                number = numbers.setdefault(Grade(channel.throughput, *setups, used), len(numbers))
+                number = numbers.setdefault(ChannelCost(channel.throughput, *setups, used), len(numbers))
                 by_parts[parts] = number
             self._of[channel.name] = number
-        self._grades = tuple(numbers)
+        self._costs = tuple(numbers)
 
     def __len__(self) -> int:
-        return len(self._grades)
+        return len(self._costs)
 
     @cached_property
-    def beats(self) -> list[list[bool]]:
+    def dominates(self) -> list[list[bool]]:
         """`beats[i][j]`: whether grade i is at least as good as grade j in every respect."""
-        return [[here.beats(there) for there in self._grades] for here in self._grades]
+        return [[here.dominates(there) for there in self._costs] for here in self._costs]
 
     def of(self, channel: Channel) -> int:
         """The number of a channel's grade."""

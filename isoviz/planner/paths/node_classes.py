@@ -8,10 +8,10 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from isoviz.machines import Machine
-    from isoviz.planner.paths.dominance import Grades
+    from isoviz.planner.paths.dominance import CostClasses
 
 
-def node_classes(machine: Machine, grades: Grades) -> tuple[tuple[int, ...], ...]:
+def node_classes(machine: Machine, cost_classes: CostClasses) -> tuple[tuple[int, ...], ...]:
     """Nodes by what they look like from inside and from every other node; those of a class can be exchanged."""
     memories: dict[int, list[object]] = {node: [] for node in machine.nodes}
     for memory in machine.memories:
@@ -21,7 +21,7 @@ def node_classes(machine: Machine, grades: Grades) -> tuple[tuple[int, ...], ...
     short = {memory.name: (memory.node, memory.short_name) for memory in machine.memories}
     for channel in machine.channels:
         (here, a), (there, b) = short[channel.source], short[channel.destination]
-        what = (a, b, grades.of(channel))
+        what = (a, b, cost_classes.of(channel))
         if here == there:
             inside[here].add(what)
         else:

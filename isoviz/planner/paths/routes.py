@@ -21,15 +21,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from isoviz.machines import ChannelKind
-from isoviz.planner.paths.dominance import Grades
+from isoviz.planner.paths.dominance import CostClasses
 from isoviz.planner.paths.node_classes import node_classes
-from isoviz.planner.paths.route_search import Asked, RouteSearch
+from isoviz.planner.paths.route_search import RouteQuery, RouteSearch
 from isoviz.planner.time.path_time import Pace
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
 
-RELAYS = 2
+RELAYS_PER_CLASS = 2
 """Nodes of each class, besides those of the ends, that a path may pass through."""
 
 
@@ -80,41 +80,41 @@ class Routes:
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.grades = Grades(machine)
-        self._found: dict[Asked, tuple[tuple[Route, ...] | None, int]] = {}
+        self.cost_classes = CostClasses(machine)
+        self._found: dict[RouteQuery, tuple[tuple[Route, ...] | None, int]] = {}
 
-    def between(self, asked: Asked) -> tuple[Route, ...] | None:
+    def between(self, query: RouteQuery) -> tuple[Route, ...] | None:
         """The routes that can win, fewest hops first, then by names; empty where there is no path, None where they are too many
         to list."""
-        return self._listed(asked)[0]
+        return self._listed(query)[0]
 
-    def left_out(self, asked: Asked) -> int:
+    def left_out(self, query: RouteQuery) -> int:
         """How many paths and beginnings of paths were left out because others beat them."""
-        return self._listed(asked)[1]
+        return self._listed(query)[1]
 
-    def _listed(self, asked: Asked) -> tuple[tuple[Route, ...] | None, int]:
-        if asked not in self._found:
-            search = RouteSearch(self.machine, self.grades, self.nodes(asked.source, asked.destination), asked)
+    def _listed(self, query: RouteQuery) -> tuple[tuple[Route, ...] | None, int]:
+        if query not in self._found:
+            search = RouteSearch(self.machine, self.cost_classes, self.nodes(query.source, query.destination), query)
             labels = search.found()
             found = None if labels is None else tuple(Route(label.channels, label.converting) for label in labels)
-            self._found[asked] = found, search.beaten
-        return self._found[asked]
+            self._found[query] = found, search.dominated
+        return self._found[query]
 
     def nodes(self, source: str, destination: str) -> frozenset[int] | None:
         """The nodes worth visiting; None: all."""
         ends = {self.machine.memory(name).node for name in (source, destination)}
         if len(self._classes) == len(self.machine.nodes):
             return None
-        relays = [[node for node in alike if node not in ends][:RELAYS] for alike in self._classes]
+        relays = [[node for node in alike if node not in ends][:RELAYS_PER_CLASS] for alike in self._classes]
         return frozenset(ends.union(*relays))
 
     @cached_property
     def _classes(self) -> tuple[tuple[int, ...], ...]:
-        return node_classes(self.machine, self.grades)
+        return node_classes(self.machine, self.cost_classes)
 
 
 _ROUTES: OrderedDict[str, Routes] = OrderedDict()
-_MOST_MACHINES = 32
+MOST_MACHINES = 32
 
 
 def routes_of(machine: Machine) -> Routes:
@@ -122,7 +122,7 @@ def routes_of(machine: Machine) -> Routes:
     found = _ROUTES.get(machine.digest)
     if found is None:
         found = _ROUTES[machine.digest] = Routes(machine)
-        while len(_ROUTES) > _MOST_MACHINES:
+        while len(_ROUTES) > MOST_MACHINES:
             _ROUTES.popitem(last=False)
     return found
 

@@ -24,13 +24,13 @@ from isoviz.planner.program.linear_program import (
 from isoviz.planner.program.program_rows import ROUNDING, Optimum, PathProgram, ThroughputRow, row_states
 from isoviz.planner.program.shadow_prices import shadow_prices
 
-PRECISION = 1e-12
+BISECTION_WIDTH = 1e-12
 """Relative width of the interval at which bisection ends."""
-MOST_STEPS = 400
+MOST_BISECTION_STEPS = 400
 """No interval of floating-point numbers takes more."""
-_MARGIN = "margin"
-_NOISE = 2e-13  # what HiGHS may miss a row by, as a logarithm
-_SMALL = 1e-4  # a slack small enough that every row that can have it has it at the same time
+MARGIN = "margin"
+ROW_ERROR = 2e-13  # what HiGHS may miss a row by, as a logarithm
+SMALL_SLACK = 1e-4  # a slack small enough that every row that can have it has it at the same time
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,14 @@ def bisect(program: PathProgram, *, prices: bool = True) -> Bisection:
     """
     program.check_limits()
     meter = Meter()
-    throughput, sizes, steps = search(program, meter, program.upper_bound)
-    throughput, sizes = centred(program, throughput, sizes, meter)
+    throughput, sizes, steps = bisect_throughput(program, meter, program.upper_bound)
+    throughput, sizes = centred_sizes(program, throughput, sizes, meter)
     found = shadow_prices(program, throughput, sizes, meter) if prices else None
     states = row_states(program, throughput, sizes, found)
     return Bisection(throughput, tuple(sizes.items()), states, meter.programs, meter.seconds, steps)
 
 
-def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dict[str, float], tuple[Step, ...]]:
+def bisect_throughput(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dict[str, float], tuple[Step, ...]]:
     """Bisection between what blocks of one element reach and `upper`, which no blocks exceed; with sizes that reach it.
 
     One PuLP problem is built; a step changes its right sides. It maximises the margin by which all runs exceed r′ (as a
@@ -77,16 +77,16 @@ def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dic
     if not hops or low >= high:
         return low, sizes, (Step(low, True, low, low),)
     space = [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
-    runs = [LinearRow(f"run_{k}", ((_MARGIN, 1.0), *log_terms(row.run.exponents, -1.0)), 0.0) for k, row in hops]
-    lp = LinearProgram("feasible", {_MARGIN: 1.0}, {_MARGIN: (None, None), **log_limits(program)}, (*runs, *space))
+    runs = [LinearRow(f"run_{k}", ((MARGIN, 1.0), *log_terms(row.run.exponents, -1.0)), 0.0) for k, row in hops]
+    lp = LinearProgram("feasible", {MARGIN: 1.0}, {MARGIN: (None, None), **log_limits(program)}, (*runs, *space))
     steps: list[Step] = []
     tried = high
-    while len(steps) < MOST_STEPS:
+    while len(steps) < MOST_BISECTION_STEPS:
         point = None
         for number, row in hops:
             lp.change(f"run_{number}", -_needed(program, row, tried))
         point = lp.solve(meter)
-        feasible = point is not None and point[_MARGIN] >= -_NOISE
+        feasible = point is not None and point[MARGIN] >= -ROW_ERROR
         if feasible:
             assert point is not None
             sizes = sizes_of(program, point)
@@ -94,7 +94,7 @@ def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dic
         else:
             high = tried
         steps.append(Step(tried, feasible, low, high))
-        if high - low <= PRECISION * high:
+        if high - low <= BISECTION_WIDTH * high:
             break
         tried = math.sqrt(low) * math.sqrt(high)
         if not low < tried < high:
@@ -108,7 +108,9 @@ def _needed(program: PathProgram, row: ThroughputRow, throughput: float) -> floa
     return math.log(run / row.run.coefficient)
 
 
-def centred(program: PathProgram, throughput: float, sizes: dict[str, float], meter: Meter) -> tuple[float, dict[str, float]]:
+def centred_sizes(
+    program: PathProgram, throughput: float, sizes: dict[str, float], meter: Meter
+) -> tuple[float, dict[str, float]]:
     """Of all blocks that reach a throughput, those in the middle: a row is tight only where it has to be.
 
     First a program finds the rows that can have any slack at all, then a second makes the smallest slack among these as large
@@ -139,20 +141,20 @@ def _centre(program: PathProgram, throughput: float, meter: Meter) -> dict[str, 
     first = LinearProgram(
         "slack",
         slacks,
-        {**limits, **dict.fromkeys(slacks, (0.0, _SMALL))},
+        {**limits, **dict.fromkeys(slacks, (0.0, SMALL_SLACK))},
         [LinearRow(row.name, (*row.terms, (f"slack_{row.name}", 1.0)), row.bound) for row in rows],
     )
     point = first.solve(meter)
     if point is None:
         return None
-    free = {row.name for row in rows if point[f"slack_{row.name}"] > _SMALL / 10}
+    free = {row.name for row in rows if point[f"slack_{row.name}"] > SMALL_SLACK / 10}
     if not free:
         return point
     second = LinearProgram(
         "middle",
-        {_MARGIN: 1.0},
-        {**limits, _MARGIN: (0.0, None)},
-        [LinearRow(row.name, (*row.terms, *(((_MARGIN, 1.0),) if row.name in free else ())), row.bound) for row in rows],
+        {MARGIN: 1.0},
+        {**limits, MARGIN: (0.0, None)},
+        [LinearRow(row.name, (*row.terms, *(((MARGIN, 1.0),) if row.name in free else ())), row.bound) for row in rows],
     )
     return second.solve(meter) or point
 

@@ -12,9 +12,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InternalError, LimitError, TransferError
-from isoviz.planner.hop_facts import paying_hop
-from isoviz.planner.one_path.chunk_size import compared, settled
-from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.hop_facts import conversion_hop
+from isoviz.planner.one_path.chunk_size import as_compared, with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from isoviz.planner.program.path_bound import RowState
     from isoviz.planner.time.path_time import Clock
 
-ROUNDING = 1e-9
+BOUND_TOLERANCE = 1e-9
 """How far a plan may be above the bound of its path, relative."""
-MOST_KEPT = 64
-_KEPT: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
+MOST_CERTIFICATES = 64
+_CERTIFICATES: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
 _LOCK = threading.Lock()
 
 
@@ -60,7 +60,7 @@ class Certificate:
         return self.solution.binding
 
     def __str__(self) -> str:
-        first, *rest = certified(self.solution)
+        first, *rest = certificate_lines(self.solution)
         return "\n".join([f"  {first}", *(f"    {line}" for line in rest)])
 
     def to_json(self) -> dict[str, Any]:
@@ -88,17 +88,17 @@ def certificate(plan: Plan, machine: Machine, options: Options | None = None) ->
     options = replace(options or Options(), planner="auto", planning_time=None)
     key = plan, options
     with _LOCK:
-        found = _KEPT.get(key)
+        found = _CERTIFICATES.get(key)
     if found is None:
         found = _certificate(plan, machine, options)
         with _LOCK:
-            _KEPT[key] = found
-            while len(_KEPT) > MOST_KEPT:
-                _KEPT.popitem(last=False)
+            _CERTIFICATES[key] = found
+            while len(_CERTIFICATES) > MOST_CERTIFICATES:
+                _CERTIFICATES.popitem(last=False)
     return found
 
 
-def certified(solution: Solution) -> list[str]:
+def certificate_lines(solution: Solution) -> list[str]:
     """What the program of a path allows: the bound with the sizes of blocks, then the binding rows with their duals."""
     sizes = "".join(f", {name} = {plain_number(size)}" for name, size in solution.sizes.items())
     lines = [f"program of this path: at most {format_rate(solution.throughput)}{sizes}"]
@@ -110,14 +110,14 @@ def certified(solution: Solution) -> list[str]:
 
 def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
     problem = Problem(plan.transfer, machine, options)
-    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), paying_hop(plan.transfer, plan.orders))
+    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), conversion_hop(plan.transfer, plan.orders))
     clock = clock_of(problem, route)
-    choice = any_choice(problem, route, clock)
+    choice = best_feasible_choice(problem, route, clock)
     if choice is None:
         raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
-    least, choice = compared(problem, choice, clock), settled(problem, choice, clock)
+    least, choice = as_compared(problem, choice, clock), with_larger_chunks(problem, choice, clock)
     found = Certificate(problem, route, clock, least, choice, plan)
-    if plan.throughput > found.bound * (1 + ROUNDING):
+    if plan.throughput > found.bound * (1 + BOUND_TOLERANCE):
         raise InternalError(
             f"plan of planner {plan.planner!r}: says {plan.throughput!r} B/s in the steady state, and the program of its path"
             f" {' → '.join(plan.memories)} allows at most {found.bound!r} B/s"
@@ -130,16 +130,16 @@ def _program(problem: Problem, choice: Choice, plan: Plan) -> tuple[PathProgram,
     family that sustains the most."""
     program = path_program(problem, choice, min(plan.chunk_bytes, plan.bytes))
     solution = solve(program)
-    if plan.throughput <= solution.throughput * (1 + ROUNDING):
+    if plan.throughput <= solution.throughput * (1 + BOUND_TOLERANCE):
         return program, solution
-    every = [(program, solution), *_others(problem, choice)]
+    every = [(program, solution), *_other_families(problem, choice)]
     return max(every, key=lambda each: each[1].throughput)
 
 
-def _others(problem: Problem, choice: Choice) -> Iterator[tuple[PathProgram, Solution]]:
-    for shape in problem.ends.shapes if choice.shape is not None else ():
-        if shape != choice.shape:
-            program = path_program(problem, choice._replace(shape=shape, a=1, b=1))
+def _other_families(problem: Problem, choice: Choice) -> Iterator[tuple[PathProgram, Solution]]:
+    for family in problem.ends.families if choice.family is not None else ():
+        if family != choice.family:
+            program = path_program(problem, choice._replace(family=family, a=1, b=1))
             try:
                 yield program, solve(program)
             except LimitError:

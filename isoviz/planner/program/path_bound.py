@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from isoviz.machines import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.program.bisection import Bisection, Step, bisect, centred, feasible_region, search
+from isoviz.planner.program.bisection import Bisection, Step, bisect, bisect_throughput, centred_sizes, feasible_region
 from isoviz.planner.program.linear_program import (
     LOG_TP,
     SMALLEST_SLOPE,
@@ -124,8 +124,8 @@ def solve(program: PathProgram, *, prices: bool = True) -> Solution:
         rows += cuts
     throughput = bound
     if not exact:
-        throughput, sizes, _ = search(program, meter, min(reference, bound * (1 + ROUNDING)))
-    throughput, sizes = centred(program, throughput, sizes, meter)
+        throughput, sizes, _ = bisect_throughput(program, meter, min(reference, bound * (1 + ROUNDING)))
+    throughput, sizes = centred_sizes(program, throughput, sizes, meter)
     found = shadow_prices(program, throughput, sizes, meter) if prices else None
     states = row_states(program, throughput, sizes, found)
     return Solution(

@@ -23,10 +23,10 @@ from isoviz.planner.program.linear_program import (
 )
 from isoviz.planner.program.program_rows import PathProgram, ProgramRow, SpaceRow, ThroughputRow, row_states
 
-SHIFT = 1e-6
+BOUND_SHIFT = 1e-6
 """How far a bound is moved, as a logarithm."""
-_BESIDE = 1e-9  # where "just above" and "just below" the optimum is: more than the optimum's own error
-_SECANT = 1e-6  # over how much of log run a slope is taken
+BESIDE = 1e-9  # where "just above" and "just below" the optimum is: more than the optimum's own error
+SECANT_WIDTH = 1e-6  # over how much of log run a slope is taken
 
 
 def shadow_prices(
@@ -47,15 +47,15 @@ def shadow_prices(
 
 def _up(program: PathProgram, throughput: float, moved: ProgramRow, meter: Meter) -> float:
     """The derivative d log TP / d log bound for a larger bound."""
-    found = _best(program, throughput, moved, SHIFT, meter)
-    return 0.0 if found is None else max(0.0, found / SHIFT)
+    found = _best(program, throughput, moved, BOUND_SHIFT, meter)
+    return 0.0 if found is None else max(0.0, found / BOUND_SHIFT)
 
 
 def _down(program: PathProgram, throughput: float, moved: ProgramRow, meter: Meter) -> float:
     """The derivative d log TP / d log bound for a smaller bound."""
-    found = _best(program, throughput, moved, -SHIFT, meter)
+    found = _best(program, throughput, moved, -BOUND_SHIFT, meter)
     worst = math.inf if isinstance(moved, SpaceRow) else 1.0  # scaling one function by a factor never costs more than the factor
-    return worst if found is None else min(worst, max(0.0, -found / SHIFT))
+    return worst if found is None else min(worst, max(0.0, -found / BOUND_SHIFT))
 
 
 def _best(program: PathProgram, throughput: float, moved: ProgramRow, shift: float, meter: Meter) -> float | None:
@@ -97,11 +97,11 @@ def _line(row: ThroughputRow, throughput: float, above: bool) -> tuple[float, fl
     if not run.factors:
         return 0.0, math.log(tp(run.value({})) / throughput)
     slope = 1 - throughput / tp.peak if isinstance(tp, LatencyBandwidth) else 0.0
-    smooth = slope > _BESIDE  # so close to its peak that it is not, a smooth function is as good as flat
-    point = tp.inverse(throughput if smooth else throughput * (1 + _BESIDE if above else 1 - _BESIDE))
-    if math.isinf(point) or (above and run.cap is not None and point > run.cap * (1 - _BESIDE)):
+    smooth = slope > BESIDE  # so close to its peak that it is not, a smooth function is as good as flat
+    point = tp.inverse(throughput if smooth else throughput * (1 + BESIDE if above else 1 - BESIDE))
+    if math.isinf(point) or (above and run.cap is not None and point > run.cap * (1 - BESIDE)):
         return None
     if not smooth:
-        near = tp(point * math.exp(_SECANT if above else -_SECANT))
-        slope = abs(math.log(near / tp(point))) / _SECANT
+        near = tp(point * math.exp(SECANT_WIDTH if above else -SECANT_WIDTH))
+        slope = abs(math.log(near / tp(point))) / SECANT_WIDTH
     return slope, math.log(tp(point) / throughput) + slope * math.log(run.coefficient / point)

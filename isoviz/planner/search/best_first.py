@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.one_path.chunk_size import compared
+from isoviz.planner.one_path.chunk_size import as_compared
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
-from isoviz.planner.search.bounds import Bounds, Question
-from isoviz.planner.search.box import Box, Kind
+from isoviz.planner.search.bounds import Bounds, SearchSpace
+from isoviz.planner.search.box import Box, ConvertingHop
 from isoviz.planner.search.walks import best_walk, paths_in
 
 if TYPE_CHECKING:
@@ -34,23 +34,23 @@ if TYPE_CHECKING:
 
 TIE = 1e-12
 """Relative difference of T below which two plans are equally fast."""
-BATCH = 24
+BOXES_PER_BATCH = 24
 """Boxes whose bounds are worked out together."""
-BEGINNINGS, MORE_BEGINNINGS = 100, 4
+LABELS, LABELS_PER_MEMORY = 100, 4
 """Beginnings of paths up to which a box is listed, and more of them for every memory."""
-MORE = 1.5
+SLACK_STEP = 1.5
 """The factor by which the slack at which boxes are listed grows and shrinks: with the last one that could be, or could not."""
-AGAIN = 1.02
+SLACK_GROWTH = 1.02
 """The factor by which that slack grows with every box that is not listed."""
-PATIENCE, NEAR = 400, 1e-4
+PATIENCE_BOXES, ACCEPTED_GAP = 400, 1e-4
 """After this many boxes a best choice is good enough that is proved to be within this share of the optimum."""
-RIVALS, NEARBY, ENOUGH = (1.01, 1.05, 1.2, 1.5, 2.0, 4.0), 1.05, 40
+RIVAL_FACTORS, RIVAL_CHUNK_RATIO, ENOUGH_ROUTES = (1.01, 1.05, 1.2, 1.5, 2.0, 4.0), 1.05, 40
 """Rivals are looked for that take at most so many times as long, in chunks at most so many times as large or small, until that
 many routes are known."""
-FAR = 0.2
+HALVE_ABOVE = 0.2
 """Share of T by which a box leaves the slowest hop free, above which that range is halved; below it, it is cut at the best
 walk's."""
-COARSE = 4.0
+FIRST_CHUNK_RATIO = 4.0
 """The ratio of the largest to the smallest chunk of a box to begin with."""
 
 
@@ -76,25 +76,25 @@ class BestFirst:
 
     def __init__(self, problem: Problem, nodes: frozenset[int] | None, seeds: Iterable[Route]) -> None:
         self.problem = problem
-        self.question = Question(problem, nodes)
-        self.links = self.question.links
+        self.space = SearchSpace(problem, nodes)
+        self.links = self.space.links
         self.best: Choice | None = None
         self.tried: dict[tuple[tuple[str, ...], int | None], Tried] = {}
         self._number = itertools.count()
-        self._most = BEGINNINGS + MORE_BEGINNINGS * len(self.links.memories)
-        self._listed = math.inf
+        self._most_labels = LABELS + LABELS_PER_MEMORY * len(self.links.memories)
+        self._listing_slack = math.inf
         """Boxes with a bound that is closer to the goal than this are listed."""
         self._until = math.inf
-        self._floor = self._least()
+        self._least_seconds = self._global_bound()
         for route in seeds:
             self.work_out(route)
 
-    def _least(self) -> float:
+    def _global_bound(self) -> float:
         """Seconds that everything takes at least: some channel leads out of the source, and some into the destination."""
-        paces = self.links.paces(np.array([math.inf]))[:, 0]
-        leaving = self.links.leaving[self.question.source]
-        out = paces[leaving.start : leaving.stop].min(initial=math.inf)
-        into = paces[self.links.there == self.question.destination].min(initial=math.inf)
+        seconds_per_byte = self.links.seconds_per_byte(np.array([math.inf]))[:, 0]
+        leaving = self.links.leaving[self.space.source]
+        out = seconds_per_byte[leaving.start : leaving.stop].min(initial=math.inf)
+        into = seconds_per_byte[self.links.there == self.space.destination].min(initial=math.inf)
         return self.problem.nbytes * float(max(out, into))
 
     # ---- exact choices
@@ -112,7 +112,7 @@ class BestFirst:
         clock = clock_of(self.problem, route)
         choice = best_choice(self.problem, route, clock)
         if choice is not None:
-            choice = compared(self.problem, choice, clock)
+            choice = as_compared(self.problem, choice, clock)
             if self.best is None or self.problem.key(choice) < self.problem.key(self.best):
                 self.best = choice
         self.tried[key] = route, choice
@@ -129,23 +129,23 @@ class BestFirst:
     def run(self, until: float) -> Outcome:
         """Search until nothing is left, or until a moment (`time.perf_counter`)."""
         self._until = until
-        self._direct()
+        self._work_out_direct()
         queue: list[tuple[float, int, Box]] = []
-        for box in self._all():
+        for box in self._root_boxes():
             heapq.heappush(queue, (box.bound, next(self._number), box))
         lower, done, stopped = math.inf, 0, False
         while queue:
             if queue[0][0] > self.goal:
                 break
-            if done > PATIENCE and queue[0][0] >= self.goal * (1 - NEAR):
+            if done > PATIENCE_BOXES and queue[0][0] >= self.goal * (1 - ACCEPTED_GAP):
                 lower = queue[0][0]
                 break
-            if self._late():
-                lower, stopped = max(queue[0][0], self._floor), True
+            if self._time_is_up():
+                lower, stopped = max(queue[0][0], self._least_seconds), True
                 break
-            batch = [heapq.heappop(queue)[2] for _ in range(min(BATCH, len(queue)))]
+            batch = [heapq.heappop(queue)[2] for _ in range(min(BOXES_PER_BATCH, len(queue)))]
             done += len(batch)
-            for box in self._halved(box for box in batch if box.bound <= self.goal):
+            for box in self._expanded(box for box in batch if box.bound <= self.goal):
                 heapq.heappush(queue, (box.bound, next(self._number), box))
         best = math.inf if self.best is None else self.problem.with_cost(self.best)
         return Outcome(self.best, min(lower, best), tuple(self.tried.values()), stopped)
@@ -154,103 +154,103 @@ class BestFirst:
         """All routes that were worked out, and more that are good in about the chunk of the best one."""
         assert self.best is not None
         near = self.best.chunk
-        for factor in RIVALS:
+        for factor in RIVAL_FACTORS:
             goal, found = self.goal * factor, 0
-            for kind in self.question.kinds:
-                box = Box(kind, max(near / NEARBY, self.question.least), min(near * NEARBY, self.question.most))
-                runs = self.question.end_runs(box)
-                if box.low > box.high or runs is None:
+            for kind in self.space.kinds:
+                box = Box(kind, max(near / RIVAL_CHUNK_RATIO, self.space.least), min(near * RIVAL_CHUNK_RATIO, self.space.most))
+                runs = self.space.end_runs(box)
+                if box.chunk_low > box.chunk_high or runs is None:
                     continue
-                bounds = Bounds(self.question, [box], [runs])
-                for path in paths_in(bounds, 0, goal, self._most) or ():
+                bounds = Bounds(self.space, [box], [runs])
+                for path in paths_in(bounds, 0, goal, self._most_labels) or ():
                     self._work_out(path.walk)
                     found += 1
-            if not found or len(self.tried) >= ENOUGH:
+            if not found or len(self.tried) >= ENOUGH_ROUTES:
                 break
         return tuple(self.tried.values())
 
-    def _late(self) -> bool:
+    def _time_is_up(self) -> bool:
         """Whether it is time to stop."""
         return time.perf_counter() >= self._until
 
-    def _direct(self) -> None:
+    def _work_out_direct(self) -> None:
         """Paths of one hop: nothing is held there, so chunks may be larger than any slot."""
         converting = 0 if self.problem.ends.converts else None
-        for link in self.links.leaving[self.question.source]:
-            if self.links.there[link] == self.question.destination:
+        for link in self.links.leaving[self.space.source]:
+            if self.links.there[link] == self.space.destination:
                 self.work_out(Route((self.links.channels[link],), converting))
 
-    def _all(self) -> Iterable[Box]:
+    def _root_boxes(self) -> Iterable[Box]:
         """Boxes that hold everything."""
-        low, most = self.question.least, self.question.most
-        if max(self.question.slots_of) < self.problem.largest:  # no slot holds an element
+        low, most = self.space.least, self.space.most
+        if max(self.space.slots_of) < self.problem.largest:  # no slot holds an element
             return
-        count = max(1, math.ceil(math.log(most / low) / math.log(COARSE))) if most > low else 1
+        count = max(1, math.ceil(math.log(most / low) / math.log(FIRST_CHUNK_RATIO))) if most > low else 1
         cuts = [low * (most / low) ** (k / count) for k in range(count)] + [most]
-        for kind in self.question.kinds:
+        for kind in self.space.kinds:
             for least, largest in itertools.pairwise(cuts):
                 yield Box(kind, least, largest)
 
-    def _halved(self, boxes: Iterable[Box]) -> Iterable[Box]:
+    def _expanded(self, boxes: Iterable[Box]) -> Iterable[Box]:
         """What is left of some boxes."""
         groups: dict[bool, list[tuple[Box, tuple[float, float]]]] = {}
         for box in boxes:
-            runs = self.question.end_runs(box)
+            runs = self.space.end_runs(box)
             if runs is not None:
-                groups.setdefault(box.kind is Kind.MIDDLE, []).append((box, runs))
+                groups.setdefault(box.kind is ConvertingHop.MIDDLE, []).append((box, runs))
         for group in groups.values():
-            bounds = Bounds(self.question, [box for box, _ in group], [runs for _, runs in group])
+            bounds = Bounds(self.space, [box for box, _ in group], [runs for _, runs in group])
             for column in sorted(range(len(group)), key=lambda column: bounds.lower[column]):
-                yield from self._rest(bounds, column)
+                yield from self._children(bounds, column)
 
-    def _rest(self, bounds: Bounds, column: int) -> Sequence[Box]:
+    def _children(self, bounds: Bounds, column: int) -> Sequence[Box]:
         """What is left of one box: nothing, or two halves."""
         box = bounds.boxes[column]
         lower = max(box.bound, bounds.lower[column])
         if lower > self.goal or math.isinf(lower):
             return ()
         walk, slowest = best_walk(bounds, column)
-        twice = self._twice(walk)
-        if twice is None:
+        repeated = self._repeated_memory(walk)
+        if repeated is None:
             self._work_out(walk)
             if lower > self.goal:
                 return ()
         slack = self.goal - lower
-        if slack <= self._listed:
-            paths = paths_in(bounds, column, self.goal, self._most)
+        if slack <= self._listing_slack:
+            paths = paths_in(bounds, column, self.goal, self._most_labels)
             if paths is not None:
-                self._listed = max(self._listed, slack * MORE)
+                self._listing_slack = max(self._listing_slack, slack * SLACK_STEP)
                 for path in paths:
                     if path.bound > self.goal:
                         break
-                    if self._late():
+                    if self._time_is_up():
                         return (box,)
                     self._work_out(path.walk)
                 return ()
-            self._listed = slack / MORE
+            self._listing_slack = slack / SLACK_STEP
         else:
-            self._listed *= AGAIN
-        left = 1 - box.high / self.problem.nbytes
-        most = box.most
+            self._listing_slack *= SLACK_GROWTH
+        left = 1 - box.chunk_high / self.problem.nbytes
+        most = box.slowest_high
         if left > 0:  # a slower hop would take it beyond the goal
             most = min(most, (self.goal - bounds.lower[column] + float(bounds.floor[column])) / left * (1 + TIE))
-        box = replace(box, bound=lower, most=most)
-        if twice is not None and self._parted(walk, twice):
-            parts = box.apart(twice)
-            return parts[:1] if twice == self.question.source else parts  # all pass that before, and none turns there
-        return self._cut(box, walk, slowest)
+        box = replace(box, bound=lower, slowest_high=most)
+        if repeated is not None and self._on_both_sides(walk, repeated):
+            parts = box.split_at_memory(repeated)
+            return parts[:1] if repeated == self.space.source else parts  # all pass that before, and none turns there
+        return self._split(box, walk, slowest)
 
-    def _parted(self, walk: Walk, memory: int) -> bool:
+    def _on_both_sides(self, walk: Walk, memory: int) -> bool:
         """Whether a walk passes a memory once before it converts and once afterwards."""
         if walk.converting in (None, 0, len(walk.links) - 1):
             return False
-        stops = [self.question.source, *self.links.there[list(walk.links)].tolist()]
+        stops = [self.space.source, *self.links.there[list(walk.links)].tolist()]
         return memory in stops[: walk.converting + 1] and memory in stops[walk.converting + 1 :]
 
-    def _twice(self, walk: Walk) -> int | None:
+    def _repeated_memory(self, walk: Walk) -> int | None:
         """A memory that a walk passes twice, by more than a self-loop; None where it is a path."""
         links = self.links
-        seen = set() if self.question.home else {self.question.source}
+        seen = set() if self.space.home else {self.space.source}
         for link in walk.links:
             there = int(links.there[link])
             if there in seen and not links.loops[link]:
@@ -261,30 +261,30 @@ class BestFirst:
 
     # ---- where to cut
 
-    def _cut(self, box: Box, walk: Walk, slowest: float) -> tuple[Box, Box]:
+    def _split(self, box: Box, walk: Walk, slowest: float) -> tuple[Box, Box]:
         """The two halves of a box, cut where the bound of its walk, whose slowest hop takes so long, rises most."""
-        here = self._at(box, walk)
+        here = self._walk_bound(box, walk)
         ways: list[tuple[float, tuple[Box, Box]]] = []
-        if box.high > box.low * (1 + 1e-9):
-            ways.append(self._gain(box.by_chunk(), walk, here))
-        if box.kind is Kind.MIDDLE and self.question.exact:
-            low, high = max(box.least_run, self.question.reach.shortest), min(box.most_run, box.high)
+        if box.chunk_high > box.chunk_low * (1 + 1e-9):
+            ways.append(self._gain(box.split_by_chunk(), walk, here))
+        if box.kind is ConvertingHop.MIDDLE and self.space.exact:
+            low, high = max(box.run_low, self.space.reach.shortest), min(box.run_high, box.chunk_high)
             if high > low * (1 + 1e-9):
-                ways.append(self._gain(box.by_run(math.sqrt(low * high)), walk, here))
-        if slowest > box.least:  # one half leaves this walk out, in the other one it costs more
-            gain = slowest - box.least
-            if gain > FAR * self.goal:
-                ways.append((gain / 2, box.by_slowest(box.least + gain / 2, box.least + gain / 2)))
+                ways.append(self._gain(box.split_by_run(math.sqrt(low * high)), walk, here))
+        if slowest > box.slowest_low:  # one half leaves this walk out, in the other one it costs more
+            gain = slowest - box.slowest_low
+            if gain > HALVE_ABOVE * self.goal:
+                ways.append((gain / 2, box.split_by_slowest(box.slowest_low + gain / 2, box.slowest_low + gain / 2)))
             else:
-                ways.append((gain, box.by_slowest(math.nextafter(slowest, 0.0), slowest)))
-        return max(ways, key=lambda way: way[0], default=(0.0, box.by_chunk()))[1]
+                ways.append((gain, box.split_by_slowest(math.nextafter(slowest, 0.0), slowest)))
+        return max(ways, key=lambda way: way[0], default=(0.0, box.split_by_chunk()))[1]
 
     def _gain(self, halves: tuple[Box, Box], walk: Walk, here: float) -> tuple[float, tuple[Box, Box]]:
-        return min(self._at(half, walk) for half in halves) - here, halves
+        return min(self._walk_bound(half, walk) for half in halves) - here, halves
 
-    def _at(self, box: Box, walk: Walk) -> float:
+    def _walk_bound(self, box: Box, walk: Walk) -> float:
         """The bound of a walk in a box; infinite where it is not in it."""
-        runs = self.question.end_runs(box)
+        runs = self.space.end_runs(box)
         if runs is None:
             return math.inf
         problem, links = self.problem, self.links
@@ -294,9 +294,9 @@ class BestFirst:
             bounds[walk.converting] = min(bounds[walk.converting], problem.ends.run)
         total = longest = 0.0
         for link, bound in zip(walk.links, bounds, strict=True):
-            chunk = box.low * links.pace(link, min(box.low, bound))
+            chunk = box.chunk_low * links.seconds_per_byte_of(link, min(box.chunk_low, bound))
             total, longest = total + links.channels[link].setup + chunk, max(longest, chunk)
-            if problem.nbytes * links.pace(link, min(box.high, bound)) > box.most * (1 + TIE):
+            if problem.nbytes * links.seconds_per_byte_of(link, min(box.chunk_high, bound)) > box.slowest_high * (1 + TIE):
                 return math.inf
-        floor = box.least * max(0.0, 1 - box.high / problem.nbytes)
-        return total + (max(floor, box.least - longest) if self.question.alone else floor)
+        floor = box.slowest_low * max(0.0, 1 - box.chunk_high / problem.nbytes)
+        return total + (max(floor, box.slowest_low - longest) if self.space.alone else floor)

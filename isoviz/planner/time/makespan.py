@@ -71,10 +71,10 @@ def shared_makespan(
 ) -> float:
     """As `makespan`, where hops share resources: `shares` are, for every resource, the seconds of it that a full chunk costs on
     each hop. Hops at work get fair shares (`isoviz.planner.time.fair_sharing`)."""
-    return _Shared(hops, chunks, last, shares, slots, overlap).run()
+    return _SharedPipeline(hops, chunks, last, shares, slots, overlap).run()
 
 
-class _Shared:
+class _SharedPipeline:
     """A pipeline on shared resources, followed from event to event."""
 
     def __init__(

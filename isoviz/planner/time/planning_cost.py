@@ -12,11 +12,11 @@ from isoviz.planner.options import PLANNING_TIME
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
 
-SHARE = 0.1
+PLANNING_SHARE = 0.1
 """Planning pays where it takes less than this share of the predicted transfer (Isometry, section 4.4)."""
-LEAST, MOST = 50e-6, 50e-3
+LEAST_FULL_SECONDS, MOST_FULL_SECONDS = 50e-6, 50e-3
 """Seconds between which the full planner takes on any computer: outside of ten times that, nothing needs measuring."""
-LEAST_SEARCH = 5e-3
+LEAST_SEARCH_SECONDS = 5e-3
 """Seconds in which a search for a path among many finds a good one on any computer."""
 
 
@@ -28,9 +28,10 @@ def planning_time(problem: Problem, seconds: float, *, listed: bool) -> float:
     """
     most = problem.options.planning_time or PLANNING_TIME
     if not listed:
-        return min(most, SHARE * seconds) if SHARE * seconds >= LEAST_SEARCH else 0.0
-    pays = seconds >= MOST / SHARE or (
-        seconds >= LEAST / SHARE and planning_cost(min(len(problem.transfer.space), 2)) < SHARE * seconds
+        return min(most, PLANNING_SHARE * seconds) if PLANNING_SHARE * seconds >= LEAST_SEARCH_SECONDS else 0.0
+    pays = seconds >= MOST_FULL_SECONDS / PLANNING_SHARE or (
+        seconds >= LEAST_FULL_SECONDS / PLANNING_SHARE
+        and planning_cost(min(len(problem.transfer.space), 2)) < PLANNING_SHARE * seconds
     )
     return most if pays else 0.0
 

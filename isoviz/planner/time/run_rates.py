@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SHORT = 1e-9
+SHORTEST_RUN = 1e-9
 """A run, in bytes, below all others."""
 
 
@@ -29,7 +29,7 @@ def rates_of(function: ThroughputFunction, runs: Floats) -> Floats:
         return np.array([function(run) for run in runs.tolist()])
     known = np.array(function.samples, float)
     # Below the first sample the slope is 1.
-    at = np.log(np.append(SHORT, known[:, 0]))
-    values = np.log(np.append(known[0, 1] * (SHORT / known[0, 0]), known[:, 1]))
+    at = np.log(np.append(SHORTEST_RUN, known[:, 0]))
+    values = np.log(np.append(known[0, 1] * (SHORTEST_RUN / known[0, 0]), known[:, 1]))
     found: Floats = np.exp(np.interp(np.log(runs), at, values))
     return found

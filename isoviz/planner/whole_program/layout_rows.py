@@ -52,21 +52,21 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
     block = {digit: rows.variable(f"block_{digit_name(problem, digit)}", 0.0, extents[digit]) for digit in extents}
     kept = [_add_beginning(rows, problem, end, extents, block) for end in (0, 1)]
 
-    room = math.log(problem.largest)
+    log_largest = math.log(problem.largest)
     entry = math.log(problem.entry / problem.largest)
     fields = extents.get(F, 0.0)
     size = [(block[digit], 1.0 if digit != F else entry / fields) for digit in extents if digit != F or fields > 0]
-    rows.variable(BLOCK, room, None)
-    rows.equal("shuffle_size", [(BLOCK, 1.0), *((name, -factor) for name, factor in size)], room)
+    rows.variable(BLOCK, log_largest, None)
+    rows.equal("shuffle_size", [(BLOCK, 1.0), *((name, -factor) for name, factor in size)], log_largest)
 
     whole = [rows.binary(f"{end}_whole") for end in ENDS]
-    rows.most("one_order_of_blocks", [(name, 1.0) for name in whole], 1.0)
+    rows.at_most("one_order_of_blocks", [(name, 1.0) for name in whole], 1.0)
     for end in (0, 1):
         for digit, high in extents.items():
             if high > 0:
                 terms = [(block[digit], 1.0), (whole[end], high)]
                 terms += [(kept[end][digit][0], -1.0)]
-                rows.most(f"{ENDS[end]}_whole_{digit_name(problem, digit)}", terms, high)
+                rows.at_most(f"{ENDS[end]}_whole_{digit_name(problem, digit)}", terms, high)
     both = _add_both(rows, problem, kept, block, extents)
     mean = math.log(problem.mean)
     for end in (0, 1):
@@ -74,10 +74,10 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
         lift = most - mean
         terms = [(runs[end], 1.0), *((name, -1.0) for name, _ in kept[end].values())]
         terms += [(whole[end], -lift), *((name, -lift) for name, _ in both), *((name, lift * factor) for name, factor in between)]
-        rows.most(f"{ENDS[end]}_run", terms, mean + lift)
+        rows.at_most(f"{ENDS[end]}_run", terms, mean + lift)
         for name, onwards in both:
             if onwards < most:
-                rows.most(
+                rows.at_most(
                     f"{ENDS[end]}_run_{name}",
                     [(runs[end], 1.0), (name, most - onwards), (whole[end], -(most - onwards))],
                     most,
@@ -97,11 +97,11 @@ def _add_beginning(
         if digit == F:
             rows.equal(f"fields_{ENDS[end]}", [(kept, 1.0), (full, -high)], 0.0)
         else:
-            rows.most(f"whole_{ENDS[end]}_{text}_is", [(full, high), (kept, -1.0)], 0.0)
+            rows.at_most(f"whole_{ENDS[end]}_{text}_is", [(full, high), (kept, -1.0)], 0.0)
         if before is not None:
-            rows.most(f"order_{ENDS[end]}_{text}", [(kept, 1.0), (before, -high)], 0.0)
-            rows.most(f"order_{ENDS[end]}_{text}_whole", [(full, 1.0), (before, -1.0)], 0.0)
-        rows.most(f"block_holds_{ENDS[end]}_{text}", [(kept, 1.0), (block[digit], -1.0)], 0.0)
+            rows.at_most(f"order_{ENDS[end]}_{text}", [(kept, 1.0), (before, -high)], 0.0)
+            rows.at_most(f"order_{ENDS[end]}_{text}_whole", [(full, 1.0), (before, -1.0)], 0.0)
+        rows.at_most(f"block_holds_{ENDS[end]}_{text}", [(kept, 1.0), (block[digit], -1.0)], 0.0)
         found[digit] = kept, full
         before = full
     return found
@@ -120,15 +120,15 @@ def _add_both(
             continue
         name = rows.binary(f"both_{i}")
         for end, order in ((0, a), (1, b)):
-            rows.most(f"{name}_{ENDS[end]}", [(name, 1.0), (kept[end][order[i - 1]][1], -1.0)], 0.0)
+            rows.at_most(f"{name}_{ENDS[end]}", [(name, 1.0), (kept[end][order[i - 1]][1], -1.0)], 0.0)
         for digit, high in extents.items():
             if digit not in inside and high > 0:
-                rows.most(f"{name}_{digit_name(problem, digit)}", [(block[digit], 1.0), (name, high)], high)
+                rows.at_most(f"{name}_{digit_name(problem, digit)}", [(block[digit], 1.0), (name, high)], high)
         alike = [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a[i:], b[i:], strict=True))]
         run = math.log(problem.mean) + sum(extents[digit] for digit in (*inside, *alike))
         found.append((name, math.inf if len(alike) == len(a) - i else run))
     if found:
-        rows.most("one_both", [(name, 1.0) for name, _ in found], 1.0)
+        rows.at_most("one_both", [(name, 1.0) for name, _ in found], 1.0)
     return found
 
 

@@ -47,11 +47,11 @@ def add_limits(rows: Rows, problem: Problem, arcs: Sequence[Arc], names: dict[in
     """
     blocked = BLOCK in rows
     filling: dict[str, list[str]] = {}
-    ways: dict[tuple[str, bool], list[str]] = {}  # of each of these a path uses one at most
+    uses_of: dict[tuple[str, bool], list[str]] = {}  # of each of these a path uses one at most
     for arc in arcs:
         if arc.fills is not None:
             filling.setdefault(arc.fills, []).append(names[arc.number])
-            ways.setdefault((arc.fills, arc.channel.is_self_loop), []).append(names[arc.number])
+            uses_of.setdefault((arc.fills, arc.channel.is_self_loop), []).append(names[arc.number])
 
     def bound(name: str, limit: float, whole: float, when: list[str]) -> None:
         """Chunk at most `whole` and block at most `limit` bytes, where one of the binaries is 1."""
@@ -59,16 +59,16 @@ def add_limits(rows: Rows, problem: Problem, arcs: Sequence[Arc], names: dict[in
         for what, most in sides:
             top = high if what == CHUNK else max(high, _largest_block(problem))
             if most < top:
-                rows.most(f"{name}_{what}", [(what, 1.0), *((each, top - most) for each in when)], top)
+                rows.at_most(f"{name}_{what}", [(what, 1.0), *((each, top - most) for each in when)], top)
 
-    for (memory, is_loop), uses in ways.items():
+    for (memory, is_loop), uses in uses_of.items():
         way = "loop_" if is_loop else ""
         limit = float(problem.own_slot_limit((memory,)))
         bound(f"slot_{way}{memory}", limit, limit, uses)
         if not problem.alike and problem.machine.memory(memory).capacity is not None:
             free = problem.free(memory)
             bound(f"room_{way}{memory}", free / problem.slots, float(free // problem.slots), uses)
-            if is_loop and (memory, False) in ways:
+            if is_loop and (memory, False) in uses_of:
                 _add_pair(rows, problem, memory, filling[memory], bound)
     if problem.memory_limit is not None and filling:
         _add_together(rows, problem, filling, bound)
@@ -78,11 +78,11 @@ def _add_pair(rows: Rows, problem: Problem, memory: str, uses: list[str], bound:
     """Two buffers in one memory, before and after its self-loop, have half of the room each."""
     free, slots = problem.free(memory), 2 * problem.slots
     pair = rows.binary(f"two_buffers_{memory}")
-    rows.most(f"two_buffers_{memory}_counted", [*((each, 1.0) for each in uses), (pair, -1.0)], 1.0)
+    rows.at_most(f"two_buffers_{memory}_counted", [*((each, 1.0) for each in uses), (pair, -1.0)], 1.0)
     if free // slots >= problem.largest:
         bound(f"room_twice_{memory}", free / slots, float(free // slots), [pair])
     else:
-        rows.most(f"no_room_for_two_{memory}", [(pair, 1.0)], 0.0)
+        rows.at_most(f"no_room_for_two_{memory}", [(pair, 1.0)], 0.0)
 
 
 def _add_together(rows: Rows, problem: Problem, filling: dict[str, list[str]], bound: Bound) -> None:
@@ -92,7 +92,7 @@ def _add_together(rows: Rows, problem: Problem, filling: dict[str, list[str]], b
     counts = {count: rows.binary(f"buffers_{count}") for count in range(1, most + 1)}
     every = [(each, 1.0) for uses in filling.values() for each in uses]
     rows.equal("buffers_counted", [*every, *((name, -float(count)) for count, name in counts.items())], 0.0)
-    rows.most("one_number_of_buffers", [(name, 1.0) for name in counts.values()], 1.0)
+    rows.at_most("one_number_of_buffers", [(name, 1.0) for name in counts.values()], 1.0)
     for count, name in counts.items():
         bound(f"together_{count}", total / (count * slots), float(total // (count * slots)), [name])
 

@@ -68,16 +68,16 @@ class Rows:
 
     def variable(self, name: str, low: float | None, high: float | None) -> str:
         """A variable between two bounds; None: it has none."""
-        self._variables[name] = self._make(self._said(name), low, high)
+        self._variables[name] = self._make(self._pulp_name(name), low, high)
         return name
 
     def binary(self, name: str) -> str:
         """A variable that is 0 or 1."""
-        self._variables[name] = self._make(self._said(name), 0, 1, self._pulp.LpInteger)
+        self._variables[name] = self._make(self._pulp_name(name), 0, 1, self._pulp.LpInteger)
         self._binaries.append(name)
         return name
 
-    def most(self, name: str, terms: Terms, bound: float) -> None:
+    def at_most(self, name: str, terms: Terms, bound: float) -> None:
         """The row Σ coefficient × variable ≤ bound."""
         self._add(name, terms, self._pulp.LpConstraintLE, bound)
 
@@ -85,7 +85,7 @@ class Rows:
         """The row Σ coefficient × variable = value."""
         self._add(name, terms, self._pulp.LpConstraintEQ, value)
 
-    def under(self, name: str, what: str, line: Line, run: str, low: float, when: Terms) -> None:
+    def below_line(self, name: str, what: str, line: Line, run: str, low: float, when: Terms) -> None:
         """`what` ≤ line(run) wherever Σ `when` is 1, `when` a sum of binaries of at most 1; elsewhere no row, as `what` ≤ 0.
 
         `low` is the least value of `run`: the line is lifted there to 0, the least that makes the row void.
@@ -93,7 +93,7 @@ class Rows:
         lift = max(0.0, -line.at(low))
         if lift > 0:
             terms = [(what, 1.0), (run, -line.slope), *((each, factor * lift) for each, factor in when)]
-            self.most(name, terms, line.value + lift)
+            self.at_most(name, terms, line.value + lift)
 
     def maximise(self, terms: Terms) -> None:
         """Take another objective."""
@@ -182,9 +182,9 @@ class Rows:
     def _add(self, name: str, terms: Terms, sense: int, bound: float) -> None:
         kept = tuple(terms)
         self._rows[name] = kept, bound
-        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, self._said(name), bound))
+        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, self._pulp_name(name), bound))
 
-    def _said(self, name: str) -> str:
+    def _pulp_name(self, name: str) -> str:
         """The name in PuLP: without signs that LP files cannot hold, and unique."""
         said = re.sub(r"[^A-Za-z0-9_.]", "_", name)
         while said in self._names:

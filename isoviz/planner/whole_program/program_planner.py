@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.failures import moves_nothing
+from isoviz.planner.failures import no_throughput
 from isoviz.planner.full import search
-from isoviz.planner.one_path.chunk_size import settled
-from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
     from isoviz.planner.time.path_time import Clock
     from isoviz.planner.transfer import Transfer
 
-MOST_KEPT = 16
+MOST_SOLUTIONS = 16
 """Solutions kept: whoever plans a transfer often asks for its explanation next."""
-_KEPT: OrderedDict[Hashable, WholeSolution | None] = OrderedDict()
+_SOLUTIONS: OrderedDict[Hashable, WholeSolution | None] = OrderedDict()
 _LOCK = threading.Lock()
 
 
@@ -47,17 +47,19 @@ def program(problem: Problem) -> Plan:
     """
     solution = solved(problem)
     if solution is None:
-        return _made(problem, _shortest(problem), cut_off_note())
+        return _plan_of(problem, _shortest(problem), cut_off_note())
     channels = tuple(problem.machine.channel(name) for name in solution.channels)
-    turns = _turns(problem, len(channels))
+    candidates = _candidate_hops(problem, len(channels))
     if solution.converting is not None:
-        found = _best(problem, [Route(channels, solution.converting)]) or _best(problem, [Route(channels, at) for at in turns])
+        found = _best(problem, [Route(channels, solution.converting)]) or _best(
+            problem, [Route(channels, at) for at in candidates]
+        )
     else:  # nothing converts, or the program left the layouts out
-        found = _best(problem, [Route(channels, at) for at in turns])
+        found = _best(problem, [Route(channels, at) for at in candidates])
     if found is not None:
-        return _made(problem, found, program_note(solution))
+        return _plan_of(problem, found, program_note(solution))
     other = search(problem)  # the blocks that fit there are no whole numbers
-    return _made(problem, (other.best, other.clock(other.best.route)), f"{program_note(solution)}; {no_whole_blocks_note()}")
+    return _plan_of(problem, (other.best, other.clock(other.best.route)), f"{program_note(solution)}; {no_whole_blocks_note()}")
 
 
 def whole_solution(transfer: Transfer, machine: Machine, options: Options | None = None) -> WholeSolution | None:
@@ -81,24 +83,24 @@ def solved(problem: Problem) -> WholeSolution | None:
     """
     key = problem.transfer, problem.machine, replace(problem.options, planner="program")
     with _LOCK:
-        if key in _KEPT:
-            _KEPT.move_to_end(key)
-            return _KEPT[key]
+        if key in _SOLUTIONS:
+            _SOLUTIONS.move_to_end(key)
+            return _SOLUTIONS[key]
     found = solve_whole(problem, problem.options.planning_time)
     with _LOCK:
-        _KEPT[key] = found
-        while len(_KEPT) > MOST_KEPT:
-            _KEPT.popitem(last=False)
+        _SOLUTIONS[key] = found
+        while len(_SOLUTIONS) > MOST_SOLUTIONS:
+            _SOLUTIONS.popitem(last=False)
     return found
 
 
 def forget_solutions() -> None:
     """Forget all solutions; they are found again when they are needed."""
     with _LOCK:
-        _KEPT.clear()
+        _SOLUTIONS.clear()
 
 
-def _turns(problem: Problem, hops: int) -> tuple[int | None, ...]:
+def _candidate_hops(problem: Problem, hops: int) -> tuple[int | None, ...]:
     """The hops that may convert."""
     return tuple(range(hops)) if problem.ends.converts else (None,)
 
@@ -107,7 +109,7 @@ def _shortest(problem: Problem) -> tuple[Choice, Clock]:
     """The best along the shortest path, converting anywhere."""
     source, destination = problem.transfer.source.memory, problem.transfer.destination.memory
     channels = tuple(problem.machine.shortest_path(source, destination))
-    routes = [Route(channels, at) for at in _turns(problem, len(channels))] if channels else []
+    routes = [Route(channels, at) for at in _candidate_hops(problem, len(channels))] if channels else []
     found = _best(problem, routes)
     if found is None:
         other = search(problem)
@@ -120,14 +122,14 @@ def _best(problem: Problem, routes: Sequence[Route]) -> tuple[Choice, Clock] | N
     found: list[tuple[Choice, Clock]] = []
     for route in routes:
         clock = clock_of(problem, route)
-        choice = any_choice(problem, route, clock)
+        choice = best_feasible_choice(problem, route, clock)
         if choice is not None:
             found.append((choice, clock))
     return min(found, key=lambda each: problem.key(each[0]), default=None)
 
 
-def _made(problem: Problem, found: tuple[Choice, Clock], note: str) -> Plan:
+def _plan_of(problem: Problem, found: tuple[Choice, Clock], note: str) -> Plan:
     choice, clock = found
     if math.isinf(choice.seconds):
-        raise moves_nothing(problem)
-    return make_plan(problem, settled(problem, choice, clock), clock, "program", [note])
+        raise no_throughput(problem)
+    return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, "program", [note])

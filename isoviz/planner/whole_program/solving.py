@@ -90,7 +90,7 @@ def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution
     left = MOST_SECONDS if seconds is None else seconds
     model = Model(problem)
     if not model.stages.arcs or not model.reaches:
-        raise _nowhere(problem)
+        raise _no_path_error(problem)
 
     def remaining() -> float:
         return left - (time.perf_counter() - began)
@@ -102,10 +102,10 @@ def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution
         rounds += 1
         if point is None:
             if rounds == 1 and remaining() > 0:
-                raise _no_room(problem)
+                raise _limit_error(problem)
             break
         bound = min(bound, model.bound(point))
-        polished = _polish(model, point)
+        polished = _with_tangents(model, point)
         found = model.throughput(polished)
         if found > reached:
             best, reached = polished, found
@@ -121,7 +121,7 @@ def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution
     return _solution(model, best, min(bound, model.reference), finished, time.perf_counter() - began, rounds)
 
 
-def _polish(model: Model, point: Point) -> Point:
+def _with_tangents(model: Model, point: Point) -> Point:
     """The path and layouts of a point with the best sizes: tangents are added until none is missing."""
     rows = model.rows
     rows.fix(point)
@@ -149,7 +149,7 @@ def _shortest(model: Model, best: Point, reached: float, seconds: float) -> Poin
         model.aim_at_throughput()
         if shorter is None or not shorter.proved or model.cost(shorter) >= model.cost(best):
             break
-        polished = _polish(model, shorter)
+        polished = _with_tangents(model, shorter)
         if model.throughput(polished) >= reached * (1 - 2 * TOLERANCE):
             return polished
     return best
@@ -164,18 +164,18 @@ def _solution(model: Model, point: Point, bound: float, finished: bool, seconds:
         for digit in ends.orders[end].digits
         if (name := f"kept_{ENDS[end]}_{digit_name(model.problem, digit)}") in rows and (value := point[name]) > 1e-9
     ]
-    turns = next((number for number, arc in enumerate(route) if arc.converts), None)
-    between = turns is not None and 0 < turns < len(route) - 1
+    converting = next((number for number, arc in enumerate(route) if arc.converts), None)
+    between = converting is not None and 0 < converting < len(route) - 1
     slacks = rows.slacks(point)
     throughput = model.throughput(point)
     return WholeSolution(
         throughput=throughput,
         bound=max(bound, throughput),
         channels=tuple(arc.channel.name for arc in route),
-        converting=turns,
+        converting=converting,
         exact=model.exact,
         finished=finished,
-        chunk=math.exp(point[CHUNK]) if len(route) > 1 else model.only,
+        chunk=math.exp(point[CHUNK]) if len(route) > 1 else model.direct_chunk,
         block=math.exp(point[BLOCK]) if between else None,
         kept=tuple(kept) if between else (),
         variables=rows.variable_count,
@@ -199,17 +199,17 @@ def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> 
     return tuple(found)
 
 
-def _nowhere(problem: Problem) -> NoPathError | LimitError:
+def _no_path_error(problem: Problem) -> NoPathError | LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
     problem.machine.shortest_path(here, there)  # says what can be reached
     if here == there and not problem.machine.between(here, here):
         return NoPathError(f"machine {problem.machine.name}: no channels lead from {here} back to it within the limits")
-    return _no_room(problem)
+    return _limit_error(problem)
 
 
-def _no_room(problem: Problem) -> LimitError:
-    from isoviz.planner.failures import too_small
+def _limit_error(problem: Problem) -> LimitError:
+    from isoviz.planner.failures import limits_too_small
 
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
     inside = tuple(channel.destination for channel in problem.machine.shortest_path(here, there)[:-1])
-    return too_small(problem, [inside])
+    return limits_too_small(problem, [inside])

@@ -51,8 +51,8 @@ class Arc:
     @property
     def name(self) -> str:
         """Its name in the program: unique, and without signs that files of programs cannot hold."""
-        turn = "_converts" if self.converts else ""
-        return f"use_{self.number}_{self.role}{turn}"
+        suffix = "_converts" if self.converts else ""
+        return f"use_{self.number}_{self.role}{suffix}"
 
     @property
     def fills(self) -> str | None:
@@ -82,9 +82,9 @@ def stages_of(machine: Machine, here: str, there: str, converts: bool) -> Stages
     for channel in machine.channels:
         ends = {channel.source, channel.destination} - {here, there}
         if nodes is None or all(machine.memory(name).node in nodes for name in ends):
-            for role, turns, source, destination in _uses(channel, start, goal, converts):
+            for role, converts_here, source, destination in _uses(channel, start, goal, converts):
                 if destination == goal or machine.memory(destination[0]).holds_buffers:
-                    arcs.append(Arc(len(arcs), channel, role, turns, source, destination))
+                    arcs.append(Arc(len(arcs), channel, role, converts_here, source, destination))
     ahead = _reached(start, [(arc.source, arc.destination) for arc in arcs])
     behind = _reached(goal, [(arc.destination, arc.source) for arc in arcs])
     kept = [arc for arc in arcs if arc.source in ahead and arc.destination in behind]
@@ -99,11 +99,11 @@ def _uses(channel: Channel, start: State, goal: State, converts: bool) -> Iterat
     if b == here != there and not channel.is_self_loop:
         return  # no way leads back to the source
     before, after = ("before" if converts else "after"), "after"
-    for turns in (False, True) if converts else (False,):
+    for converts_here in (False, True) if converts else (False,):
         if a == here:
-            yield Role.FIRST, turns, start, (b, after if turns else before)
+            yield Role.FIRST, converts_here, start, (b, after if converts_here else before)
         if b == there:
-            yield Role.LAST, turns, (a, before if turns else after), goal
+            yield Role.LAST, converts_here, (a, before if converts_here else after), goal
     if not channel.is_self_loop:
         for side in dict.fromkeys((before, after)):
             yield Role.MIDDLE, False, (a, side), (b, side)

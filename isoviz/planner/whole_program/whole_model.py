@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from isoviz.machines import Channel, LatencyBandwidth, ThroughputFunction
     from isoviz.planner.problem import Problem
 
-TP, PERIOD, FIRST_RUN, LAST_RUN, TURN_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
+TP, PERIOD, FIRST_RUN, LAST_RUN, CONVERTING_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
 FIRST_PERIODS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
 """Where tangents of exp(−log TP) are from the beginning; more are added where they are needed."""
-_RUNS = {Role.FIRST: FIRST_RUN, Role.LAST: LAST_RUN, Role.BETWEEN: TURN_RUN, Role.MIDDLE: CHUNK}
+_RUNS = {Role.FIRST: FIRST_RUN, Role.LAST: LAST_RUN, Role.BETWEEN: CONVERTING_RUN, Role.MIDDLE: CHUNK}
 
 
 @dataclass
@@ -73,7 +73,7 @@ class Model:
         self.exact = self.layouts and all(is_known(arc.channel.throughput) for arc in self.stages.arcs)
         self.rows = Rows("isometry_4_2")
         if self.stages.arcs:
-            self._state()
+            self._build_rows()
 
     def _fitting(self, stages: Stages) -> Stages:
         """The arcs that fill buffers with room for an element."""
@@ -92,22 +92,22 @@ class Model:
         together = problem.memory_limit is not None
         same = len({self.bounds[name] for name in reached}) <= 1 and problem.alike and not together
         self.chunk_low = self.most if same else self.least
-        self.turn = problem.ends.run if self.converts else math.inf
-        shortest = min(problem.mean, math.exp(self.most), self.turn, *problem.end_runs)
+        self.conversion_run = problem.ends.run if self.converts else math.inf
+        shortest = min(problem.mean, math.exp(self.most), self.conversion_run, *problem.end_runs)
         self.run_low = math.log(shortest)
-        self.only = problem.longest_chunk(())
+        self.direct_chunk = problem.longest_chunk(())
 
     def _span(self, arc: Arc) -> tuple[float, float]:
         """The shortest and the longest log run of an arc."""
         end_runs = self.problem.end_runs
         if arc.role is Role.ONLY:
-            run = math.log(min(self.only, *end_runs, self.turn))
+            run = math.log(min(self.direct_chunk, *end_runs, self.conversion_run))
             return run, run
         if arc.role is Role.MIDDLE:
             return self.chunk_low, self.most
         high = self.most
         if arc.converts:
-            high = min(high, math.log(self.turn))
+            high = min(high, math.log(self.conversion_run))
         if arc.role is Role.FIRST:
             high = min(high, math.log(end_runs[0]))
         elif arc.role is Role.LAST:
@@ -131,7 +131,7 @@ class Model:
                 found.append((name, weight / channel.peak if held else weight))
         return found
 
-    def _widest(self, caps: dict[int, float]) -> float:
+    def _widest_path_rate(self, caps: dict[int, float]) -> float:
         """The paper's U: the throughput of the widest way from start to goal, in logarithms; −∞ where there is none."""
         best: dict[State, float] = {self.stages.start: math.inf}
         queue = {self.stages.start}
@@ -147,14 +147,14 @@ class Model:
 
     # ---- rows
 
-    def _state(self) -> None:
+    def _build_rows(self) -> None:
         self._ranges()
         arcs = self.stages.arcs
         self._outgoing: dict[State, list[Arc]] = {}
         for arc in arcs:
             self._outgoing.setdefault(arc.source, []).append(arc)
         self.caps = {arc.number: self._cap(arc) for arc in arcs}
-        self.log_reference = self._widest(self.caps)
+        self.log_reference = self._widest_path_rate(self.caps)
         self.reaches = math.isfinite(self.log_reference)
         if not self.reaches:
             return
@@ -163,9 +163,9 @@ class Model:
         self.names = {arc.number: rows.binary(arc.name) for arc in arcs}
         rows.variable(TP, None, 0.0)
         rows.variable(CHUNK, self.chunk_low, self.most)
-        for run in (FIRST_RUN, LAST_RUN, TURN_RUN):
+        for run in (FIRST_RUN, LAST_RUN, CONVERTING_RUN):
             rows.variable(run, self.run_low, self.most)
-            rows.most(f"{run}_in_chunk", [(run, 1.0), (CHUNK, -1.0)], 0.0)
+            rows.at_most(f"{run}_in_chunk", [(run, 1.0), (CHUNK, -1.0)], 0.0)
         self._add_flow()
         between = [(self.names[arc.number], 1.0) for arc in arcs if arc.role is Role.BETWEEN]
         if between:
@@ -199,7 +199,7 @@ class Model:
         for what, by_memory in (("entered", entered), ("loop", looped)):
             for memory, several in by_memory.items():
                 if len(several) > 1:
-                    rows.most(f"{what}_once_{memory}", [(names[arc.number], 1.0) for arc in several], 1.0)
+                    rows.at_most(f"{what}_once_{memory}", [(names[arc.number], 1.0) for arc in several], 1.0)
         self._add_order()
 
     def _add_order(self) -> None:
@@ -213,20 +213,20 @@ class Model:
         places = {name: self.rows.variable(f"place_{name}", 1.0, last) for name in memories}
         for (a, b), several in inner.items():
             used = [(self.names[arc.number], last) for arc in several]
-            self.rows.most(f"order_{a}_{b}", [(places[a], 1.0), (places[b], -1.0), *used], last - 1.0)
+            self.rows.at_most(f"order_{a}_{b}", [(places[a], 1.0), (places[b], -1.0), *used], last - 1.0)
 
     def _add_runs(self) -> None:
         """What the layouts and the ends leave of the runs, besides the hop between two buffers that converts."""
         rows, end_runs = self.rows, self.problem.end_runs
         for run, role, end in ((FIRST_RUN, Role.FIRST, 0), (LAST_RUN, Role.LAST, 1)):
             own = [(self.names[arc.number], 1.0) for arc in self.stages.arcs if arc.role is role and arc.converts]
-            if own and math.log(self.turn) < self.most:
-                lift = self.most - math.log(self.turn)
-                rows.most(f"{run}_converts", [(run, 1.0), *((name, lift) for name, _ in own)], self.most)
+            if own and math.log(self.conversion_run) < self.most:
+                lift = self.most - math.log(self.conversion_run)
+                rows.at_most(f"{run}_converts", [(run, 1.0), *((name, lift) for name, _ in own)], self.most)
             if end_runs[end] < math.exp(self.most):
-                rows.most(f"{run}_of_part", [(run, 1.0)], math.log(end_runs[end]))
-        if self.turn < math.exp(self.most):
-            rows.most(f"{TURN_RUN}_of_ends", [(TURN_RUN, 1.0)], math.log(self.turn))
+                rows.at_most(f"{run}_of_part", [(run, 1.0)], math.log(end_runs[end]))
+        if self.conversion_run < math.exp(self.most):
+            rows.at_most(f"{CONVERTING_RUN}_of_ends", [(CONVERTING_RUN, 1.0)], math.log(self.conversion_run))
 
     def _groups(self) -> list[Group]:
         """Arcs that share their rows. Those that whole chunks move on are together where they fill the same memory."""
@@ -267,14 +267,14 @@ class Model:
         least = self._least_of(group)
         if part.low > least:
             lift = part.low - least
-            self.rows.most(f"{chosen}_begins", [(group.run, -1.0), (chosen, lift)], lift - part.low)
+            self.rows.at_most(f"{chosen}_begins", [(group.run, -1.0), (chosen, lift)], lift - part.low)
         for line in part.lines:
             self._add_line(group, line, [(chosen, 1.0)])
 
     def _add_line(self, group: Group, line: Line, when: Sequence[tuple[str, float]]) -> None:
         self._count[group.name] += 1
         relative = Line(line.slope, line.value - self.log_reference)
-        self.rows.under(f"rate_{group.name}_{self._count[group.name]}", TP, relative, group.run, self._least_of(group), when)
+        self.rows.below_line(f"rate_{group.name}_{self._count[group.name]}", TP, relative, group.run, self._least_of(group), when)
 
     def _least_of(self, group: Group) -> float:
         """The least value of the variable of a group's run."""
@@ -294,7 +294,7 @@ class Model:
             low = [(self.names[arc.number], self.log_reference - self.caps[arc.number]) for arc in several]
             terms = [(each, lift) for each, lift in low if lift > 0]
             if terms:
-                self.rows.most(f"top_{name}", [(TP, 1.0), *terms], 0.0)
+                self.rows.at_most(f"top_{name}", [(TP, 1.0), *terms], 0.0)
 
     def _add_resources(self) -> bool:
         """The rows of shared resources; whether there are any."""
@@ -307,7 +307,7 @@ class Model:
         if shared:
             self.rows.variable(PERIOD, 1.0, None)
             for name, terms in shared.items():
-                self.rows.most(f"resource_{name}", [*terms, (PERIOD, -1.0)], 0.0)
+                self.rows.at_most(f"resource_{name}", [*terms, (PERIOD, -1.0)], 0.0)
             self._periods = 0
             for at in FIRST_PERIODS:
                 self._add_period(-at)
@@ -317,7 +317,7 @@ class Model:
         """The period is at least exp(−log TP): the tangent at a log TP."""
         self._periods += 1
         slope = math.exp(-at)
-        self.rows.most(f"period_{self._periods}", [(PERIOD, -1.0), (TP, -slope)], -slope * (1 + at))
+        self.rows.at_most(f"period_{self._periods}", [(PERIOD, -1.0), (TP, -slope)], -slope * (1 + at))
 
     # ---- solutions
 
@@ -377,9 +377,9 @@ class Model:
     def keep_throughput(self, point: Point, slack: float) -> None:
         """From now on lose no more than `slack` (relative) against a point."""
         if self.resources:
-            self.rows.most("no_slower", [(PERIOD, 1.0)], point.objective * (1 + slack))
+            self.rows.at_most("no_slower", [(PERIOD, 1.0)], point.objective * (1 + slack))
         else:
-            self.rows.most("no_slower", [(TP, -1.0)], -point.objective + slack)
+            self.rows.at_most("no_slower", [(TP, -1.0)], -point.objective + slack)
 
 
 def _cost(arc: Arc) -> float:
