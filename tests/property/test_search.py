@@ -29,10 +29,10 @@ from isoviz.planner.paths.dominance import CostClasses
 from isoviz.planner.paths.node_classes import node_classes
 from isoviz.planner.paths.routes import Route, forget_routes
 from isoviz.planner.problem import Problem
-from isoviz.planner.search import best_first
 from isoviz.planner.search.best_first import BestFirst, Outcome
 from isoviz.planner.search.bounds import Bounds, SearchSpace
 from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.tuning import ACCEPTED_GAP
 
 Report = Callable[[str, object], None]
 
@@ -85,7 +85,7 @@ def test_it_finds_what_trying_every_path_finds(report: Report, first: int, monke
         seconds = least(problem, found)
         gap = seconds / found.lower - 1 if math.isfinite(seconds) else 0.0
         report("machines of the search against all paths", 1)
-        assert gap <= best_first.ACCEPTED_GAP
+        assert gap <= ACCEPTED_GAP
         assert math.isclose(seconds, listed_best, rel_tol=max(gap, CLOSE)) or seconds == listed_best, f"seed {seed}"
     forget_routes()
 
@@ -149,7 +149,7 @@ def test_dense_machines_are_searched_to_the_end(name: str, layouts: tuple[str, s
     monkeypatch.setattr(BestFirst, "_children", _counting(BestFirst._children, boxes))
     found = searched(problem)
     assert next(boxes) < 6000
-    assert least(problem, found) <= found.lower * (1 + best_first.ACCEPTED_GAP) and not found.stopped
+    assert least(problem, found) <= found.lower * (1 + ACCEPTED_GAP) and not found.stopped
     simple = plan(problem.transfer, machine, "simple")
     assert least(problem, found) <= simple.objective * (1 + CLOSE)
 
@@ -166,7 +166,7 @@ def test_a_plan_of_a_dense_machine_is_proved_and_the_same_again() -> None:
     machine = ring(12, 11)
     transfer = transposed("m0", "m11")
     found = plan(transfer, machine, "full", Options(planning_time=600))
-    assert found.gap is not None and found.gap <= best_first.ACCEPTED_GAP and not found.notes
+    assert found.gap is not None and found.gap <= ACCEPTED_GAP and not found.notes
     CACHE.clear()
     forget_routes()
     assert plan(transfer, machine, "full", Options(planning_time=600)) == found

@@ -15,15 +15,20 @@ import numpy as np
 
 from isoviz.planner.intermediate.intermediate_layouts import F, divisors
 from isoviz.planner.one_path.buffer_needs import evaluated
-from isoviz.planner.one_path.choice import MOST_BOXES, Choice
-from isoviz.planner.one_path.sizes import (
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.sizes import even_or_round_sizes, fastest_size, first_at_least, round_numbers
+from isoviz.planner.one_path.tuning import (
+    BOUND_SLACK,
+    BRACKET_FACTOR,
+    FIRST_SHORTFALL,
+    MOST_BOXES,
     MOST_PAIRS_TRIED,
+    MOST_SHORTFALL,
     MOST_SIZES_NOT_CONVEX,
     MOST_SIZES_TRIED,
-    even_or_round_sizes,
-    fastest_size,
-    first_at_least,
-    round_numbers,
+    PAGE_DEVIATION,
+    PEAK_SHARE,
+    TIE,
 )
 
 if TYPE_CHECKING:
@@ -33,15 +38,6 @@ if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.problem import Problem
     from isoviz.planner.time.path_time import Clock
-
-BRACKET_FACTOR = 1.4
-"""The factor of the search for the best throughput with which it begins and ends."""
-PAGE_DEVIATION = 8
-"""Parts of whole pages differ from others by at most one in so many, in their size and in how many they are."""
-TIE = 1e-12
-"""Relative difference of times that are equal but for rounding."""
-MOST_SHORTFALL = 1e6
-"""Throughputs further below the peak are not searched."""
 
 
 def best_blocked(problem: Problem, route: Route, clock: Clock) -> Choice | None:
@@ -53,8 +49,8 @@ def best_blocked(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     found: list[tuple[int, Choice]] = []
     least = math.inf
     for bound, number in sorted([(search.bound(), number) for number, search in enumerate(searches)]):
-        choice = searches[number].best() if bound <= least * (1 + 1e-9) else None
-        if choice is not None and choice.seconds <= least * (1 + 1e-9):
+        choice = searches[number].best() if bound <= least * (1 + BOUND_SLACK) else None
+        if choice is not None and choice.seconds <= least * (1 + BOUND_SLACK):
             choice = evaluated(problem, choice)  # short blocks may leave it less than its family promises
             found.append((number, choice))
             least = min(least, choice.seconds)
@@ -244,7 +240,7 @@ class BlockSearch:
         least = math.inf
         found: list[tuple[tuple[object, ...], int, int, Choice]] = []
         for bound, a, b in sorted([(self.clock.least_seconds(self._runs(a, b)), a, b) for a, b in pairs]):
-            if bound > least * (1 + 1e-9):
+            if bound > least * (1 + BOUND_SLACK):
                 break
             choice = self._chunked(a, b)
             if choice is not None:
@@ -271,7 +267,7 @@ class BlockSearch:
         peak = min(peak, self.clock.resource_bound)
         if not peak > 0:
             return None
-        if (sized := self._cuts_for(peak)) is not None and self._seconds(*sized) <= self._seconds_for(peak * 0.97):
+        if (sized := self._cuts_for(peak)) is not None and self._seconds(*sized) <= self._seconds_for(peak * PEAK_SHARE):
             return sized
         # T is convex in log TP, and infinite where no blocks that fit sustain it. What TP lacks of the peak is searched: `odds`
         # is the missing part over TP.
@@ -300,7 +296,7 @@ class BlockSearch:
     def _first_shortfall(self, peak: float) -> float:
         """About the best odds (what TP lacks of the peak, over TP) for hops whose runs cost a latency and then flow: filling the
         pipeline costs in proportion to both cuts, so to odds⁻², and what the steady state loses to odds."""
-        shortfall, steady = 1 / 16, self.problem.nbytes / peak
+        shortfall, steady = FIRST_SHORTFALL, self.problem.nbytes / peak
         for _ in range(2):
             fill = self._seconds_for(peak / (1 + shortfall)) - steady * (1 + shortfall)
             if not 0 < fill < math.inf:

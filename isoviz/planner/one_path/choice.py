@@ -10,10 +10,6 @@ if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route
 
 
-MOST_BOXES = 16
-"""Boxes that one chunk may consist of; more cost an engine more than they can gain."""
-
-
 class Choice(NamedTuple):
     """Everything decided for one route, with what it costs.
 

@@ -15,16 +15,12 @@ from isoviz.planner.one_path.blocked import BlockSearch
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, chunk_sequence, evaluated, exact_if_needed, orders_along
 from isoviz.planner.one_path.non_nesting import best_non_nesting
 from isoviz.planner.one_path.one_layout import best_one_layout, chunk_multiple
+from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 
 if TYPE_CHECKING:
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.problem import Problem
     from isoviz.planner.time.path_time import Clock
-
-FEW_CHUNKS = 256
-"""So many chunks are few."""
-CHUNK_GROWTH_SHARE = 1e-3
-"""What larger chunks may cost, as a share of T."""
 
 
 def with_larger_chunks(problem: Problem, choice: Choice, clock: Clock) -> Choice:

@@ -17,10 +17,12 @@ from isoviz.layouts import ChunkSequence, FieldsComponent, Layout, Linearization
 from isoviz.planner.hop_facts import chunk_bytes
 from isoviz.planner.intermediate.intermediate_layouts import F
 from isoviz.planner.intermediate.part_layouts import grown, layout_of, restricted
+from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import evaluated, exact_if_needed
-from isoviz.planner.one_path.choice import MOST_BOXES, Choice
-from isoviz.planner.one_path.sizes import MOST_SIZES_TRIED, cut_sizes, fastest_size, round_numbers, smallest_as_fast
-from isoviz.planner.one_path.unbuffered import best_unbuffered, boxes_of_runs
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.sizes import cut_sizes, fastest_size, round_numbers, smallest_as_fast
+from isoviz.planner.one_path.tuning import MOST_BOXES, MOST_SIZES_TRIED, TIE
+from isoviz.planner.one_path.unbuffered import best_unbuffered
 
 if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route
@@ -179,7 +181,7 @@ class _OneLayoutSearch:
             taken[digit] = 1 if digit == F else ends.digits[digit].extent
             elements *= problem.field_count if digit == F else ends.digits[digit].extent
         for seconds, block in sorted(ways, key=lambda way: way[0]):
-            if seconds >= least * (1 - 1e-12):
+            if seconds >= least * (1 - TIE):
                 return
             choice = self._of_layout(*ends.restricted(order, block, later=True), MOST_BOXES)
             if choice is not None:

@@ -16,6 +16,7 @@ from isoviz.planner.one_path.blocked import best_blocked
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, evaluated
 from isoviz.planner.one_path.non_nesting import best_non_nesting, with_exact_runs
 from isoviz.planner.one_path.one_layout import best_one_layout
+from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE
 from isoviz.planner.time.path_time import Clock
 
 if TYPE_CHECKING:
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.problem import Problem
-
-CHUNK_GROWTH_SHARE = 1e-3
-"""What fewer chunks may cost, as a share of T."""
 
 
 def lower_bound(problem: Problem, route: Route, clock: Clock) -> float:

@@ -5,13 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-MOST_SIZES_TRIED = 64
-"""Up to here every size is tried."""
-MOST_SIZES_NOT_CONVEX = 2048
-"""So many sizes, or combinations of two, are all tried where nothing is known of T between them."""
-MOST_PAIRS_TRIED = 256
-"""So many combinations of two sizes are all tried even where T is convex between them: sizes are whole numbers."""
-
+from isoviz.planner.one_path.tuning import BOUND_SLACK, MOST_EVEN_PARTS, MOST_SIZES_TRIED, TIE
 
 _ROUND = (*range(1, 32), *(significant << shift for shift in range(1, 64) for significant in range(16, 32)))
 """Numbers of at most five significant bits."""
@@ -22,10 +16,6 @@ def round_numbers(most: int) -> tuple[int, ...]:
     if most <= MOST_SIZES_TRIED:
         return tuple(range(1, most + 1))
     return (*_ROUND[: bisect_left(_ROUND, most)], most)
-
-
-MOST_EVEN_PARTS = 16
-"""Up to so many parts of one size a digit is cut into that can be cut anywhere."""
 
 
 def even_or_round_sizes(extent: int, most: int) -> tuple[int, ...]:
@@ -45,12 +35,12 @@ def cut_sizes(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
 
 def first_at_least(sizes: Sequence[int], bound: float) -> int:
     """The first size of at least `bound`; the last where none is."""
-    return sizes[min(bisect_left(sizes, bound * (1 - 1e-12)), len(sizes) - 1)]
+    return sizes[min(bisect_left(sizes, bound * (1 - TIE)), len(sizes) - 1)]
 
 
 def smallest_as_fast(seconds: Callable[[int], float], most: int) -> int:
     """The least number that is as fast as the largest, where more is never slower."""
-    goal = seconds(most) * (1 + 1e-9)
+    goal = seconds(most) * (1 + BOUND_SLACK)
     sizes = round_numbers(most)
     return sizes[bisect_left(sizes, True, key=lambda n: seconds(n) <= goal)]
 
@@ -68,7 +58,7 @@ def fastest_size(
     if start is not None:
         i = bisect_left(sizes, start)
         value = seconds(start)
-        goal = value * (1 + 1e-12)
+        goal = value * (1 + TIE)
         if (i == low or seconds(sizes[i - 1]) > goal) and (i == high or seconds(sizes[i + 1]) > goal):
             return value, start  # of a convex function, what is better than both neighbours is best
     known: dict[int, float] = {}

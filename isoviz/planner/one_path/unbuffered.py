@@ -9,21 +9,25 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import ChunkSequence, Mode
+from isoviz.layouts import ChunkSequence
 from isoviz.planner.intermediate.part_layouts import grown, restricted
+from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import evaluated
-from isoviz.planner.one_path.choice import MOST_BOXES, Choice
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.tuning import (
+    BOUND_SLACK,
+    CHUNK_GROWTH_SHARE,
+    MOST_BOXES,
+    UNBUFFERED_MOST,
+    UNBUFFERED_SECONDS,
+    UNBUFFERED_UNIT,
+)
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, Linearization
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.problem import Problem
     from isoviz.planner.time.path_time import Clock
-
-UNBUFFERED_UNIT, UNBUFFERED_MOST, UNBUFFERED_SECONDS = 32 << 20, 256 << 20, 0.5
-"""Chunks that nothing holds are a multiple of `PIECE` bytes, at most `MOST`, and take about `LONG` predicted seconds at most."""
-TIE, CHUNK_GROWTH_SHARE = 1e-9, 1e-3
-"""Relative difference of two times that are the same, and what chunks that are as large as they may be may cost of T."""
 
 
 def best_unbuffered(problem: Problem, route: Route, clock: Clock, order: Linearization) -> Choice:
@@ -37,7 +41,7 @@ def best_unbuffered(problem: Problem, route: Route, clock: Clock, order: Lineari
     pieces = most if problem.machine.limits.chunk_seconds else 1
     while nbytes > pieces * UNBUFFERED_UNIT:
         last = pieces >= most
-        goal = whole.seconds * (1 + (CHUNK_GROWTH_SHARE if last else TIE))
+        goal = whole.seconds * (1 + (CHUNK_GROWTH_SHARE if last else BOUND_SLACK))
         boxes = boxes_of_runs(order) > MOST_BOXES
         for part, per_chunk in (
             _boxes(problem, order, pieces * UNBUFFERED_UNIT) if boxes else _runs(problem, pieces * UNBUFFERED_UNIT)
@@ -66,10 +70,3 @@ def _boxes(problem: Problem, order: Linearization, most: int) -> Iterator[tuple[
         sequence = ChunkSequence(layout.on(problem.transfer.space, problem.transfer.fields), outer)
         yield (layout, outer), max(1, min(MOST_BOXES, most // sequence.block_bytes))
         entries //= 2
-
-
-def boxes_of_runs(order: Linearization) -> int:
-    """How many boxes a long run of an order falls into."""
-    digits = [part for part in order.parts if isinstance(part, Mode)]
-    late = [any(low.dim == digit.dim and low.step < digit.step for low in digits[i:]) for i, digit in enumerate(digits)]
-    return math.prod(digit.extent for digit, scattered in zip(digits, late, strict=True) if scattered)

@@ -8,13 +8,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.planner.paths.tuning import MOST_COST_CLASSES, MOST_LABELS
+
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
     from isoviz.planner.paths.dominance import CostClasses
-
-MOST_LABELS, MOST_COST_CLASSES = 1000, 24
-"""Beginnings of routes that are kept, and channels of different cost, at most. A machine with more of them (a dozen memories,
-each with links of its own) has no list of routes: each transfer on it is searched for by itself (`isoviz.planner.search`)."""
 
 
 class RouteQuery(NamedTuple):

@@ -24,13 +24,11 @@ from isoviz.machines import ChannelKind
 from isoviz.planner.paths.dominance import CostClasses
 from isoviz.planner.paths.node_classes import node_classes
 from isoviz.planner.paths.route_search import RouteQuery, RouteSearch
+from isoviz.planner.paths.tuning import MOST_MACHINES, RELAYS_PER_CLASS
 from isoviz.planner.time.path_time import Pace
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
-
-RELAYS_PER_CLASS = 2
-"""Nodes of each class, besides those of the ends, that a path may pass through."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +112,6 @@ class Routes:
 
 
 _ROUTES: OrderedDict[str, Routes] = OrderedDict()
-MOST_MACHINES = 32
 
 
 def routes_of(machine: Machine) -> Routes:

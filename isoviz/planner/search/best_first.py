@@ -23,6 +23,22 @@ from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.search.bounds import Bounds, SearchSpace
 from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.tuning import (
+    ACCEPTED_GAP,
+    BOXES_PER_BATCH,
+    EDGE,
+    ENOUGH_ROUTES,
+    FIRST_CHUNK_RATIO,
+    HALVE_ABOVE,
+    LABELS,
+    LABELS_PER_MEMORY,
+    PATIENCE_BOXES,
+    RIVAL_CHUNK_RATIO,
+    RIVAL_FACTORS,
+    SLACK_GROWTH,
+    SLACK_STEP,
+    TIE,
+)
 from isoviz.planner.search.walks import best_walk, paths_in
 
 if TYPE_CHECKING:
@@ -31,27 +47,6 @@ if TYPE_CHECKING:
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.problem import Problem
     from isoviz.planner.search.walks import Walk
-
-TIE = 1e-12
-"""Relative difference of T below which two plans are equally fast."""
-BOXES_PER_BATCH = 24
-"""Boxes whose bounds are worked out together."""
-LABELS, LABELS_PER_MEMORY = 100, 4
-"""Beginnings of paths up to which a box is listed, and more of them for every memory."""
-SLACK_STEP = 1.5
-"""The factor by which the slack at which boxes are listed grows and shrinks: with the last one that could be, or could not."""
-SLACK_GROWTH = 1.02
-"""The factor by which that slack grows with every box that is not listed."""
-PATIENCE_BOXES, ACCEPTED_GAP = 400, 1e-4
-"""After this many boxes a best choice is good enough that is proved to be within this share of the optimum."""
-RIVAL_FACTORS, RIVAL_CHUNK_RATIO, ENOUGH_ROUTES = (1.01, 1.05, 1.2, 1.5, 2.0, 4.0), 1.05, 40
-"""Rivals are looked for that take at most so many times as long, in chunks at most so many times as large or small, until that
-many routes are known."""
-HALVE_ABOVE = 0.2
-"""Share of T by which a box leaves the slowest hop free, above which that range is halved; below it, it is cut at the best
-walk's."""
-FIRST_CHUNK_RATIO = 4.0
-"""The ratio of the largest to the smallest chunk of a box to begin with."""
 
 
 Tried = tuple[Route, "Choice | None"]
@@ -265,11 +260,11 @@ class BestFirst:
         """The two halves of a box, cut where the bound of its walk, whose slowest hop takes so long, rises most."""
         here = self._walk_bound(box, walk)
         ways: list[tuple[float, tuple[Box, Box]]] = []
-        if box.chunk_high > box.chunk_low * (1 + 1e-9):
+        if box.chunk_high > box.chunk_low * (1 + EDGE):
             ways.append(self._gain(box.split_by_chunk(), walk, here))
         if box.kind is ConvertingHop.MIDDLE and self.space.exact:
             low, high = max(box.run_low, self.space.reach.shortest), min(box.run_high, box.chunk_high)
-            if high > low * (1 + 1e-9):
+            if high > low * (1 + EDGE):
                 ways.append(self._gain(box.split_by_run(math.sqrt(low * high)), walk, here))
         if slowest > box.slowest_low:  # one half leaves this walk out, in the other one it costs more
             gain = slowest - box.slowest_low

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isoviz.planner.search.box import Box, ConvertingHop, Reach
-from isoviz.planner.search.links import ROUND_DOWN, links_of
+from isoviz.planner.search.links import links_of
+from isoviz.planner.search.tuning import ROUND_DOWN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,6 +13,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 from isoviz.planner.intermediate.layout_families import F
+from isoviz.planner.search.tuning import EDGE
 
 if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
@@ -88,7 +89,7 @@ class Reach:
         key = box.chunk_low, box.chunk_high, box.run_low, box.run_high
         if key not in self._known:
             self._known[key] = self._runs(
-                box.chunk_low * (1 - 1e-9), box.chunk_high * (1 + 1e-9), box.run_low * (1 - 1e-9), box.run_high
+                box.chunk_low * (1 - EDGE), box.chunk_high * (1 + EDGE), box.run_low * (1 - EDGE), box.run_high
             )
         return self._known[key]
 
@@ -119,9 +120,9 @@ class Reach:
         """The size at which a digit can be cut that is next to a bound: the first of at least that, or the last of at most."""
         sizes = self._ends.sizes(digit)
         if up:
-            at = bisect_left(sizes, bound * (1 - 1e-9))
+            at = bisect_left(sizes, bound * (1 - EDGE))
             return sizes[at] if at < len(sizes) else sizes[-1] + 1
-        return sizes[max(0, bisect_right(sizes, bound * (1 + 1e-9)) - 1)]
+        return sizes[max(0, bisect_right(sizes, bound * (1 + EDGE)) - 1)]
 
     def _holds(self, block: float, low: float, high: float) -> bool:
         """Whether some number of blocks makes a chunk of `low` to `high` bytes."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
+from isoviz.planner.search.tuning import MOST_LINKS, ROUND_DOWN
 from isoviz.planner.time.run_rates import SHORTEST_RUN, rates_of
 
 if TYPE_CHECKING:
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.intp]
-
-ROUND_DOWN = 1 - 1e-12
-"""Arrays and scalars round differently: bounds are lowered by this factor."""
 
 
 class Links:
@@ -151,7 +149,6 @@ def _logarithms(function: ThroughputFunction) -> tuple[Floats, Floats] | None:
 
 
 _LINKS: OrderedDict[tuple[str, frozenset[int] | None], Links] = OrderedDict()
-MOST_LINKS = 64
 
 
 def links_of(machine: Machine, nodes: frozenset[int] | None) -> Links:

@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isoviz.planner.search.box import ConvertingHop
+from isoviz.planner.search.tuning import EDGE, MOST_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from isoviz.planner.search.bounds import Bounds
     from isoviz.planner.search.links import Floats
-
-MOST_PATHS = 48
-"""A box with more paths that may be the best is halved instead."""
 
 
 class Walk(NamedTuple):
@@ -201,7 +199,7 @@ class _PathListing:
     def _unless_dominated(self, label: _Label) -> list[_Label]:
         """The label in a list, or nothing where it has no room, or where another one stands for it."""
         space = self.space
-        if self.bounded and space.problem.limit(self._inside(label.links)) < self.box.chunk_low * (1 - 1e-9):
+        if self.bounded and space.problem.limit(self._inside(label.links)) < self.box.chunk_low * (1 - EDGE):
             return []
         middle = self.box.kind is ConvertingHop.MIDDLE
         key = label.at, label.converting is not None, self._signature(label.links, label.converting)

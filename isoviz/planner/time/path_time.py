@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.one_path.sizes import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
+from isoviz.planner.one_path.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 from isoviz.planner.time.run_rates import rates_of
 
 if TYPE_CHECKING:
