@@ -95,18 +95,18 @@ def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, f
     for seed in range(first, first + 20):
         draw = random.Random(seed)
         problem = Problem(*reversed(medium(seed)), Options())
-        question = SearchSpace(problem, None)
+        space = SearchSpace(problem, None)
         for route, choice in searched(problem).tried:
-            if choice is None or len(route.channels) == 1 or (problem.spread and choice.shape is None):
+            if choice is None or len(route.channels) == 1 or (problem.spread and choice.family is None):
                 continue
-            if choice.shape is not None:  # with the runs that its family promises: those it has may belong to another one, too
-                family = BlockSearch(problem, route, clock_of(problem, route), choice.shape)
-                choice = family.at(choice.a, choice.b, choice.per_chunk)
+            if choice.family is not None:  # with the runs that its family promises: those it has may belong to another one, too
+                family = BlockSearch(problem, route, clock_of(problem, route), choice.family)
+                choice = family.choice_for(choice.a, choice.b, choice.per_chunk)
                 assert choice is not None
             box = _around(choice, draw)
-            runs = question.end_runs(box)
+            runs = space.end_runs(box)
             assert runs is not None
-            [lower] = Bounds(question, [box], [runs]).lower
+            [lower] = Bounds(space, [box], [runs]).lower
             report("choices against the bounds of boxes that hold them", 1)
             assert lower <= problem.with_cost(choice) * (1 + CLOSE), f"seed {seed}: {route.names} {choice}"
 
@@ -119,7 +119,7 @@ def _around(choice: Choice, draw: random.Random) -> Box:
     low, high = (10 ** draw.choice((0.0, draw.uniform(0, 2))) for _ in range(2))
     box = Box(kind, choice.chunk / low, choice.chunk * high)
     if kind is ConvertingHop.MIDDLE and draw.random() < 0.7:
-        box = replace(box, least_run=choice.runs[0] / low, most_run=choice.runs[0] * high)
+        box = replace(box, run_low=choice.runs[0] / low, run_high=choice.runs[0] * high)
     return box
 
 
@@ -282,12 +282,12 @@ def test_auto_searches_for_a_tenth_of_the_transfer(monkeypatch: pytest.MonkeyPat
 def test_rivals_of_a_dense_machine_are_explained() -> None:
     machine = ring(12, 11)
     said = explain(transposed("m0", "m11"), machine, "full", Options(planning_time=600))
-    assert len(said.candidates) > 10 and said.dominated is None
+    assert len(said.candidates) > 10 and said.beaten is None
     assert "no other path of this machine can be faster than the best of them" in str(said)
 
 
 def test_what_would_make_rivals_win_keeps_to_planning_time() -> None:
-    """Each question takes dozens of searches."""
+    """Each space takes dozens of searches."""
     machine, transfer = ring(12, 11), transposed("m0", "m11")
     assert explain(transfer, machine, "full", Options(planning_time=1e-9), turns=2).turns == ()
 
