@@ -1,8 +1,9 @@
-"""What a plan says of its hops, worked out from its layouts, its chunk and the machine, and nowhere else.
+"""The facts about the hops of a plan, derived from its layouts, its chunks and the machine.
 
-Planners search with formulas of their own: families of layouts whose runs follow from a few numbers (`shapes`). What they find,
-what somebody gives by hand (`by_hand`) and what is cut into other chunks (`chunk_curve`) all get their words here: which hops
-convert, how long runs are, what that sustains, and T.
+Planners search with formulas of their own: families of layouts whose runs follow from a few numbers
+(`intermediate.intermediate_layouts`). Every finished plan takes its facts from this module instead: plans of the search, plans by
+hand (`by_hand`) and plans in other chunks (`explanation.chunk_curve`). The facts are which hops convert, how long the runs are,
+which throughput they sustain, and T.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ if TYPE_CHECKING:
 
 
 class PlanFacts(NamedTuple):
-    """The words of a plan.
+    """The facts about a plan.
 
-    For every hop: `converts` (`converting_hops`); `runs`, the bytes at most that its runs have whatever the chunk (infinite where
-    whole chunks move); `requests`, the same with the chunk (PREFIX, Isometry, section 4.2); `rates` in bytes per second. `chunk`
-    are the bytes of a full chunk; where fields differ in size, the mean. `seconds` is T, `throughput` the steady state in bytes
-    per second, `setup` seconds; `shares` are as in `Plan`.
+    Per hop: `converts` says whether it converts (`converting_hops`); `runs` is the upper bound on its runs in bytes, whatever the
+    chunk (infinite where whole chunks move); `requests` is the same bound with the chunk (PREFIX, Isometry, section 4.2); `rates`
+    is in bytes per second. `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field.
+    `seconds` is T, `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` is as in `Plan`.
     """
 
     converts: tuple[bool, ...]
@@ -44,8 +45,10 @@ class PlanFacts(NamedTuple):
 
 
 class PathOrders(NamedTuple):
-    """The orders along a path, one more than hops; for every hop the bytes at most that its runs have whatever the chunk
-    (`runs_of`), and whether it converts (`converting_hops`)."""
+    """The orders along a path, with what follows from them.
+
+    There is one order more than hops. `runs` and `converts` have an entry per hop (`hop_runs`, `converting_hops`).
+    """
 
     orders: tuple[Linearization, ...]
     runs: tuple[float, ...]
@@ -53,7 +56,7 @@ class PathOrders(NamedTuple):
 
 
 def path_orders(transfer: Transfer, orders: Sequence[Linearization]) -> PathOrders:
-    """What follows from the orders along a path of a transfer."""
+    """The orders along a path of a transfer, with the runs and conversions of its hops."""
     return PathOrders(tuple(orders), hop_runs(transfer, orders), converting_hops(orders))
 
 
@@ -66,8 +69,10 @@ def plan_facts(
     slots: int,
     pace: Pace | None = None,
 ) -> PlanFacts:
-    """The words of a plan that goes over `channels` along `way` in these chunks; `pace` is that of the channels, if it is
-    known."""
+    """The facts about a plan that goes over `channels`, with the orders `path` and these chunks.
+
+    `pace` is that of the channels, if it is known already.
+    """
     runs, chunk = path.runs, chunk_bytes(chunks)
     clock = path_clock(transfer, machine, channels, path, slots, pace)
     requests = tuple([min(run, chunk) for run in runs])
@@ -84,16 +89,17 @@ def path_clock(
     slots: int,
     pace: Pace | None = None,
 ) -> Clock:
-    """The clock of these channels, those that convert along this way set up for it."""
+    """The clock of these channels, with the set-up of those that convert."""
     converting = [hop for hop, converts in enumerate(path.converts) if converts]
     return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
-    """For every hop, whether it converts: its orders share no longer a prefix than both ends of the path do, or than any others.
+    """Whether each hop converts.
 
-    What shares more only gathers or spreads blocks: along a path some hop has to have runs as short as the conversion's
-    (`shapes`), and usually just one has.
+    A hop converts if the common prefix of its two orders is no longer than that of both ends of the path, or is the shortest of
+    all hops. A hop with a longer common prefix only gathers or scatters blocks. Some hop always has a run as short as that of the
+    conversion, and usually exactly one has (`intermediate.intermediate_layouts`).
     """
     runs = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
     pays = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
@@ -101,8 +107,11 @@ def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
 
 
 def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
-    """For every hop, the bytes at most that its runs have whatever the chunk: the common prefix of its two orders, and at either
-    end what lies together of a part. Infinite where whole chunks move."""
+    """Upper bounds on the runs of each hop in bytes, whatever the chunk; infinite where whole chunks move.
+
+    The bound is the common prefix of the two orders of the hop. Where a box or some of the fields move, the first and the last
+    hop are also bounded by what is contiguous in the source and the destination.
+    """
     found = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
     first, last = end_runs(transfer)
     found[0] = min(found[0], first)
@@ -111,7 +120,7 @@ def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float
 
 
 def _elements_in_first_block(lin: Linearization, outer: int) -> int:
-    """Elements that exist in the first block of an order, whose slowest `outer` parts number the blocks."""
+    """The number of elements that exist in the first block of an order whose slowest `outer` parts number the blocks."""
     inside = lin.parts[: len(lin.parts) - outer]
     found = len(lin.fields) if any(isinstance(part, FieldsComponent) for part in inside) else 1
     digits: dict[str, list[Mode]] = {}
@@ -127,22 +136,26 @@ def _elements_in_first_block(lin: Linearization, outer: int) -> int:
 
 
 def _prefix_bytes(here: Linearization, there: Linearization) -> float:
-    """The bytes of the common prefix of two orders; infinite where they are one."""
+    """The bytes of the common prefix of two orders; infinite where the orders are equal."""
     if here is there or here.normal == there.normal:
         return math.inf
     return run_bytes(here, there)
 
 
 def conversion_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
-    """The hop that pays for the conversion: of those that convert the one with the shortest run, the first of equals; None where
-    none converts (`shapes`)."""
+    """The hop that carries the conversion: of the hops that convert the one with the shortest run, the first of equals.
+
+    None where no hop converts.
+    """
     runs = hop_runs(transfer, orders)
     return min((hop for hop, converts in enumerate(converting_hops(orders)) if converts), key=lambda hop: runs[hop], default=None)
 
 
 def chunk_bytes(chunks: ChunkSequence) -> float:
-    """Bytes of entries in a full chunk: of as many blocks like the first one, which has the least padding. Where fields differ in
-    size, of the mean field."""
+    """The bytes of the entries in a full chunk; where fields differ in size, of the mean field.
+
+    All blocks of the chunk count like the first one, which has the least padding.
+    """
     lin = chunks.linearization
     fields = len(lin.fields)
     elements = lin.count * fields // chunks.blocks

@@ -20,7 +20,7 @@ from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.path_bound import PathProgram, Solution, solve
 from isoviz.planner.program.path_program import path_program
-from isoviz.planner.program.program_text import plain_number
+from isoviz.planner.program.program_text import plain_number, row_to_json
 from isoviz.units import format_rate
 
 if TYPE_CHECKING:
@@ -65,8 +65,6 @@ class Certificate:
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object: bytes and bytes per second; prices are bytes per second for one unit more of a row's bound."""
-        from isoviz.planner.explanation.explanation_file import row_to_json
-
         return {
             "bound": self.bound,
             "sizes": self.solution.sizes,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from isoviz.machines import LatencyBandwidth
 from isoviz.planner.program.program_rows import Monomial, PathProgram, RowState
@@ -62,3 +63,20 @@ def plain_number(value: float) -> str:
     """A number as it is; a size that rounding leaves beside a whole number as that."""
     near = round(value)
     return str(near) if abs(value - near) <= 1e-9 * value and near < 1e16 else f"{value:.6g}"
+
+
+def row_to_json(row: RowState) -> dict[str, Any]:
+    """A row of a program at its optimum; what is infinite or unknown is null."""
+    found = {
+        "kind": row.kind,
+        "label": row.label,
+        "hop": row.hop,
+        "left": row.left,
+        "bound": row.bound,
+        "slack": row.slack,
+        "binding": row.binding,
+        "price_up": row.price_up,
+        "price_down": row.price_down,
+        "run": row.run,
+    }
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in found.items()}

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isoviz.errors import LimitError, NoPathError
+from isoviz.planner.failures import limits_too_small
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
 from isoviz.planner.whole_program.whole_model import Model
@@ -208,8 +209,6 @@ def _no_path_error(problem: Problem) -> NoPathError | LimitError:
 
 
 def _limit_error(problem: Problem) -> LimitError:
-    from isoviz.planner.failures import limits_too_small
-
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
     inside = tuple(channel.destination for channel in problem.machine.shortest_path(here, there)[:-1])
     return limits_too_small(problem, [inside])
