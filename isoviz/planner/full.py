@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import NoPathError
 from isoviz.planner.failures import limits_too_small, no_throughput
-from isoviz.planner.one_path.chunk_size import as_compared
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.options import PLANNING_TIME
 from isoviz.planner.paths.route_search import RouteQuery
@@ -126,7 +126,7 @@ def search(
             clock = clock_of(problem, route)
             choice = best_choice(problem, route, clock)
             if choice is not None:
-                choice = as_compared(problem, choice, clock)
+                choice = with_comparable_chunks(problem, choice, clock)
                 best = choice if best is None else min(best, choice, key=problem.key)
         choices.append(choice)
     if best is None:

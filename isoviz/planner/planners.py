@@ -25,7 +25,7 @@ from isoviz.planner.check_ends import check_ends
 from isoviz.planner.failures import limits_too_small, no_throughput
 from isoviz.planner.full import listed_routes, search
 from isoviz.planner.one_path.choice import Choice
-from isoviz.planner.one_path.chunk_size import as_compared, with_larger_chunks
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
@@ -112,7 +112,7 @@ def _full(problem: Problem, seconds: float | None = None) -> Plan:
         for planner in (_simple, lambda problem: _best(problem, path, ends)):
             with contextlib.suppress(LimitError, NoPathError):  # that path has no room
                 other, its_clock = planner(problem)
-                other = as_compared(problem, other, its_clock)
+                other = with_comparable_chunks(problem, other, its_clock)
                 if problem.key(other) < problem.key(choice):
                     choice, clock = other, its_clock
     done = problem.machine.limits.chunk_seconds > 0  # they were compared as they are worth having

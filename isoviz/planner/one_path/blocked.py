@@ -1,8 +1,10 @@
-"""Routes on which a hop between two buffers converts, block by block: the search for the sizes of the blocks.
+"""Routes on which a hop between two buffers converts, block by block: the search for the block sizes.
 
-For a steady state of at least TP bytes per second, the smallest blocks whose runs sustain TP are best, because hop times never
-fall when blocks grow: all other hops then fill the pipeline soonest. That leaves one unknown, TP, and the search for it is the
-paper's bisection with another aim (Isometry, 4.2): r' is the smallest run with tp(r') ≥ TP.
+1. Hop times never increase when blocks grow.
+2. So for a steady state of at least TP bytes per second, the smallest blocks whose runs sustain TP are best: with them all other
+   hops fill the pipeline soonest.
+3. That leaves one unknown, TP. The search for it is the paper's bisection with T as the objective (Isometry, section 4.2): r′ is
+   the smallest run with tp(r′) ≥ TP.
 """
 
 from __future__ import annotations
@@ -51,14 +53,18 @@ def best_blocked(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     for bound, number in sorted([(search.bound(), number) for number, search in enumerate(searches)]):
         choice = searches[number].best() if bound <= least * (1 + BOUND_SLACK) else None
         if choice is not None and choice.seconds <= least * (1 + BOUND_SLACK):
-            choice = evaluated(problem, choice)  # short blocks may leave it less than its family promises
+            choice = evaluated(problem, choice)  # with short last blocks a choice may have shorter runs than its family says
             found.append((number, choice))
             least = min(least, choice.seconds)
     return min(found, key=lambda each: (each[1].key, each[0]), default=(0, None))[1]
 
 
 class BlockSearch:
-    """The search among the cuts of one shape on one route; a slot holds its smallest block."""
+    """The search among the cuts of one family of layouts on one route.
+
+    A family has up to two cuts, `a` for the source's order and `b` for the destination's (`LayoutFamily`). A slot holds at least
+    one block.
+    """
 
     def __init__(self, problem: Problem, route: Route, clock: Clock, family: LayoutFamily, limit: int | None = None) -> None:
         self.problem, self.route, self.clock, self.family = problem, route, clock, family
@@ -66,18 +72,22 @@ class BlockSearch:
         self.entry_bytes, self.entry_slot_bytes = (
             (float(problem.entry), problem.entry) if F in family.complete else (problem.mean, problem.largest)
         )
-        """Bytes that an entry of a block moves, and that it takes in a slot."""
+        """The bytes of an entry of a block as payload, and in a slot."""
         self.one_cut = family.cut_a == family.cut_b
         self.entries = family.entries
-        """Entries of a block per value of each cut."""
+        """The entries of a block per value of each cut."""
         self.scattered = family.scattered
         self.every = max(clock.every, MOST_SIZES_TRIED if family.scattered else 0)
         self.runs = problem.runs(len(route.channels), route.converting)
         self.reach = min(family.longest_first_run, self.runs[0]), min(family.longest_last_run, self.runs[-1])
 
     def _cut_sizes(self, digit: int | None, most: int, step: float, page: int) -> tuple[int, ...]:
-        """The places worth trying to cut a digit, up to `most`: round ones where it can be cut anywhere. On a disk, parts of one
-        size: the small ones left over of others would be as many requests; and, in steps of so many bytes, whole pages."""
+        """The sizes at which a digit is cut, up to `most`.
+
+        A digit that can be cut anywhere has round sizes. On a disk it has sizes that leave parts of equal size, because a small
+        last part would need as many requests as a full one; where a step of the digit is a known number of bytes, the parts are
+        whole pages.
+        """
         if digit is None:
             return (1,)
         _, _, extent, top = self.problem.ends.digits[digit]
@@ -91,7 +101,7 @@ class BlockSearch:
         return cuts[: bisect_right(cuts, most)]
 
     def peak(self) -> float:
-        """The most bytes per second that any blocks sustain: all runs as long as they ever are."""
+        """The largest throughput that any blocks sustain, in bytes per second: every run as long as it can be."""
         longest = min(self.limit, self.problem.nbytes)
         largest = self.limit // (self.entries * self.entry_slot_bytes)
         runs = self._runs(largest, largest)
@@ -99,11 +109,11 @@ class BlockSearch:
         return min([function(run if run < longest else longest) for function, run in zip(functions, runs, strict=True)])
 
     def bound(self) -> float:
-        """Less than this no blocks take: the peak, and nothing to fill the pipeline with."""
+        """A lower bound on T in seconds: the peak throughput, with nothing for filling the pipeline."""
         return self.clock.setup + self.problem.nbytes / self.peak()
 
     def best(self) -> Choice | None:
-        """The best choice."""
+        """The best choice of this family; None where no block fits."""
         most = self.limit // (self.entries * self.entry_slot_bytes)
         here, there = self.problem.pages
         self.a = self._cut_sizes(self.family.cut_a, most, self.family.first, here)
@@ -118,16 +128,17 @@ class BlockSearch:
     # ---- evaluation
 
     def _block(self, a: int, b: int) -> tuple[int, int]:
-        """Entries of a block (of one field, where it has not all), and bytes of a slot that holds one."""
+        """The entries of a block (of one field, where the block lacks F), and the bytes of a slot that holds one block."""
         entries = self.entries * a if self.one_cut else self.entries * a * b
         return entries, entries * self.entry_slot_bytes
 
     def fits(self, a: int, b: int) -> bool:
-        """Whether a slot holds a block."""
+        """Whether a slot holds a block with these cuts."""
         return self._block(a, b)[1] <= self.limit
 
     def choice_for(self, a: int, b: int, per_chunk: int = 1, seconds: float | None = None) -> Choice | None:
-        """The choice of these cuts, with so many blocks in a chunk, and T where it is known; None where it breaks a limit."""
+        """The choice with these cuts and `per_chunk` blocks in a chunk; None where it breaks a limit. `seconds` is T, if it is
+        known."""
         if self.one_cut:
             b = a
         block, slot = self._block(a, b)
@@ -152,12 +163,12 @@ class BlockSearch:
         return math.prod(taken[digit] for digit in self.scattered)
 
     def _chunked(self, a: int, b: int) -> Choice | None:
-        """The best number of blocks in a chunk."""
+        """The choice with these cuts and the best number of blocks in a chunk."""
         block, slot = self._block(a, b)
         most = min(self.limit // slot, math.ceil(self.problem.nbytes / (block * self.entry_bytes)))
         if most <= 1:
             return self.choice_for(a, b) if most == 1 else None
-        if self.every >= MOST_SIZES_NOT_CONVEX:  # nothing is known of T between sizes
+        if self.every >= MOST_SIZES_NOT_CONVEX:  # T may have any shape between two sizes
             if self.scattered:
                 most = min(most, MOST_BOXES // self._boxes(a, b))
             counts = round_numbers(most)
@@ -184,7 +195,7 @@ class BlockSearch:
             found = [self._chunked(1, size) if only_b else self._chunked(size, 1) for size in sizes]
             return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
         largest = sizes[-1]
-        if not self.clock.overlap:  # rates only grow with blocks
+        if not self.clock.overlap:  # nothing to fill, and rates only grow with blocks
             return self.choice_for(1, largest) if only_b else self.choice_for(largest, 1)
         start = None
         if not self.every and self.clock.separable:
@@ -197,12 +208,12 @@ class BlockSearch:
         if seconds < math.inf:
             best = self.choice_for(1, size, seconds=seconds) if only_b else self.choice_for(size, 1, seconds=seconds)
         if 2 * largest * entry_slot_bytes > self.limit and best is not None:
-            return best  # of the largest blocks no chunk holds more than one
+            return best  # no chunk holds two of the largest blocks
         found = [best, self._chunked(1, largest) if only_b else self._chunked(largest, 1)]
         return min((choice for choice in found if choice is not None), key=lambda choice: choice.key, default=None)
 
     def _sustaining(self, throughput: float, only_b: bool) -> float:
-        """The least cut whose runs sustain a throughput, as far as runs are in proportion to it."""
+        """The least cut whose runs sustain a throughput; it counts the runs that are proportional to the cut."""
         functions, family = self.clock.functions, self.family
         need = 0.0 if only_b else functions[0].inverse(throughput) / family.first
         if only_b or self.one_cut:
@@ -213,7 +224,7 @@ class BlockSearch:
         return need
 
     def larger(self, choice: Choice) -> Iterator[tuple[int, int]]:
-        """The cuts of about twice the block, by either: at the next power of two, or where the digit can be cut above it."""
+        """The cuts of about twice the block: one cut goes to the next power of two, or to the next possible size above it."""
         family = self.family
         if family.cut_a is not None and (a := self._next(family.cut_a, choice.a)) > choice.a:
             yield a, choice.b
@@ -235,7 +246,8 @@ class BlockSearch:
     # ---- two variables
 
     def _all_pairs(self) -> Choice | None:
-        """All pairs, the most promising ones first: those are left out that no chunk makes as fast as the best."""
+        """The best of all pairs of cuts, visited by their lower bounds; a pair whose bound exceeds the best time is never worked
+        out."""
         pairs = [(a, b) for a in self.a for b in self.b if self.fits(a, b)]
         least = math.inf
         found: list[tuple[tuple[object, ...], int, int, Choice]] = []
@@ -249,12 +261,20 @@ class BlockSearch:
         return min(found, key=lambda each: each[:3])[3] if found else None
 
     def _pairs(self) -> Choice | None:
-        """By throughput where hops bound it one by one; else a search over a for each of which b is searched."""
+        """The best pair of cuts.
+
+        Where each hop bounds the throughput on its own, the search goes over the throughput; otherwise over a, with a search over
+        b for each a.
+        """
         start = self._by_throughput() if self.clock.separable else self._nested()
         return self._polished(start) if start is not None else None
 
     def _by_throughput(self) -> tuple[int, int] | None:
-        """The smallest cuts that sustain the best throughput."""
+        """The smallest cuts that sustain the best throughput; None where the route moves nothing.
+
+        T is convex in log TP, and infinite where no blocks that fit sustain TP. The search variable is the shortfall: with the
+        peak P, TP = P / (1 + shortfall).
+        """
         functions, at = self.clock.functions, self.route.converting
         family, problem = self.family, self.problem
         whole = min(self.limit, problem.nbytes)
@@ -294,8 +314,11 @@ class BlockSearch:
         return self._cuts_for(peak / (1 + shortfall))
 
     def _first_shortfall(self, peak: float) -> float:
-        """About the best odds (what TP lacks of the peak, over TP) for hops whose runs cost a latency and then flow: filling the
-        pipeline costs in proportion to both cuts, so to odds⁻², and what the steady state loses to odds."""
+        """An estimate of the best shortfall, for hops whose runs cost a latency and then a time per byte.
+
+        Both cuts grow like 1 / shortfall, so filling the pipeline costs in proportion to shortfall⁻². The steady state loses in
+        proportion to the shortfall.
+        """
         shortfall, steady = FIRST_SHORTFALL, self.problem.nbytes / peak
         for _ in range(2):
             fill = self._seconds_for(peak / (1 + shortfall)) - steady * (1 + shortfall)
@@ -305,7 +328,7 @@ class BlockSearch:
         return shortfall
 
     def _cuts_for(self, throughput: float) -> tuple[int, int] | None:
-        """The smallest cuts whose runs sustain a throughput; None where they do not fit a slot."""
+        """The smallest cuts whose runs sustain a throughput; None where a slot does not hold such blocks."""
         functions, family = self.clock.functions, self.family
         a = first_at_least(self.a, functions[0].inverse(throughput) / family.first)
         b = first_at_least(self.b, functions[-1].inverse(throughput) / family.last)
@@ -315,7 +338,7 @@ class BlockSearch:
         rest = [function for i, function in enumerate(functions[1:-1], 1) if i != self.route.converting]
         need = max((function.inverse(throughput) for function in rest), default=0.0)
         need = min(need, self.limit) / self.entry_bytes
-        if block < need:  # a chunk that the other hops need anyway: share it among both runs
+        if block < need:  # the other hops need a larger chunk anyway, so both cuts may grow to fill it
             factor = math.sqrt(need / block)
             a = min(first_at_least(self.a, a * factor), self.a[-1])
             b = min(first_at_least(self.b, b * need / self._block(a, b)[0]), self.b[-1])
@@ -339,7 +362,7 @@ class BlockSearch:
         return a, best_b(a)[1]
 
     def _polished(self, start: tuple[int, int]) -> Choice | None:
-        """Downhill among neighbouring sizes, until none is better."""
+        """The choice at the local minimum among neighbouring sizes, reached by steepest descent."""
         i, j = bisect_left(self.a, start[0]), bisect_left(self.b, start[1])
         end_a, end_b = len(self.a), len(self.b)
         best = self._seconds(self.a[i], self.b[j]), i, j
@@ -360,8 +383,10 @@ class BlockSearch:
 
 
 def _whole_pages(size: int, page: int, extent: int, most: int) -> int:
-    """A size of whole pages near one, if there is one: pages that two parts share are read twice, and what does not begin with
-    them is copied once more."""
+    """A size of whole pages near `size`, if there is one.
+
+    A page that two parts share is read twice, and a part that does not begin with a page is copied once more.
+    """
     near = [each for each in (-(-size // page) * page, size // page * page) if each <= min(most, extent)]
     near = [each for each in near if abs(each - size) * PAGE_DEVIATION <= size]
     parts = -(-extent // size)

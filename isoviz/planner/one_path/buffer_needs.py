@@ -1,4 +1,4 @@
-"""What the buffers of a choice hold, and what the choice therefore takes."""
+"""The layouts that the buffers of a choice hold, and the time that the choice takes with them."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ if TYPE_CHECKING:
 
 
 class BufferLayouts(NamedTuple):
-    """What the buffers hold: L `before` the hop that converts and M `after` it; `order`, whose `outer` slowest components number
-    the blocks; and how many of these make a chunk."""
+    """The layouts of the buffers of a path.
+
+    The buffers `before` the converting hop hold layout L, those `after` it layout M. The `outer` slowest components of `order`
+    number the blocks, and `per_chunk` blocks make a chunk.
+    """
 
     before: Layout
     after: Layout
@@ -24,7 +27,7 @@ class BufferLayouts(NamedTuple):
 
 
 def buffer_layouts(problem: Problem, choice: Choice) -> BufferLayouts:
-    """What the buffers of a choice hold."""
+    """The layouts of the buffers of a choice."""
     source, destination = problem.transfer.source_order, problem.transfer.destination_order
     if choice.family is not None:
         follows = choice.family.follows or problem.follows
@@ -35,21 +38,21 @@ def buffer_layouts(problem: Problem, choice: Choice) -> BufferLayouts:
         (before, outer), (after, _) = choice.layout_before, choice.layout_after or choice.layout_before
         return BufferLayouts(before, after, before, outer, choice.per_chunk)
     elements = choice.per_chunk
-    if len(choice.route.channels) == 1 and choice.chunk >= problem.nbytes:  # all in one, with the padding between
+    if len(choice.route.channels) == 1 and choice.chunk >= problem.nbytes:  # one chunk, padding included
         elements = held.count * len(held.fields)
     outer, per_chunk = run_as_blocks(held, elements)
     return BufferLayouts(held.layout, held.layout, held.layout, outer, per_chunk)
 
 
 def path_layouts(problem: Problem, choice: Choice, held: BufferLayouts) -> tuple[Layout, ...]:
-    """The layouts along the path, those of both ends too: one more than hops."""
+    """The layouts along the path, both ends included: one more than hops."""
     transfer, inner = problem.transfer, len(choice.route.channels) - 1
     at = inner if choice.route.converting is None else choice.route.converting
     return (transfer.source.layout, *[held.before] * at, *[held.after] * (inner - at), transfer.destination.layout)
 
 
 def orders_along(problem: Problem, choice: Choice, held: BufferLayouts) -> PathOrders:
-    """What follows from the layouts along the path, of what moves; kept by the problem, since most routes have the same."""
+    """The orders along the path of a choice. The problem caches them by layouts, because most routes share them."""
     layouts = path_layouts(problem, choice, held)[1:-1]
     found = problem.path_orders_of.get(layouts)
     if found is None:
@@ -68,13 +71,16 @@ def chunk_sequence(problem: Problem, held: BufferLayouts) -> ChunkSequence:
 
 
 def exact_if_needed(problem: Problem, choice: Choice) -> Choice:
-    """A choice of the search with what its layouts really have, where the search may not know it. Of ends whose blocks nest, and
-    of fields of one size, it does: where a choice says less than its layouts have, another one says as much (`shapes`)."""
+    """A choice with the runs that its layouts really have, where the search knows only estimates.
+
+    Where blocks of both ends nest and all fields have one size, the search is exact: if a choice counts shorter runs than its
+    layouts have, another family has the same layouts with the longer runs (`intermediate.intermediate_layouts`).
+    """
     return choice if problem.ends.regular and not problem.spread else evaluated(problem, choice)
 
 
 def evaluated(problem: Problem, choice: Choice) -> Choice:
-    """The choice with the runs, the chunk and the T that its layouts really have (`derive`)."""
+    """A choice with the runs, the chunk and the T that its layouts really have (`hop_facts`)."""
     held = buffer_layouts(problem, choice)
     way = orders_along(problem, choice, held)
     chunk = chunk_bytes(chunk_sequence(problem, held))
@@ -83,9 +89,9 @@ def evaluated(problem: Problem, choice: Choice) -> Choice:
 
 
 def run_as_blocks(held: Linearization, elements: int) -> tuple[int, int]:
-    """So many elements in a row in as few and as large blocks as possible.
+    """A run of `elements` elements of an order, as the fewest and largest blocks.
 
-    Returns the number of components that number the blocks, and the blocks in a chunk.
+    Returns the number of slowest components that number the blocks, and the number of blocks in a chunk.
     """
     parts = held.parts
     inner = 0

@@ -1,8 +1,10 @@
 """Routes on which no hop between two buffers converts: all buffers hold one layout, and a chunk is a run of it.
 
-Usually that layout is the order of one end, and a chunk has any length. Three cases need others: fields of different sizes in
-tight slots, where a block that holds whole entries wastes nothing; ends whose blocks do not nest, between which a layout that
-both nest with lies well; and orders whose runs would fall into very many boxes.
+Usually the layout is the order of one end, and a chunk may have any length. Three cases need other layouts:
+
+- Fields of different sizes in small slots: a block of whole entries wastes no space.
+- Ends whose blocks do not nest: a layout that nests with both may be better than either order.
+- Orders whose runs would consist of very many boxes: blocks that are boxes are better.
 """
 
 from __future__ import annotations
@@ -31,8 +33,8 @@ if TYPE_CHECKING:
 
 
 def best_one_layout(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
-    """The best choice for a route whose buffers all hold the same layout: of the least T, or, if that is said, of the least T and
-    what its chunks cost an engine."""
+    """The best choice for a route whose buffers all hold the same layout: by T, or with `costs` by T and the cost of its
+    chunks."""
     order = problem.transfer.source_order if problem.held_order(route) == "source" else problem.transfer.destination_order
     if len(route.channels) == 1:
         return best_unbuffered(problem, route, clock, order)
@@ -61,15 +63,16 @@ class _OneLayoutSearch:
         self.limit = problem.limit(route.inside)
         self.multiple = chunk_multiple(problem, route.inside, self.runs)
         self.bounded_by_part = min(problem.end_runs) < (math.inf if route.converting is None else problem.ends.run)
-        """Whether that is what lies together of a part at an end, whatever the layouts: then smaller chunks are parts of it."""
+        """Whether gaps of a part bound the runs at an end, whatever the layouts: then chunks smaller than a run are parts of
+        it."""
 
     def cost(self, chunk: float) -> float:
         return self.problem.chunk_cost(chunk, len(self.runs)) if self.costs else 0.0
 
     def by_runs(self) -> Iterator[Choice | None]:
-        """Runs of the end's order: of elements, of blocks that hold whole entries."""
+        """Runs of the end's order: of single elements, or of blocks of whole entries."""
         problem = self.problem
-        # Elements that hold whole entries: of one field every one does, wherever the layout names its fields.
+        # The elements that are whole entries. With one field every element is an entry, wherever the layout names its fields.
         period = self.order.inner_count * problem.field_count if problem.field_count > 1 else 1
         entries_first = isinstance(self.order.normal[0], FieldsComponent)
         few = min(self.limit, problem.nbytes) <= MOST_SIZES_TRIED * problem.entry
@@ -83,7 +86,7 @@ class _OneLayoutSearch:
                 yield self._chunked(unit, self._slot_bytes(unit, period), bound=self.multiple // unit)
 
     def _slot_bytes(self, elements: int, period: int) -> int:
-        """Bytes of a slot for so many elements, `period` of which hold whole entries."""
+        """The bytes of a slot for some elements, of which every `period` elements are whole entries."""
         problem = self.problem
         return round(elements * problem.mean) if elements % period == 0 else elements * problem.largest
 
@@ -98,11 +101,14 @@ class _OneLayoutSearch:
         times: int = 1,
         blocks: int = 0,
     ) -> Choice | None:
-        """The best number of units of so many elements, which take `room` bytes in a slot; of a `part`, of so many `times` a
-        block with so much `payload`, of which there are `blocks`."""
+        """The choice with the best number of units in a chunk; None where no unit fits.
+
+        A unit is `elements` elements, which take `slot_bytes` bytes in a slot. With a layout in `part`, a unit is `times` blocks
+        of `payload` bytes each, and there are `blocks` blocks. `bound` limits the number of units.
+        """
         problem, clock, runs = self.problem, self.clock, runs or self.runs
         unit, slot_bytes = times * (payload or elements * problem.mean), times * slot_bytes
-        # Of an end with padding there are more units than bytes that move.
+        # An end with padding has more units than the payload fills.
         every = math.ceil(blocks / times) if blocks else math.ceil(max(problem.nbytes, self.order.nbytes) / unit)
         most = min(self.limit // slot_bytes, every, self.limit if bound is None else bound)
         if most < 1:
@@ -136,7 +142,8 @@ class _OneLayoutSearch:
         )
 
     def _worth_trying(self, unit: float, most: int, runs: tuple[float, ...]) -> Sequence[int]:
-        """Numbers of units: all round ones, or those whose chunks do not cost more than the largest number takes altogether."""
+        """The numbers of units to try: all round numbers, or those whose chunks cost no more than T and the cost of the largest
+        chunks."""
         numbers = round_numbers(most)
         if not self.costs:
             return numbers
@@ -145,7 +152,7 @@ class _OneLayoutSearch:
         return numbers[bisect_left(numbers, True, key=lambda number: least + self.cost(number * unit) <= goal) :]
 
     def by_whole_entries(self) -> Iterator[Choice | None]:
-        """Blocks of the end's order that hold all fields of their entries, where runs of single fields would not fill a slot."""
+        """Blocks of the end's order with all fields of their entries, where runs of single fields would not fill a slot."""
         ends = self.problem.ends
         order = ends.orders[self.problem.held_order(self.route) == "destination"]
         before = order.digits[: order.digits.index(-1)] if -1 in order.digits else ()
@@ -159,8 +166,11 @@ class _OneLayoutSearch:
                 yield self._of_layout(*ends.restricted(order, {**taken, digit: size}))
 
     def by_parts_of_runs(self, least: float) -> Iterator[Choice | None]:
-        """Blocks that are parts of the shorter run, where they take less than so many seconds: the blocks of another run, or
-        field, follow before the next part of the same one, so that no longer run is counted than a chunk has."""
+        """Blocks that are parts of the shorter run, where they take less than `least` seconds.
+
+        After such a block comes the same part of the next run or field, and not the next part of the same run. So no run is
+        counted as longer than a chunk.
+        """
         problem, ends = self.problem, self.problem.ends
         if ends.non_nesting_dims:
             return
@@ -189,8 +199,10 @@ class _OneLayoutSearch:
                 return
 
     def by_blocks_across_runs(self) -> Iterator[Choice | None]:
-        """Blocks of the end's first digit that do not nest with the runs, where chunks have few elements: then multiples of a run
-        may be far from the best size."""
+        """Blocks of the end's first digit that do not nest with the runs, where chunks have few elements.
+
+        With few elements in a chunk, multiples of a run may be far from the best size.
+        """
         first, *rest = self.order.normal
         most = min(self.limit, self.problem.nbytes) // self.problem.largest
         if (
@@ -210,7 +222,7 @@ class _OneLayoutSearch:
                     yield self._of_layout(layout_of([*lone, inner, rest[0], outer, *rest[1:]]), len(rest) + 1)
 
     def _of_parts(self, before: int, size: int) -> float:
-        """T for chunks of so many elements, all hops in runs of one chunk."""
+        """T for chunks of `before` × `size` elements, where every hop has runs of one chunk."""
         chunk = before * size * self.problem.mean
         return self.clock.seconds(chunk, [chunk] * len(self.runs))
 
@@ -218,7 +230,8 @@ class _OneLayoutSearch:
         return math.prod(taken.values()) * self.problem.entry
 
     def by_common_blocks(self) -> Iterator[Choice | None]:
-        """Layouts with the order of one end and without its blocks in the dimensions in which the ends' blocks do not nest."""
+        """Layouts with the order of one end, but without its blocks in the dimensions in which the blocks of the ends do not
+        nest."""
         transfer = self.problem.transfer
         non_nesting_dims = self.problem.ends.non_nesting_dims
         for lin in (transfer.source_order, transfer.destination_order):
@@ -239,7 +252,7 @@ class _OneLayoutSearch:
                 yield self._of_layout(layout, len(layout.on(transfer.space, transfer.fields).parts))
 
     def _of_layout(self, layout: Layout, outer: int, bound: int | None = None) -> Choice | None:
-        """Chunks of a layout's blocks, at most so many in one."""
+        """Chunks of a layout's blocks, with at most `bound` blocks in a chunk."""
         problem, transfer = self.problem, self.problem.transfer
         lin = layout.on(transfer.space, transfer.fields)
         sequence = ChunkSequence(lin, outer)
@@ -265,18 +278,21 @@ class _OneLayoutSearch:
 
 
 def chunk_multiple(problem: Problem, inside: Sequence[str], runs: Sequence[float]) -> int:
-    """The elements of which chunks are multiples where all buffers hold one layout: with one buffer those of the shorter run, and
-    of the longer one where it is none of whole chunks, so that no chunk boundary cuts a run that T counts whole (DESIGN, section
-    4). 1 where there are more buffers, in several memories, or whole chunks move."""
+    """The number of elements of which chunks are multiples, where all buffers hold one layout.
+
+    With one buffer, chunks are multiples of the runs of both hops, except of a hop that moves whole chunks. Then no chunk
+    boundary cuts a run that T counts whole (DESIGN, section 4). Where only a part moves, the shorter run alone counts. The result
+    is 1 where there are buffers in several memories, or where whole chunks move.
+    """
     if len(set(inside)) != 1:
         return 1
     finite = [run for run in runs if run < problem.nbytes]
     counts = [round(run / problem.mean) for run in finite]
     if any(not math.isclose(count * problem.mean, run) for count, run in zip(counts, finite, strict=True)):
-        return 1  # of some fields the mean is no whole number of elements
+        return 1  # fields differ in size, and a run is no whole number of mean elements
     return math.lcm(*counts) if problem.whole else min(counts, default=1)
 
 
 def _blocks_per_multiple(multiple: int, elements: int) -> int:
-    """Of how many blocks of so many elements the least chunk is that is a multiple of a run."""
+    """The fewest blocks of `elements` elements that make a multiple of a run."""
     return multiple // math.gcd(multiple, elements)

@@ -1,6 +1,7 @@
-"""Routes of one hop: no buffer holds anything, so no limit on slots bounds a chunk. Everything moves as one.
+"""Routes of one hop. No buffer holds a chunk, so no limit on slots applies, and everything may move as one chunk.
 
-Only where very much moves it goes in several chunks: progress is told by chunks. They take no longer, or there is one after all.
+Very large transfers are cut into several chunks all the same, because progress is reported per chunk. They are cut only where
+that costs no time.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def best_unbuffered(problem: Problem, route: Route, clock: Clock, order: Linearization) -> Choice:
-    """The best choice for a route of one hop, its chunks in the order `held`."""
+    """The best choice for a route of one hop, with chunks in the given order."""
     nbytes, runs = problem.nbytes, problem.runs(1, route.converting)
     everything = order.count * len(order.fields)
     whole = Choice(clock.seconds(nbytes, runs), route, None, 1, 1, everything, nbytes, order.nbytes, runs, problem.slots)
@@ -56,12 +57,12 @@ def best_unbuffered(problem: Problem, route: Route, clock: Clock, order: Lineari
 
 
 def _runs(problem: Problem, most: int) -> Iterator[tuple[None, int]]:
-    """Runs of the order that hold about so many bytes."""
+    """Chunks that are runs of the order, of about `most` bytes."""
     yield None, max(1, most // problem.entry) * problem.field_count
 
 
 def _boxes(problem: Problem, order: Linearization, most: int) -> Iterator[tuple[tuple[Layout, int], int]]:
-    """Blocks of the order that are boxes and hold at most so many bytes, the largest first."""
+    """Chunks of blocks that are boxes, of at most `most` bytes, the largest block first."""
     lead = problem.transfer.source_order if problem.follows == "source" else problem.transfer.destination_order
     entries = max(1, most // problem.entry)
     while entries >= 1:

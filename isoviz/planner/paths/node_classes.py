@@ -1,4 +1,4 @@
-"""Nodes of a machine that can be exchanged for each other, such as those of a uniform cluster."""
+"""Nodes of a machine that are interchangeable, such as those of a uniform cluster."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def node_classes(machine: Machine, cost_classes: CostClasses) -> tuple[tuple[int, ...], ...]:
-    """Nodes by what they look like from inside and from every other node; those of a class can be exchanged."""
+    """The classes of interchangeable nodes: nodes that look the same from inside and from every other node."""
     memories: dict[int, list[object]] = {node: [] for node in machine.nodes}
     for memory in machine.memories:
         memories[memory.node].append((memory.short_name, memory.kind, memory.capacity, memory.slot_limit))

@@ -1,4 +1,4 @@
-"""The search for the routes from one memory to another that no other route beats (the argument is in `routes`)."""
+"""The search for the undominated routes from one memory to another (`routes` has the argument)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 
 class RouteQuery(NamedTuple):
-    """From where to where, and what the transfer makes of it.
+    """The ends of a route, and the properties of a transfer that affect dominance.
 
-    `alike` says that every memory bounds a slot alike, so that a path may beat another one through other memories; `whole` that
-    the runs of a hop at an end are bounded by its conversion alone: everything moves, in elements of one size; `paired` that
-    neighbouring hops take turns (one slot between them), so that their order matters and another copy between two can pay.
+    `converts`: the two ends have different orders. `alike`: every memory bounds a slot alike, so a path may dominate another one
+    through other memories. `whole`: only the conversion bounds the runs of an end hop, because everything moves, in elements of
+    one size. `paired`: neighbouring hops take turns, with one slot between them; then the order of hops matters, and a further
+    copy between two hops can pay.
     """
 
     source: str
@@ -32,23 +33,27 @@ class RouteQuery(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The beginning of a route, or all of it, and what it costs (grades as numbers)."""
+    """The beginning of a route, or a complete route, with its costs as cost classes.
+
+    `others` holds the classes of all hops but the first and the converting one, in ascending order. `loops` holds the memories
+    whose self-loop the route has taken.
+    """
 
     channels: tuple[Channel, ...]
     converting: int | None
     visited: frozenset[str]
     cost_classes: tuple[int, ...]
-    others: tuple[int, ...]  # grades of the hops but the first and the converting one, ascending
-    loops: frozenset[str]  # memories whose self-loop it has taken
+    others: tuple[int, ...]
+    loops: frozenset[str]
 
     @property
     def key(self) -> tuple[int, tuple[str, ...]]:
-        """Fewer hops first, then names."""
+        """Fewer hops first, then names in order."""
         return len(self.channels), tuple(channel.name for channel in self.channels)
 
 
 class RouteSearch:
-    """One search: `found()` gives the channels and the converting hop of every route that can win, best first of equals."""
+    """One search; `found()` returns the channels and the converting hop of every undominated route."""
 
     def __init__(self, machine: Machine, cost_classes: CostClasses, nodes: frozenset[int] | None, query: RouteQuery) -> None:
         self.machine = machine
@@ -56,10 +61,10 @@ class RouteSearch:
         self.nodes = nodes
         self.query = query
         self.dominated = 0
-        """Routes and beginnings that were left out."""
+        """The number of routes and beginnings that were dominated."""
 
     def found(self) -> list[Label] | None:
-        """All routes that no other one beats; None where they are too many to list."""
+        """All undominated routes; None where they are too many to list."""
         if len(self.cost_classes) > MOST_COST_CLASSES:
             return None
         query = self.query
@@ -106,7 +111,7 @@ class RouteSearch:
         elif there in label.visited and not (there == query.destination == query.source != here):
             return
         elif here == query.source == query.destination and label.visited - {here}:
-            return  # back home, only a self-loop may follow
+            return  # the route has returned to its source: only a self-loop may follow
         hop, cost_class = len(label.channels), self.cost_classes.of(channel)
         visited, channels = label.visited | {there}, (*label.channels, channel)
         cost_classes = (*label.cost_classes, cost_class)
@@ -121,10 +126,11 @@ class RouteSearch:
     # ---- dominance
 
     def _prefix_dominates(self, a: Label, b: Label) -> bool:
-        """Whether everything that completes b completes a, at no more cost.
+        """Whether every completion of b also completes a, at no more cost.
 
-        Where a cannot be continued like b, because it has been in one of the memories before, the cycle can be left out, which
-        only saves; unless it would hold the conversion, or memories differ in what they allow, or the order of hops matters.
+        A completion of b may pass a memory that a has passed. Then a with this completion has a cycle, and leaving the cycle out
+        only saves. There are three exceptions: the cycle would contain the conversion, memories bound slots differently, or the
+        order of hops matters.
         """
         free = self.query.alike and a.converting is not None and not self.query.paired and self._cycle_cannot_convert(a, b)
         if not free and (not a.visited <= b.visited or a.loops - b.loops):
@@ -139,13 +145,17 @@ class RouteSearch:
         return self._covers(a.others, b.others)
 
     def _cycle_cannot_convert(self, a: Label, b: Label) -> bool:
-        """Whether a cycle that a makes with what completes b never holds the conversion: what completes b leads to no memory that
-        a passed before it converted, nor through a self-loop that a has taken where it ends."""
+        """Whether no cycle of a with a completion of b can contain the conversion.
+
+        That holds if a completion of b leads to no memory that a passed before it converted, and takes no self-loop at the end of
+        a that a has taken.
+        """
         before = {self.query.source, *(channel.destination for channel in a.channels[: a.converting])}
         return before <= b.visited and a.channels[-1].destination not in a.loops - b.loops
 
     def _undominated(self, complete: list[Label]) -> list[Label]:
-        """Whole routes, by role: the last hop is one of its own. Of equals the first stays."""
+        """The complete routes that no other one dominates; here the last hop has a role of its own. Of equal routes the first
+        stays."""
         kept: list[Label] = []
         roles = {id(label): _roles(label, self.query.whole) for label in complete}
         inside = {id(label): Counter(channel.destination for channel in label.channels[:-1]) for label in complete}
@@ -171,7 +181,7 @@ class RouteSearch:
         return len(ours) == len(theirs) and all(dominates[x][y] for x, y in zip(ours, theirs, strict=True))
 
     def _covers(self, ours: Sequence[int], theirs: Sequence[int]) -> bool:
-        """Whether each of our hops can be paired with one of theirs that it beats."""
+        """Whether each of our hops can be paired with a different one of theirs that it dominates."""
         if len(ours) > len(theirs):
             return False
         if not ours:
@@ -187,7 +197,7 @@ class RouteSearch:
 
 
 class _Roles(NamedTuple):
-    """The grades of a whole route by role; `shape` says which roles there are."""
+    """The cost classes of a complete route by role; `shape` says which roles exist."""
 
     shape: str
     named: tuple[int, ...]
@@ -202,7 +212,7 @@ def _roles(label: Label, whole: bool) -> _Roles:
     shape = "none" if at is None else "first" if at == 0 else "last" if at == last else "middle"
     if shape == "middle" or not whole:
         named: tuple[int, ...] = (0, last) if at in (None, 0, last) else (0, at, last)
-    else:  # what has the run of the conversion is bounded, everything else moves whole chunks
+    else:  # only the converting hop has bounded runs, all others move whole chunks
         named = () if at is None else (at,)
     others = [cost_class for i, cost_class in enumerate(cost_classes) if i not in named]
     return _Roles(shape, tuple(cost_classes[i] for i in named), tuple(sorted(others)))

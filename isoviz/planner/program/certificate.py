@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InternalError, LimitError, TransferError
 from isoviz.planner.hop_facts import conversion_hop
-from isoviz.planner.one_path.chunk_size import as_compared, with_larger_chunks
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
@@ -113,7 +113,7 @@ def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
     choice = best_feasible_choice(problem, route, clock)
     if choice is None:
         raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
-    least, choice = as_compared(problem, choice, clock), with_larger_chunks(problem, choice, clock)
+    least, choice = with_comparable_chunks(problem, choice, clock), with_larger_chunks(problem, choice, clock)
     found = Certificate(problem, route, clock, least, choice, plan)
     if plan.throughput > found.bound * (1 + BOUND_TOLERANCE):
         raise InternalError(

@@ -1,10 +1,13 @@
-"""The best path of a machine on which not all paths can be listed: boxes, best bound first.
+"""The best path of a machine that has too many paths to list: branch and bound over boxes, best bound first.
 
-Everything that can be decided is one box per hop that may convert. A box whose bound lies above the best choice known is done
-with. So is one whose paths can be listed: each of them is worked out exactly. All others are cut in two where that raises the
-bound of their best walk most, and that walk is worked out exactly as well, so a good choice is known early. The work is
-polynomial in the size of the machine for any given gap, and can be stopped at any time: the least bound of the boxes that are
-left says how far from the optimum the best choice can be at most.
+1. The root boxes, one per place of the conversion, together contain every possible decision.
+2. A box is finished if its lower bound exceeds the time of the best choice known.
+3. A box is also finished if its remaining paths can be listed: each of them is then worked out exactly.
+4. Every other box is split in two, where that raises the bound of its best walk most. This walk is worked out exactly as well, so
+   a good choice is known early.
+
+The work is polynomial in the size of the machine for any given gap. The search can be stopped at any time: the least bound of the
+remaining boxes then says how far from the optimum the best choice can be at most.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.one_path.chunk_size import as_compared
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.search.bounds import Bounds, SearchSpace
@@ -54,8 +57,11 @@ Tried = tuple[Route, "Choice | None"]
 
 
 class Outcome(NamedTuple):
-    """The best choice found, a bound in seconds below which no choice lies, and every route that was worked out.
-    `stopped` tells whether time was up first."""
+    """The result of a search.
+
+    `best` is the best choice found. No choice takes less than `lower` seconds. `tried` holds every route that was worked out.
+    `stopped` says whether time ran out first.
+    """
 
     best: Choice | None
     lower: float
@@ -78,14 +84,15 @@ class BestFirst:
         self._number = itertools.count()
         self._most_labels = LABELS + LABELS_PER_MEMORY * len(self.links.memories)
         self._listing_slack = math.inf
-        """Boxes with a bound that is closer to the goal than this are listed."""
+        """Boxes whose bound is closer to the goal than this, in seconds, are listed."""
         self._until = math.inf
         self._least_seconds = self._global_bound()
         for route in seeds:
             self.work_out(route)
 
     def _global_bound(self) -> float:
-        """Seconds that everything takes at least: some channel leads out of the source, and some into the destination."""
+        """A lower bound for every path, in seconds: some channel leads out of the source, and some channel leads into the
+        destination."""
         seconds_per_byte = self.links.seconds_per_byte(np.array([math.inf]))[:, 0]
         leaving = self.links.leaving[self.space.source]
         out = seconds_per_byte[leaving.start : leaving.stop].min(initial=math.inf)
@@ -96,18 +103,18 @@ class BestFirst:
 
     @property
     def goal(self) -> float:
-        """The seconds that a choice has to stay within to be as good as the best one."""
+        """The seconds within which a choice is as good as the best one."""
         return math.inf if self.best is None else self.problem.with_cost(self.best) * (1 + TIE)
 
     def work_out(self, route: Route) -> None:
-        """The best choice of a route, exactly."""
+        """Find the best choice of a route, exactly."""
         key = route.names, route.converting
         if key in self.tried:
             return
         clock = clock_of(self.problem, route)
         choice = best_choice(self.problem, route, clock)
         if choice is not None:
-            choice = as_compared(self.problem, choice, clock)
+            choice = with_comparable_chunks(self.problem, choice, clock)
             if self.best is None or self.problem.key(choice) < self.problem.key(self.best):
                 self.best = choice
         self.tried[key] = route, choice
@@ -122,7 +129,7 @@ class BestFirst:
     # ---- boxes
 
     def run(self, until: float) -> Outcome:
-        """Search until nothing is left, or until a moment (`time.perf_counter`)."""
+        """Search until no box is left, or until the moment `until` (`time.perf_counter`)."""
         self._until = until
         self._work_out_direct()
         queue: list[tuple[float, int, Box]] = []
@@ -146,7 +153,7 @@ class BestFirst:
         return Outcome(self.best, min(lower, best), tuple(self.tried.values()), stopped)
 
     def rivals(self) -> tuple[Tried, ...]:
-        """All routes that were worked out, and more that are good in about the chunk of the best one."""
+        """All routes that were worked out, and further good routes in about the chunk of the best choice."""
         assert self.best is not None
         near = self.best.chunk
         for factor in RIVAL_FACTORS:
@@ -165,20 +172,20 @@ class BestFirst:
         return tuple(self.tried.values())
 
     def _time_is_up(self) -> bool:
-        """Whether it is time to stop."""
+        """Whether the search has to stop."""
         return time.perf_counter() >= self._until
 
     def _work_out_direct(self) -> None:
-        """Paths of one hop: nothing is held there, so chunks may be larger than any slot."""
+        """Work out the paths of one hop. They have no buffer, so their chunks may exceed every slot, and no box contains them."""
         converting = 0 if self.problem.ends.converts else None
         for link in self.links.leaving[self.space.source]:
             if self.links.there[link] == self.space.destination:
                 self.work_out(Route((self.links.channels[link],), converting))
 
     def _root_boxes(self) -> Iterable[Box]:
-        """Boxes that hold everything."""
+        """Boxes that together contain every decision."""
         low, most = self.space.least, self.space.most
-        if max(self.space.slots_of) < self.problem.largest:  # no slot holds an element
+        if max(self.space.slots_of) < self.problem.largest:  # no slot can hold an element
             return
         count = max(1, math.ceil(math.log(most / low) / math.log(FIRST_CHUNK_RATIO))) if most > low else 1
         cuts = [low * (most / low) ** (k / count) for k in range(count)] + [most]
@@ -187,7 +194,7 @@ class BestFirst:
                 yield Box(kind, least, largest)
 
     def _expanded(self, boxes: Iterable[Box]) -> Iterable[Box]:
-        """What is left of some boxes."""
+        """The boxes that remain of some boxes."""
         groups: dict[bool, list[tuple[Box, tuple[float, float]]]] = {}
         for box in boxes:
             runs = self.space.end_runs(box)
@@ -199,7 +206,7 @@ class BestFirst:
                 yield from self._children(bounds, column)
 
     def _children(self, bounds: Bounds, column: int) -> Sequence[Box]:
-        """What is left of one box: nothing, or two halves."""
+        """The boxes that remain of one box: none, or two halves."""
         box = bounds.boxes[column]
         lower = max(box.bound, bounds.lower[column])
         if lower > self.goal or math.isinf(lower):
@@ -227,23 +234,23 @@ class BestFirst:
             self._listing_slack *= SLACK_GROWTH
         left = 1 - box.chunk_high / self.problem.nbytes
         most = box.slowest_high
-        if left > 0:  # a slower hop would take it beyond the goal
+        if left > 0:  # with a slower hop T would exceed the goal
             most = min(most, (self.goal - bounds.lower[column] + float(bounds.floor[column])) / left * (1 + TIE))
         box = replace(box, bound=lower, slowest_high=most)
         if repeated is not None and self._on_both_sides(walk, repeated):
             parts = box.split_at_memory(repeated)
-            return parts[:1] if repeated == self.space.source else parts  # all pass that before, and none turns there
+            return parts[:1] if repeated == self.space.source else parts  # every path begins at the source
         return self._split(box, walk, slowest)
 
     def _on_both_sides(self, walk: Walk, memory: int) -> bool:
-        """Whether a walk passes a memory once before it converts and once afterwards."""
+        """Whether a walk passes a memory before it converts and again afterwards."""
         if walk.converting in (None, 0, len(walk.links) - 1):
             return False
         stops = [self.space.source, *self.links.there[list(walk.links)].tolist()]
         return memory in stops[: walk.converting + 1] and memory in stops[walk.converting + 1 :]
 
     def _repeated_memory(self, walk: Walk) -> int | None:
-        """A memory that a walk passes twice, by more than a self-loop; None where it is a path."""
+        """A memory that a walk passes twice other than by a self-loop; None where the walk is a path."""
         links = self.links
         seen = set() if self.space.home else {self.space.source}
         for link in walk.links:
@@ -257,7 +264,8 @@ class BestFirst:
     # ---- where to cut
 
     def _split(self, box: Box, walk: Walk, slowest: float) -> tuple[Box, Box]:
-        """The two halves of a box, cut where the bound of its walk, whose slowest hop takes so long, rises most."""
+        """The two halves of a box, split where the bound of its best walk rises most; `slowest` is the time of the walk's slowest
+        hop."""
         here = self._walk_bound(box, walk)
         ways: list[tuple[float, tuple[Box, Box]]] = []
         if box.chunk_high > box.chunk_low * (1 + EDGE):
@@ -266,7 +274,7 @@ class BestFirst:
             low, high = max(box.run_low, self.space.reach.shortest), min(box.run_high, box.chunk_high)
             if high > low * (1 + EDGE):
                 ways.append(self._gain(box.split_by_run(math.sqrt(low * high)), walk, here))
-        if slowest > box.slowest_low:  # one half leaves this walk out, in the other one it costs more
+        if slowest > box.slowest_low:  # one half excludes this walk, in the other half it costs more
             gain = slowest - box.slowest_low
             if gain > HALVE_ABOVE * self.goal:
                 ways.append((gain / 2, box.split_by_slowest(box.slowest_low + gain / 2, box.slowest_low + gain / 2)))
@@ -278,7 +286,7 @@ class BestFirst:
         return min(self._walk_bound(half, walk) for half in halves) - here, halves
 
     def _walk_bound(self, box: Box, walk: Walk) -> float:
-        """The bound of a walk in a box; infinite where it is not in it."""
+        """The bound of a walk in a box; infinite where the walk is not in the box."""
         runs = self.space.end_runs(box)
         if runs is None:
             return math.inf

@@ -1,9 +1,11 @@
-"""Lower bounds of many boxes at once: shortest walks from every memory to the destination.
+"""Lower bounds of many boxes at once, from shortest walks from every memory to the destination.
 
-T is set-up + Σ t + (N − 1) × max t. In a box every hop has a least time for a chunk and a least time per byte in the steady
-state; hops that take longer than the box allows are left out. What remains of T is a sum over hops, so the least of it over all
-walks comes from shortest walks (Bellman and Ford's rounds, on all boxes side by side). A walk may pass a memory twice, a path may
-not: the bound only becomes lower.
+1. T is set-up + Σ t + (N − 1) × max t.
+2. In a box every hop has a least time per chunk, and a least time per byte in the steady state. Hops that take longer than the
+   box allows are excluded.
+3. The rest of T is a sum over hops. So its minimum over all walks is a shortest walk: rounds of Bellman and Ford, on all boxes
+   side by side.
+4. A walk may pass a memory twice, a path may not. So the minimum over walks is a lower bound for paths.
 """
 
 from __future__ import annotations
@@ -28,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class SearchSpace:
-    """A problem as the search asks it: its channels as arrays, and what bounds chunks and runs.
+    """A problem in the form of the search: the channels as arrays, and the bounds of chunks and runs.
 
-    `exact` says that bounds are those of the optimality promise: of ends whose blocks nest and divide their dimensions. Of other
-    ends they are estimates.
+    `exact` says that the bounds hold strictly, because the blocks of the ends nest and divide their dimensions. For other ends
+    the bounds are estimates.
     """
 
     def __init__(self, problem: Problem, nodes: frozenset[int] | None) -> None:
@@ -42,14 +44,14 @@ class SearchSpace:
         self.overlap = problem.machine.limits.overlap
         self.paired = self.overlap and problem.slots == 1
         self.alone = self.overlap and not self.paired and not problem.machine.resources
-        """Whether one hop alone is the slowest: nothing joins them."""
+        """Whether the slowest hop alone determines the period: no one-slot buffer and no shared resource joins hops."""
         self.exact = problem.ends.regular
         self.reach = Reach(problem)
         held_factor = [problem.machine.memory(name).holds_buffers for name in links.memories]
         self.slots_of = [problem.limit((name,)) if held else 0 for name, held in zip(links.memories, held_factor, strict=True)]
-        """Bytes that a slot may have in every memory; 0 where there is none."""
+        """The bytes of the largest slot in every memory; 0 where a memory holds no buffers."""
         self.most = float(min(max(self.slots_of), problem.nbytes))
-        """The largest chunk."""
+        """The largest chunk in bytes."""
         self.least = problem.mean
 
     @cached_property
@@ -59,7 +61,7 @@ class SearchSpace:
 
     @cached_property
     def kinds(self) -> tuple[ConvertingHop, ...]:
-        """Which hops may convert."""
+        """The hops that may convert."""
         return (
             (ConvertingHop.FIRST, ConvertingHop.LAST, ConvertingHop.MIDDLE)
             if self.problem.ends.converts
@@ -67,7 +69,7 @@ class SearchSpace:
         )
 
     def end_runs(self, box: Box) -> tuple[float, float] | None:
-        """The longest runs of the first and of the last hop of a path in a box; None where no path is in it."""
+        """The longest runs of the first and the last hop of the paths in a box; None where the box contains no path."""
         run, (first, last) = self.problem.ends.run, self.problem.end_runs
         if box.kind is ConvertingHop.FIRST:
             return min(run, first), last
@@ -79,16 +81,16 @@ class SearchSpace:
         return None if runs is None else (min(runs[0], first), min(runs[1], last))
 
     def most_hops(self, low: float) -> float:
-        """How many hops a path may have whose buffers hold chunks of so many bytes."""
+        """The number of hops that a path may have if its buffers hold chunks of `low` bytes."""
         limit = self.problem.memory_limit
         return math.inf if limit is None else 1 + limit // (self.problem.slots * low)
 
 
 class Costs(NamedTuple):
-    """What hops cost in one role, in seconds. Rows are channels, columns boxes.
+    """The costs of hops in one role, in seconds. Rows are channels, columns are boxes.
 
-    `total` is for one chunk, with what is paid once; `slowest` what all bytes take at least; `rest` what comes on top of the sum
-    over hops where the hop is the slowest one.
+    `total` is the cost of one chunk, with one-time costs. `slowest` is the least time for all bytes. `rest` is what a hop adds to
+    the sum over hops if it is the slowest one.
     """
 
     total: Floats
@@ -97,10 +99,12 @@ class Costs(NamedTuple):
 
 
 class Bounds:
-    """The bounds of some boxes, all of them with a hop between two buffers that converts, or none; see the module.
+    """The lower bounds of some boxes; the module has the argument. In all of the boxes a hop between two buffers converts, or in
+    none.
 
-    `lower[k]` is the bound of box k. `after[k]` and `before[k]` are, by memory, the least that the rest of a path costs from
-    there: once it has converted (or where it converts in the first hop, the last one, or not at all), and before.
+    `lower[k]` is the bound of box k. `after[k]` and `before[k]` hold, for every memory, the least cost of the rest of a path from
+    there. `after` counts from a memory after the conversion, or anywhere on a path that converts in an end hop or not at all;
+    `before` counts from a memory before the conversion.
     """
 
     def __init__(self, space: SearchSpace, boxes: Sequence[Box], runs: Sequence[tuple[float, float]]) -> None:
@@ -113,7 +117,7 @@ class Bounds:
         last = np.array([run[1] for run in runs])
         self._most = np.array([box.slowest_high for box in boxes])
         self._longest = np.zeros(len(boxes))
-        """The longest that a hop that may be the slowest one takes for the smallest chunk."""
+        """For each box, the longest time that a hop which may be the slowest takes for the smallest chunk."""
         self.leaving: range = links.leaving[space.source]
         self.entering: Numbers = np.flatnonzero(links.there == space.destination)
         kinds = [box.kind for box in boxes]
@@ -138,11 +142,11 @@ class Bounds:
         nbytes = space.problem.nbytes
         each = space.problem.machine.limits.chunk_seconds * np.maximum(1.0, nbytes / self.high)
         pace = links.seconds_per_byte(np.minimum(self.high, bound))
-        if not space.overlap:  # hops follow each other: all of them count for every chunk
+        if not space.overlap:  # hops follow each other, so each of them counts for every chunk
             return Costs((links.setup[:, None] + nbytes * pace + each) * ROUND_DOWN, np.zeros_like(pace), np.zeros_like(pace))
         chunk = links.chunk_seconds(self.low, self.high, bound)
         total = (links.setup[:, None] + chunk + each) * ROUND_DOWN
-        if space.paired:  # neighbours take turns, and every hop has one
+        if space.paired:  # neighbouring hops take turns, and every hop has a neighbour
             both = (pace + self._neighbour) * ROUND_DOWN
             left = nbytes - np.minimum(self.high, nbytes * ROUND_DOWN)
             return Costs(total, nbytes * both, np.where(self.high < nbytes, both * left, 0.0))
@@ -151,7 +155,7 @@ class Bounds:
         return Costs(total, nbytes * pace * ROUND_DOWN, np.maximum(0.0, nbytes * pace - chunk) * ROUND_DOWN)
 
     def _floor(self) -> Floats:
-        """What the slowest hop adds to the sum over hops at least, where it takes as long as the boxes say."""
+        """The least that the slowest hop adds to the sum over hops, if it takes as long as the box says."""
         nbytes = self.space.problem.nbytes
         least = np.array([box.slowest_low for box in self.boxes])
         found: Floats = least * np.maximum(0.0, 1 - self.high / nbytes)
@@ -161,7 +165,7 @@ class Bounds:
 
     @cached_property
     def _neighbour(self) -> Floats:
-        """The least pace of a neighbour of each channel."""
+        """For each channel, the least seconds per byte of a neighbouring hop."""
         links = self.space.links
         pace = links.seconds_per_byte(self.high)
         out = np.full((len(links.memories), pace.shape[1]), np.inf)
@@ -172,13 +176,13 @@ class Bounds:
         return found
 
     def _ends(self, costs: Costs, converts: Sequence[bool]) -> Costs:
-        """Costs of hops at an end, with what those take to set up that convert, without those that the boxes leave out."""
+        """The costs of end hops, with the set-up of those that convert; hops that a box excludes are infinite."""
         total = costs.total + self.space.links.conversion_setup[:, None] * np.array(converts)
         total[costs.slowest > self._most] = np.inf
         return costs._replace(total=total)
 
     def _inner(self, costs: Costs, *, loops: bool) -> Costs:
-        """Costs of hops between two buffers, without those that no path has there."""
+        """The costs of hops between two buffers; hops that a box excludes, or that no path has there, are infinite."""
         space, links = self.space, self.space.links
         total = costs.total.copy()
         total[costs.slowest > self._most] = np.inf
@@ -213,7 +217,7 @@ class Bounds:
         self.after, self.before = after.T, start.T
 
     def _without(self, shut: NDArray[np.bool_], which: str) -> NDArray[np.bool_]:
-        """What is shut, and the memories that boxes leave out."""
+        """The memories closed by `shut`, and those that a box excludes."""
         named = [(memory, column) for column, box in enumerate(self.boxes) for memory in getattr(box, which)]
         if named:
             shut = shut.copy()
@@ -221,7 +225,7 @@ class Bounds:
         return shut
 
     def _rounds(self, found: Floats, shut: NDArray[np.bool_], rounds: Floats) -> Floats:
-        """The least over walks that go on through hops between two buffers."""
+        """The least cost over walks that continue through hops between two buffers."""
         links = self.space.links
         if not len(links.firsts):
             return found

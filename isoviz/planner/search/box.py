@@ -1,7 +1,7 @@
-"""Boxes: parts of everything that can be decided, small enough that one bound tells much about all of a part.
+"""Boxes: subsets of all possible decisions, small enough that one bound says much about each of them.
 
-A box fixes which hop converts (`Kind`) and leaves three numbers a range: the chunk in bytes, the run of the first hop in bytes
-where a hop between two buffers converts, and the seconds that the slowest hop takes in the steady state.
+A box fixes which hop converts (`ConvertingHop`). It leaves a range for three numbers: the chunk in bytes, the run of the first
+hop in bytes where a hop between two buffers converts, and the seconds that the slowest hop takes in the steady state.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class ConvertingHop(Enum):
-    """Which hop converts."""
+    """The place of the hop that converts."""
 
     NONE = "none"
     FIRST = "first"
@@ -30,12 +30,13 @@ class ConvertingHop(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Ranges of what is decided: `low` ≤ chunk ≤ `high`, `least_run` ≤ run of the first hop ≤ `most_run` (only where a hop
-    between two buffers converts), `least` ≤ seconds that all bytes take in the slowest hop ≤ `most`.
+    """Ranges of the decisions.
 
-    Paths in it do not pass the memories `not_before` before they convert, nor `not_after` afterwards; with `turn` they convert by
-    a self-loop of that memory. `bound` is the least T that
-    anything in it can have.
+    `chunk_low` ≤ chunk ≤ `chunk_high`, in bytes. `run_low` ≤ run of the first hop ≤ `run_high`, in bytes; it counts only where a
+    hop between two buffers converts. `slowest_low` ≤ seconds of all bytes in the slowest hop ≤ `slowest_high`.
+
+    Its paths do not pass the memories `not_before` before they convert, nor `not_after` afterwards. With `converting_loop` they
+    convert by a self-loop of that memory. `bound` is a lower bound on T of everything in the box.
     """
 
     kind: ConvertingHop
@@ -51,26 +52,26 @@ class Box:
     bound: float = 0.0
 
     def split_by_chunk(self) -> tuple[Box, Box]:
-        """Its halves with smaller and with larger chunks."""
+        """The halves with smaller and with larger chunks."""
         at = math.sqrt(self.chunk_low * self.chunk_high)
         return replace(self, chunk_high=at), replace(self, chunk_low=at)
 
     def split_by_run(self, at: float) -> tuple[Box, Box]:
-        """Its parts with a shorter and with a longer run of the first hop."""
+        """The parts with a shorter and with a longer run of the first hop."""
         return replace(self, run_high=at), replace(self, run_low=at)
 
     def split_by_slowest(self, faster: float, slower: float) -> tuple[Box, Box]:
-        """Its parts whose slowest hop takes at most, and at least, these seconds."""
+        """The parts whose slowest hop takes at most `faster`, and at least `slower` seconds."""
         return replace(self, slowest_high=faster), replace(self, slowest_low=slower)
 
     def split_at_memory(self, memory: int) -> tuple[Box, ...]:
-        """Its parts whose paths pass a memory only before they convert, only afterwards, or convert by its self-loop."""
+        """The parts whose paths pass a memory only before they convert, only afterwards, or convert by its self-loop."""
         before, after = replace(self, not_after=self.not_after | {memory}), replace(self, not_before=self.not_before | {memory})
         return (before, after) if self.converting_loop is not None else (before, after, replace(self, converting_loop=memory))
 
 
 class Reach:
-    """How long the runs at both ends can be when blocks fit a chunk: what the families of layouts (`shapes`) leave together.
+    """The longest runs at both ends whose blocks fit a chunk, by the families of layouts (`intermediate.intermediate_layouts`).
 
     A longer run at one end needs larger blocks, which leaves less for the other end. Blocks are whole numbers of entries, and a
     chunk is a whole number of blocks.
@@ -81,11 +82,11 @@ class Reach:
         families = problem.ends.families if problem.ends.regular else ()
         self._shapes = [(each, each.entries * (problem.entry if F in each.complete else problem.mean)) for each in families]
         self.shortest = min([min(each.first, each.longest_first_run) for each in families], default=1.0)
-        """The shortest run of a first hop that any family has."""
+        """The shortest run of a first hop in any family."""
         self._known: dict[tuple[float, float, float, float], tuple[float, float] | None] = {}
 
     def runs(self, box: Box) -> tuple[float, float] | None:
-        """The longest runs of the first and of the last hop, in bytes, of the blocks in a box; None where there are none."""
+        """The longest runs of the first and the last hop for the blocks in a box, in bytes; None where no block is in it."""
         key = box.chunk_low, box.chunk_high, box.run_low, box.run_high
         if key not in self._known:
             self._known[key] = self._runs(
@@ -117,7 +118,7 @@ class Reach:
         return (first, last) if last > 0 else None
 
     def _size(self, digit: int, bound: float, *, up: bool) -> int:
-        """The size at which a digit can be cut that is next to a bound: the first of at least that, or the last of at most."""
+        """The size of a cut next to a bound: the first size of at least `bound` (`up`), or the last size of at most `bound`."""
         sizes = self._ends.sizes(digit)
         if up:
             at = bisect_left(sizes, bound * (1 - EDGE))

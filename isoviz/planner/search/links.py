@@ -1,4 +1,4 @@
-"""The channels of a machine as arrays: what the search for a path asks of all of them at once."""
+"""The channels of a machine as arrays, for questions that the search asks about all of them at once."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 
 
 class Links:
-    """The channels between the memories of some nodes, by the number of the memory that they leave, then by name.
+    """The channels between the memories of some nodes, ordered by the number of the memory that they leave, then by name.
 
-    `here` and `there` are numbers of memories, `setup` and `conversion_setup` seconds. `grade` is equal for channels that cost
-    the same whatever moves; a resource that only one channel uses counts as a bound of its own.
+    `here` and `there` are numbers of memories; `setup` and `conversion_setup` are in seconds. Channels of equal `cost_class` cost
+    the same whatever moves; a resource that only one channel uses counts as a bound of this channel.
     """
 
     def __init__(self, machine: Machine, nodes: frozenset[int] | None) -> None:
@@ -45,7 +45,7 @@ class Links:
         self.loops = self.here == self.there
         self.leaving: tuple[range, ...] = self._leaving()
         self.firsts: Numbers = np.array([each.start for each in self.leaving if each], np.intp)
-        """Where the channels of each memory that has any begin; `starting` are these memories."""
+        """The first channel of every memory that has any; `starting` holds these memories."""
         self.starting: Numbers = np.array([k for k, each in enumerate(self.leaving) if each], np.intp)
         self._classify(machine)
         self._collect_functions()
@@ -101,7 +101,7 @@ class Links:
         self._steep = [k for k, (_, function) in enumerate(self._others) if not function.is_concave]
 
     def seconds_per_byte(self, runs: Floats) -> Floats:
-        """Seconds per byte of every channel (rows) for every run length (columns), on its own."""
+        """Seconds per byte of every channel (rows) for every run length (columns), when it is alone."""
         found: Floats = self._latency / runs + self._flow
         logs = np.log(runs)
         for k, (rows, _) in enumerate(self._others):
@@ -111,7 +111,7 @@ class Links:
         return found * ROUND_DOWN
 
     def _other(self, number: int, runs: Floats, logs: Floats) -> Floats:
-        """Seconds per byte of a function that is no formula."""
+        """Seconds per byte of a function that is not given by a formula."""
         known = self._logs[number]
         if known is not None:
             return np.exp(-np.interp(logs, *known))
@@ -121,7 +121,7 @@ class Links:
     def chunk_seconds(self, low: Floats, high: Floats, bound: Floats | float) -> Floats:
         """The least seconds that a chunk of `low` to `high` bytes takes on every channel, in runs of at most `bound` bytes."""
         found: Floats = low * self.seconds_per_byte(np.minimum(low, bound))
-        for k in self._steep:  # only there a larger chunk may be the faster one
+        for k in self._steep:  # only with these functions a larger chunk may take less time
             rows, function = self._others[k]
             knots = [run for run, _ in function.samples]
             for size in (*(np.clip(knot, low, high) for knot in knots), high, np.clip(bound, low, high)):
@@ -133,17 +133,17 @@ class Links:
         return found
 
     def seconds_per_byte_of(self, link: int, run: float) -> float:
-        """Seconds per byte of one channel on its own."""
+        """Seconds per byte of one channel when it is alone."""
         rate = self.channels[link].throughput(run)
         return max(float(self.held_factor[link]) / rate if rate else math.inf, float(self.least_seconds_per_byte[link]))
 
 
 def _logarithms(function: ThroughputFunction) -> tuple[Floats, Floats] | None:
-    """The logarithms of the samples of a function that is straight between them; None where it is of another kind."""
+    """The logarithms of the samples of a function that is linear in log-log between them; None for functions of another kind."""
     if not isinstance(function, Sampled):
         return None
     known = np.array(function.samples, float)
-    # Below the first sample the slope is 1.
+    # Below the first sample a function has slope 1.
     runs, rates = np.append(SHORTEST_RUN, known[:, 0]), np.append(known[0, 1] * (SHORTEST_RUN / known[0, 0]), known[:, 1])
     return np.log(runs), np.log(rates)
 
@@ -152,7 +152,7 @@ _LINKS: OrderedDict[tuple[str, frozenset[int] | None], Links] = OrderedDict()
 
 
 def links_of(machine: Machine, nodes: frozenset[int] | None) -> Links:
-    """The channels of a machine between the memories of some nodes (None: all), kept for machines that were used last."""
+    """The channels of a machine between the memories of some nodes (None: all), cached for the machines used last."""
     key = machine.digest, nodes
     found = _LINKS.get(key)
     if found is None:
@@ -163,5 +163,5 @@ def links_of(machine: Machine, nodes: frozenset[int] | None) -> Links:
 
 
 def forget_links() -> None:
-    """Forget the channels of all machines."""
+    """Drop the cached channels of all machines."""
     _LINKS.clear()

@@ -1,4 +1,4 @@
-"""Paths in a box: the walk that its bound comes from, and all paths that may be better than the best one known."""
+"""The paths in a box: the walk that gives the bound of the box, and all paths that may be better than the best one known."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 
 class Walk(NamedTuple):
-    """Numbers of channels, and which of them converts (None: none does)."""
+    """Numbers of channels, and the position of the one that converts (None: none does)."""
 
     links: tuple[int, ...]
     converting: int | None
 
 
 def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
-    """The walk that the bound of a box comes from, and the seconds that its slowest hop takes there."""
+    """The walk that gives the bound of a box, and the seconds that its slowest hop takes."""
     space, links = bounds.space, bounds.space.links
     after, before = bounds.after[column], bounds.before[column]
     leaving = bounds.leaving
@@ -60,19 +60,23 @@ def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
 
 
 def _end(kind: ConvertingHop) -> int | None:
-    """The hop that converts where it is one at an end; −1 is the last one."""
+    """The hop that converts, where it is an end hop; −1 is the last hop."""
     return {ConvertingHop.FIRST: 0, ConvertingHop.LAST: -1}.get(kind)
 
 
 class BoundedWalk(NamedTuple):
-    """A path with the least that it takes in a box."""
+    """A path with its lower bound in a box."""
 
     bound: float
     walk: Walk
 
 
 class _Label(NamedTuple):
-    """The beginning of a path: what it costs so far, what its slowest hop adds, the memories and self-loops that it has used."""
+    """The beginning of a path.
+
+    `total` is its cost so far, `slowest` what its slowest hop adds, both in seconds. `visited` and `loops` are the memories and
+    self-loops that it has used.
+    """
 
     links: tuple[int, ...]
     at: int
@@ -84,9 +88,10 @@ class _Label(NamedTuple):
 
 
 def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[BoundedWalk] | None:
-    """All paths of a box that may take at most `goal` seconds, best first; None where that takes more than `most` beginnings.
+    """All paths of a box that may take at most `goal` seconds, best first; None where more than `most` beginnings are needed.
 
-    Of paths whose hops cost the same in every role the first one stands for all: fewest hops, then names in order.
+    Of paths whose hops cost the same in every role one stands for all: the one with the fewest hops, then the first names in
+    order.
     """
     return _PathListing(bounds, column, goal, most).run()
 
@@ -114,7 +119,7 @@ class _PathListing:
         self.seen: dict[Hashable, list[_Label]] = {}
 
     def _useful_channels(self) -> list[list[int]]:
-        """For every memory the channels that lead from it to a path within the goal."""
+        """For every memory, the channels that lead from it to a path within the goal."""
         bounds, column, links = self.bounds, self.column, self.links
         after, before = bounds.after[column][links.there], bounds.before[column][links.there]
         ways = bounds.inner.total[:, column] + np.minimum(after, before)
@@ -157,7 +162,7 @@ class _PathListing:
         return sorted(found, key=lambda each: (each.bound, len(each.walk.links)))
 
     def _extended(self, label: _Label) -> list[_Label]:
-        """The label with one more hop between two buffers, in every way; whole paths are kept."""
+        """The label extended by one hop between two buffers, in every way; complete paths are recorded."""
         space, box = self.space, self.box
         here, source, destination = label.at, space.source, space.destination
         ready = box.kind is not ConvertingHop.MIDDLE or label.converting is not None
@@ -172,7 +177,7 @@ class _PathListing:
             elif there in label.visited and not (there == destination == source):
                 continue
             elif here == source == destination and len(label.visited) > 1:
-                continue  # back home, only a self-loop may follow
+                continue  # the path has returned to its source: only a self-loop may follow
             if there == destination and ready:
                 total = label.total + self.last[0][link]
                 slowest = max(label.slowest, self.last[1][link])
@@ -197,7 +202,7 @@ class _PathListing:
         return [self.links.memories[self.there[link]] for link in links]
 
     def _unless_dominated(self, label: _Label) -> list[_Label]:
-        """The label in a list, or nothing where it has no room, or where another one stands for it."""
+        """The label as a list; empty where its buffers do not fit the limits, or where another label dominates it."""
         space = self.space
         if self.bounded and space.problem.limit(self._inside(label.links)) < self.box.chunk_low * (1 - EDGE):
             return []
@@ -210,8 +215,8 @@ class _PathListing:
                 return []
             if other.visited <= label.visited and other.loops <= label.loops:
                 return []
-            # What completes the label completes the other one, unless it comes back, after converting, to where that was before:
-            # then the cycle cannot be left out, for it holds the conversion.
+            # A completion of the label completes the other one too, except in one case: after converting it returns to a memory
+            # that the other one passed before. The cycle would then contain the conversion, so it cannot be left out.
             converted = label.converting is not None
             been = self._before(other) if converted else other.visited
             convert = 0.0 if converted else self.least_convert
@@ -230,7 +235,7 @@ class _PathListing:
         return frozenset((self.space.source, *(self.there[link] for link in label.links[: label.converting])))
 
     def _signature(self, links: tuple[int, ...], converting: int | None, *, whole: bool = False) -> Hashable:
-        """What decides the cost of a path or of a beginning: the grades of its hops by role."""
+        """The key that determines the cost of a path or of a beginning: the cost classes of its hops by role."""
         cost_classes = [self.cost_class[link] for link in links]
         if self.space.paired:
             return tuple(cost_classes), converting
