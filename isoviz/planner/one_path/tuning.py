@@ -9,7 +9,8 @@ from __future__ import annotations
 # ---- how many sizes are tried
 
 MOST_SIZES_TRIED = 64
-"""Up to this many sizes all are tried: one evaluation takes about a microsecond, a search would save nothing."""
+"""Up to this many sizes all are tried: a section search takes about ten evaluations, but sizes are whole, and it may miss the
+best."""
 MOST_SIZES_NOT_CONVEX = 2048
 """Up to this many sizes all are tried where T may have several minima: that covers all round numbers below 2⁶⁴ (about 1,000)."""
 MOST_PAIRS_TRIED = 256

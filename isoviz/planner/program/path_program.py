@@ -1,4 +1,4 @@
-"""The constraint program of what was chosen for a route: its rows in the block sizes (Isometry, section 4.2 and table 3)."""
+"""The constraint program of a choice: its rows in terms of the block sizes (Isometry, section 4.2 and table 3)."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def path_program(problem: Problem, choice: Choice, chunk: float = 0.0) -> PathProgram:
-    """Maximise the steady-state throughput of the path over the sizes of its blocks.
+    """The program that maximises the steady-state throughput of a path over the sizes of its blocks.
 
-    Without a hop between two buffers that converts there is nothing to choose: whole chunks move, as large as a slot may be.
-    Without buffers there is no slot: chunks may be of `chunk` bytes, where these are more than planners take.
+    Where no hop between two buffers converts there are no variables: whole chunks move, as large as a slot may be. A path without
+    buffers has no slot; its chunks may have `chunk` bytes, where that is more than planners take.
     """
     route, ends = choice.route, problem.ends
     family = choice.family
@@ -40,7 +40,7 @@ def path_program(problem: Problem, choice: Choice, chunk: float = 0.0) -> PathPr
     weights: dict[str, float] = {}
     for channel in route.channels:
         for name, weight in channel.resources:
-            # What a held resource costs depends on the rates: with every hop at its peak it is a bound.
+            # The cost of a held resource depends on the rates. With every hop at its peak it is a lower bound.
             held = problem.machine.resource(name).held
             weights[name] = weights.get(name, 0.0) + (weight / channel.peak if held else weight)
     resources = tuple(
@@ -62,7 +62,7 @@ def _names(ends: Ends, family: LayoutFamily) -> dict[int, str]:
 
 
 def _end_run(problem: Problem, choice: Choice, names: dict[int, str], end: int, most: float) -> Monomial:
-    """The run of the hop at one end: so many digits of its order, the last one cut."""
+    """The run of the hop at one end: some digits of its order, the last one cut."""
     family, ends = choice.family, problem.ends
     assert family is not None
     coefficient, cut = (family.first, family.cut_a) if end == 0 else (family.last, family.cut_b)
@@ -94,7 +94,7 @@ def _size_text(problem: Problem, digit: int) -> str:
 
 
 def _space(problem: Problem, choice: Choice, names: dict[int, str]) -> tuple[SpaceRow, ...]:
-    """What a block takes in a slot, against every limit there is."""
+    """The rows for a block's bytes in a slot: one for every limit."""
     family, ends, route = choice.family, problem.ends, choice.route
     assert family is not None
     hop, inside = route.converting, route.inside

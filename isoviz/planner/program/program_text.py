@@ -1,4 +1,4 @@
-"""The constraint program of a path, written as a textbook writes it."""
+"""The constraint program of a path in textbook form, and its rows as JSON objects."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def program_text(
     pieces: Sequence[int],
     bound: float | None,
 ) -> str:
-    """The program and its optimum, one row a line.
+    """The program and its optimum, one row per line.
 
-    `pieces` counts the linear rows that stand for each throughput row; `bound` is the optimum with concave hulls (bytes per
+    `pieces` counts the linear rows that stand for each throughput row. `bound` is the optimum with concave hulls (bytes per
     second), where some function is not concave.
     """
     lines = []
@@ -60,13 +60,13 @@ def _exponent(state: RowState, throughput: float) -> str:
 
 
 def plain_number(value: float) -> str:
-    """A number as it is; a size that rounding leaves beside a whole number as that."""
+    """A number as text; a size next to a whole number is rounded to it."""
     near = round(value)
     return str(near) if abs(value - near) <= 1e-9 * value and near < 1e16 else f"{value:.6g}"
 
 
 def row_to_json(row: RowState) -> dict[str, Any]:
-    """A row of a program at its optimum; what is infinite or unknown is null."""
+    """A row of a program at its optimum as a JSON object; infinite and unknown numbers are null."""
     found = {
         "kind": row.kind,
         "label": row.label,

@@ -1,7 +1,9 @@
 """The numbers that tune the search on machines whose paths are too many to list.
 
 They decide how long the search takes, and none decides what it finds: `tests/property/test_search.py` holds the result against
-brute force. `isoviz bench planner` measures the time on rings, tori and dense machines.
+brute force. "Measured" gives the time of the search with other values, as a share of its time with this one: on the seven dense
+machines of these tests, with and without a conversion, and on twelve random machines. Differences below 10 % are noise. Numbers
+without a measurement are plain choices.
 """
 
 from __future__ import annotations
@@ -18,11 +20,14 @@ EDGE = 1e-9
 # ---- boxes
 
 FIRST_CHUNK_RATIO = 4.0
-"""In the first boxes the largest chunk is this many times the smallest: wider boxes have bounds too weak to exclude anything."""
+"""In the first boxes the largest chunk is this many times the smallest: larger ratios mean fewer
+boxes with weaker bounds. Measured: 2 takes 1.09, 16 takes 0.77."""
 BOXES_PER_BATCH = 24
-"""The bounds of this many boxes are worked out together, so that NumPy's cost per call is shared."""
+"""The bounds of this many boxes are worked out together, so that they share the cost of a call to NumPy. More of them are worked
+out in vain when the search ends. Measured: 1 takes 1.13, 8 takes 1.05, 72 takes 0.82."""
 HALVE_ABOVE = 0.2
-"""A range of the slowest hop wider than this share of T is halved; a narrower one is cut at the time of the best walk."""
+"""A range of the slowest hop wider than this share of T is halved; a narrower one is cut at the time of the best walk.
+Measured: 0.05 takes 1.10, 1 takes 0.90."""
 PATIENCE_BOXES = 400
 """After this many boxes the search accepts a choice that is proved to be within `ACCEPTED_GAP` of the optimum."""
 ACCEPTED_GAP = 1e-4
@@ -31,13 +36,15 @@ ACCEPTED_GAP = 1e-4
 # ---- paths of a box
 
 LABELS = 100
-"""A box is listed if its paths have at most this many beginnings, plus `LABELS_PER_MEMORY` for every memory."""
+"""A box is listed if its paths have at most this many beginnings, plus `LABELS_PER_MEMORY` for every memory.
+Measured: 30 takes 1.00, 300 takes 1.16."""
 LABELS_PER_MEMORY = 4
-"""Beginnings that a box may have in addition, for every memory of the machine."""
+"""Beginnings that a box may have in addition, for every memory of the machine. Measured: 1 takes 0.95, 16 takes 1.48."""
 MOST_PATHS = 48
-"""A box with more paths than this that may be the best one is halved instead of listed."""
+"""A box with more paths than this that may be the best one is halved instead of listed. Measured: 12 and 200 take 1.0."""
 SLACK_STEP = 1.5
-"""After a box that could be listed, or could not, the next box is listed up to this many times its slack, or this part of it."""
+"""After a box that could be listed, or could not, the next box is listed up to this many times its slack, or this part of it.
+Measured: 1.1 takes 1.17, 3 takes 0.95."""
 SLACK_GROWTH = 1.02
 """For every box that is not listed, the slack up to which boxes are listed grows by this factor: listing is tried again."""
 
@@ -53,4 +60,4 @@ ENOUGH_ROUTES = 40
 # ---- what is kept
 
 MOST_LINKS = 64
-"""The channels of this many (machine, nodes) pairs are kept as arrays; one takes a few hundred bytes per channel."""
+"""The channels of this many (machine, nodes) pairs are kept as arrays, those used last."""

@@ -1,20 +1,20 @@
-"""The rows of the layouts: how much of both ends' orders the buffers keep together, and what a slot then has to hold.
+"""The rows of the layouts: how much of both ends' orders the buffers keep together, and the block that a slot then has to hold.
 
-Where a hop between two buffers converts, the buffers before it hold a layout L and those after it a layout M. L keeps a beginning
-of the order of the source A together, M one of the order of the destination B. The smallest block that both number alike, D, is
-the union of the two beginnings; its size is the shuffle size (Isometry, 4.2; DESIGN, section 2, says why no other layouts can
-win). Per digit of the common refinement of A and B the program has, in the logarithms of extents:
+Where a hop between two buffers converts, the buffers before it hold a layout L, those after it a layout M. L keeps a beginning of
+the source's order A together, M a beginning of the destination's order B. The smallest block that both number alike, D, is the
+union of the two beginnings; its size is the shuffle size (Isometry, section 4.2; DESIGN, section 2, says why no other layouts can
+be optimal). Per digit of the common refinement of A and B the program has these variables, as logarithms of extents:
 
-- `kept_source`, `kept_destination`: the part of the digit that belongs to the beginning, between 0 and the whole digit; a digit
-  is begun only where the one before it is whole (a binary says so), and F is whole or left out;
-- `block`: the part in D, at least what either beginning has.
+- `kept_source`, `kept_destination`: the part of the digit that belongs to the beginning, from nothing to the whole digit. A digit
+  is begun only where the digit before it is whole (a binary), and F is whole or absent.
+- `block`: the part in D, at least that of either beginning.
 
 The run of the first hop is then the beginning of A, that of the last hop the beginning of B. Two cases have longer runs:
 
-- D is a beginning of A and nothing more: with the blocks in the order of A, L is A and the first hop moves whole chunks (binary
-  `source_whole`); likewise with B. The order of the blocks is one, so only one of the two may be said.
-- D is the same set of first digits in A and in B, all whole: the run at the end whose order the blocks do not have goes on with
-  the digits that follow alike in both (binary `both_i`); with everything where all that follows is alike.
+- D is a beginning of A and nothing more. With the blocks in the order of A, L is A and the first hop moves whole chunks (binary
+  `source_whole`). The same holds for B. The blocks have one order, so at most one of the two binaries is 1.
+- D is the same set of first digits in A and in B, all whole. The run at the end whose order the blocks do not have continues with
+  the digits that follow alike in both (binary `both_i`); it is everything where all that follows is alike.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def digit_name(problem: Problem, digit: int) -> str:
 
 
 def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, str], most: float) -> None:
-    """Bound the runs of the first and the last hop, and define the block, where Σ `between` is 1: a hop between buffers converts.
+    """Bound the runs of the first and the last hop and define the block, where a hop between buffers converts: Σ `between` is 1.
 
-    `runs` name the logarithms of the two runs, which are at most `most`.
+    `runs` names the logarithms of the two runs, which are at most `most`.
     """
     between = list(between)
     orders = [order.digits for order in problem.ends.orders]
@@ -70,7 +70,7 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
     both = _add_both(rows, problem, kept, block, extents)
     mean = math.log(problem.mean)
     for end in (0, 1):
-        # run ≤ log mean + Σ kept, unless nothing converts between buffers, the end is whole, or the run goes on
+        # run ≤ log mean + Σ kept; the row is lifted (big-M) if no hop between buffers converts, the end is whole or the run continues
         lift = most - mean
         terms = [(runs[end], 1.0), *((name, -1.0) for name, _ in kept[end].values())]
         terms += [(whole[end], -lift), *((name, -lift) for name, _ in both), *((name, lift * factor) for name, factor in between)]
@@ -87,7 +87,7 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
 def _add_beginning(
     rows: Rows, problem: Problem, end: int, extents: dict[int, float], block: dict[int, str]
 ) -> dict[int, tuple[str, str]]:
-    """By digit: the variable of what is kept of it in the beginning of an end's order, and the binary that it is whole."""
+    """Per digit: the variable of the part that is kept in the beginning of an end's order, and the binary that it is whole."""
     found: dict[int, tuple[str, str]] = {}
     before: str | None = None
     for digit in problem.ends.orders[end].digits:
@@ -110,8 +110,10 @@ def _add_beginning(
 def _add_both(
     rows: Rows, problem: Problem, kept: list[dict[int, tuple[str, str]]], block: dict[int, str], extents: dict[int, float]
 ) -> list[tuple[str, float]]:
-    """Binaries that the block is a set of first digits of both orders, each with the log run with which both go on (infinite:
-    everything)."""
+    """Binaries that say: the block is a set of first digits of both orders. Each comes with the log run with which both continue.
+
+    The log run is infinite where it is everything.
+    """
     a, b = (order.digits for order in problem.ends.orders)
     found = []
     for i in range(1, len(a) + 1):

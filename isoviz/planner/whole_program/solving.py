@@ -1,9 +1,12 @@
-"""Solving the program of section 4.2: HiGHS, and tangents where a solution needs them.
+"""The solution of the program of section 4.2: HiGHS, with tangents added where a solution needs them.
 
-A smooth throughput function, and exp where resources are shared, stand in the program as tangents, which lie on the far side of
-them: each optimum is a bound. So the program is solved, its path and layouts are held, and the linear program that is left gets
-the tangents that its optimum needs, which are rows for every path. Then the whole is solved again, until its bound is what the
-path found sustains. Nothing is enumerated, and no row is an approximation once that holds.
+1. A smooth throughput function is represented by tangents, and so is exp where resources are shared. Tangents lie outside the
+   feasible region, so each optimum is a bound.
+2. The program is solved. Its path and layouts are then fixed, and the remaining linear program gets the tangents that its optimum
+   needs. These tangents are rows for every path.
+3. The whole program is solved again, until its bound equals what the path found sustains.
+
+Nothing is enumerated. At the end no row is an approximation.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from isoviz.errors import LimitError, NoPathError
 from isoviz.planner.failures import limits_too_small
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
+from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, TOLERANCE
 from isoviz.planner.whole_program.whole_model import Model
 
 if TYPE_CHECKING:
@@ -26,27 +30,19 @@ if TYPE_CHECKING:
     from isoviz.planner.whole_program.mip_rows import Point
     from isoviz.planner.whole_program.stages import Arc
 
-TOLERANCE = 1e-8
-"""Relative difference between a bound and what a path sustains, up to which the path is the best."""
-MOST_SECONDS = 60.0
-"""Seconds that a solve may take where nobody says how many."""
-NO_SLACK = 1e-7
-"""A row with less slack, in logarithms, is binding."""
-MOST_ROUNDS = 40
-"""Programs with further tangents; a handful suffice."""
-
 
 @dataclass(frozen=True)
 class WholeSolution:
-    """What the program of section 4.2 says about a transfer on a machine.
+    """The solution of the program of section 4.2 for a transfer on a machine.
 
-    No path, layouts and blocks sustain more than `bound` bytes per second; the path of `channels`, which converts in hop
-    `converting` (None: nothing to convert), sustains `throughput`. `exact` says whether the program holds everything that section
-    4.2 does; where it is not, the layouts or a throughput function were left out, and it only bounds. `finished` is whether the
-    bound was reached, and not time up. `chunk` and `block` are in bytes, `kept` the digits of both ends' orders that the
-    buffers keep together, with how many of their values (a real number); `binding` are the names of the rows without slack.
+    No path, layouts and blocks sustain more than `bound` bytes per second. The path of `channels`, which converts in hop
+    `converting` (None: nothing to convert), sustains `throughput`. `exact` says whether the program contains everything of
+    section 4.2; otherwise it omits the layouts or a throughput function, and its optimum is only a bound. `finished` says whether
+    the bound was reached before the time ran out. `chunk` and `block` are in bytes. `kept` holds the digits of both ends' orders
+    that the buffers keep together, each with its number of values (a real number). `binding` holds the names of the rows without
+    slack.
 
-    What a solve took is no part of what makes solutions equal: `seconds` of it all, `rounds` of whole programs.
+    `seconds` (of all solves) and `rounds` (of whole programs) do not affect the equality of solutions.
     """
 
     throughput: float
@@ -68,24 +64,26 @@ class WholeSolution:
 
     @property
     def gap(self) -> float:
-        """How far the throughput may be from the best, as a share of the bound."""
+        """The share of the bound by which the throughput may be below the best."""
         return max(0.0, 1 - self.throughput / self.bound)
 
     def write(self, path: Path) -> None:
-        """Write the program as an LP file, with all tangents that were needed. Logarithms are of the throughput as a share of
-        `model.reference` bytes per second, and of bytes.
+        """Write the program as an LP file, with all tangents that were added.
+
+        The file has logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         self.model.rows.write(path)
 
 
 def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution | None:
-    """The best path of a transfer by the program of section 4.2; None where the time is up before any path was found.
+    """The best path of a transfer by the program of section 4.2; None where the time runs out before any path is found.
 
     Raises:
-        NoPathError: no channels lead there. LimitError: no path has room for an element.
+        NoPathError: no channels lead to the destination.
+        LimitError: on no path an element fits the limits.
     """
     began = time.perf_counter()
     left = MOST_SECONDS if seconds is None else seconds
@@ -129,7 +127,7 @@ def _with_tangents(model: Model, point: Point) -> Point:
     try:
         for _ in range(MOST_ROUNDS):
             held = rows.solve()
-            if held is None:  # rounding: the binaries were nearly whole
+            if held is None:  # the binaries were whole only up to rounding
                 break
             point = held
             if not model.refine(held, TOLERANCE / 100):
@@ -140,7 +138,7 @@ def _with_tangents(model: Model, point: Point) -> Point:
 
 
 def _shortest(model: Model, best: Point, reached: float, seconds: float) -> Point:
-    """Of all paths with that throughput one with the fewest hops."""
+    """A path with the fewest hops among the paths with that throughput."""
     began = time.perf_counter()
     model.keep_throughput(best, TOLERANCE)
     for _ in range(MOST_ROUNDS):
@@ -163,7 +161,7 @@ def _solution(model: Model, point: Point, bound: float, finished: bool, seconds:
         (ENDS[end], digit_name(model.problem, digit), math.exp(value))
         for end in (0, 1)
         for digit in ends.orders[end].digits
-        if (name := f"kept_{ENDS[end]}_{digit_name(model.problem, digit)}") in rows and (value := point[name]) > 1e-9
+        if (name := f"kept_{ENDS[end]}_{digit_name(model.problem, digit)}") in rows and (value := point[name]) > PRESENT
     ]
     converting = next((number for number, arc in enumerate(route) if arc.converts), None)
     between = converting is not None and 0 < converting < len(route) - 1
@@ -190,7 +188,7 @@ def _solution(model: Model, point: Point, bound: float, finished: bool, seconds:
 
 
 def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> tuple[str, ...]:
-    """The rows of throughput, space and resources that hold the path back: those without slack that name one of its arcs."""
+    """The rows of throughput, space and resources that limit the path: those without slack that name one of its arcs."""
     used = {arc.name for arc in route}
     kinds = ("rate_", "top_", "resource_", "slot_", "room_", "together_")
     found = []
@@ -202,7 +200,7 @@ def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> 
 
 def _no_path_error(problem: Problem) -> NoPathError | LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    problem.machine.shortest_path(here, there)  # says what can be reached
+    problem.machine.shortest_path(here, there)  # raises an error that names the reachable memories
     if here == there and not problem.machine.between(here, here):
         return NoPathError(f"machine {problem.machine.name}: no channels lead from {here} back to it within the limits")
     return _limit_error(problem)
