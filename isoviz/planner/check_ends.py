@@ -1,4 +1,4 @@
-"""Whether the two ends of a transfer can be where it says."""
+"""The check that the two ends of a transfer can lie where the transfer says."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ if TYPE_CHECKING:
 
 
 def check_ends(transfer: Transfer, machine: Machine) -> None:
-    """See that the instances fit their memories, and that only file systems hold files.
+    """Check that the instances fit their memories, and that only file systems hold files.
 
-    An end that names a file is where its path says, which may be on any file system: it takes no room of a described memory. Who
-    opens it sees whether there is room.
+    An end that names a file may lie on any file system, so it takes nothing of the capacity of its described memory. The backend
+    that opens the file checks the free space.
 
     Raises:
-        MachineError: an unknown memory. TransferError: an instance is larger than its memory, or names a file elsewhere.
+        MachineError: an unknown memory.
+        TransferError: an instance is larger than its memory, or names a file in a memory that is no file system.
     """
     for end, instance in (("source", transfer.source), ("destination", transfer.destination)):
         memory = machine.memory(instance.memory)
