@@ -71,7 +71,7 @@ _HOMES: dict[str, str | None] = {
 # What has a picture in a notebook: (module, class). Named, not loaded.
 _PICTURED = (
     ("isoviz.layouts.layout", "Layout"),
-    ("isoviz.layouts.linearization", "Linearization"),
+    ("isoviz.layouts.layout", "Linearization"),
     ("isoviz.machines.machine", "Machine"),
     ("isoviz.planner.explanation.chunk_curve", "ChunkCurve"),
     ("isoviz.planner.explanation.explanation", "Explanation"),

@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 import numbers
 import operator
-from enum import StrEnum
-from typing import TypeVar
 
 from isoviz.errors import MachineError
 from isoviz.errors import show as show
@@ -23,8 +21,6 @@ NAME_LIMIT = 200
 
 PATH_LIMIT = 4096
 """The longest path, in characters."""
-
-Kind = TypeVar("Kind", bound=StrEnum)
 
 
 class FieldError(MachineError):
@@ -102,16 +98,6 @@ def flag(owner: str, field: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise FieldError(owner, field, f"expected true or false, got {show(value)}")
     return value
-
-
-def member(owner: str, field: str, value: object, kind: type[Kind]) -> Kind:
-    """`value` as a member of the enumeration `kind`, given as the member or as its text."""
-    if isinstance(value, kind):
-        return value
-    try:
-        return kind(value)  # type: ignore[arg-type]  # ValueError is the answer for everything else
-    except ValueError:
-        raise FieldError(owner, field, f"expected one of {', '.join(kind)}, got {show(value)}") from None
 
 
 def _as_float(value: object) -> float | None:

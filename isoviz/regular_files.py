@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import os
+import secrets
 import stat
 from pathlib import Path
 
@@ -115,3 +116,26 @@ def final_path(path: str | Path) -> Path:
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")
         raise FileError(f"{text}: is {kind}; expected the name of a file")
     return real
+
+
+def write_text(path: str | Path, text: str) -> None:
+    """Writes a file so that at every moment it has its old or its new content, never a part.
+
+    Raises:
+        FileError: it cannot be written, or the name is that of something else than a file.
+    """
+    target = final_path(path)
+    temporary = target.with_name(f".{target.name[:50]}.{secrets.token_hex(8)}.part")
+    try:
+        try:
+            with temporary.open("x", encoding="utf-8") as file:
+                file.write(text)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(target)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+    except (OSError, ValueError) as error:
+        problem = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise FileError(f"{path}: cannot be written: {problem}") from None

@@ -18,7 +18,7 @@ import numpy as np
 from isoviz.backends.host.pages import Bytes
 from isoviz.errors import RunError, VerificationError
 from isoviz.layouts import Linearization
-from isoviz.layouts.linearization import Mode
+from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:
     from isoviz.planner import Transfer

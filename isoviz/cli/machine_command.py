@@ -39,6 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Print or write."""
+    from isoviz import machines
     from isoviz.cli.output import check_outputs, print_json, print_text, write_file
     from isoviz.errors import InputError, printable
 
@@ -49,15 +50,15 @@ def run(args: argparse.Namespace) -> int:
     check_outputs(args.file, (args.output, args.figure))
     machine = _machine(args)
     if args.output is not None:
-        machine.save(args.output)
+        machines.save(machine, args.output)
     if args.figure is not None:
         from isoviz.figures import measured_throughput_svg
 
         write_file(args.figure, measured_throughput_svg(machine).encode())
     if args.json:
-        print_json(machine.to_json())
+        print_json(machines.machine_to_json(machine))
     elif args.output is None:
-        print_text(machine)
+        print_text(machines.draw(machine))
         if machine.measurement is not None:
             print_text(f"\n{machine.measurement}")
     else:
@@ -81,13 +82,13 @@ def _list(args: argparse.Namespace) -> int:
 def _machine(args: argparse.Namespace) -> Machine:
     """The machine that is meant, measured if that was asked for."""
     from isoviz.errors import InputError
-    from isoviz.machines import Machine, preset
+    from isoviz.machines import load, preset
 
     options: dict[str, Any] = {name: getattr(args, name) for name in ("nodes", "gpus") if getattr(args, name) is not None}
     if args.file is not None:
         if args.preset is not None or options or args.measure:
             raise InputError("machine: a machine file takes no preset and no options of one")
-        return Machine.load(args.file)
+        return load(args.file)
     if not args.measure:
         return preset(args.preset or "local", **options)
     if args.preset not in (None, "local") or options:

@@ -17,7 +17,7 @@ from isoviz.backends.host.host_memory import Memcpy
 from isoviz.backends.verify import verify
 from isoviz.conversion.passes import Passes, passes
 from isoviz.errors import Cancelled, FileError
-from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.machines import ChannelKind
 from isoviz.measure.local_engine import Engine
 from isoviz.planner import Options
 from isoviz.runtime.engine.progress import Progress
@@ -92,7 +92,7 @@ def disk_machine(directory: Path, limit: int) -> Machine:
         for channel in machine.channels
     )
     # The source may be on another file system than the result, and who opens the result sees whether there is room.
-    memories = (replace(memory, capacity=None) if memory.kind is MemoryKind.DSK else memory for memory in machine.memories)
+    memories = (replace(memory, capacity=None) if memory.is_file_system else memory for memory in machine.memories)
     return replace(machine, memories=tuple(memories), channels=channels)
 
 

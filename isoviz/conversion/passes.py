@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from isoviz.conversion.staging_layouts import stopovers
 from isoviz.errors import InputError, LimitError, TransferError, show
-from isoviz.machines import MemoryKind
 from isoviz.planner.options import Options
 from isoviz.planner.planners import plan
 from isoviz.planner.transfer import Instance, Transfer
@@ -156,7 +155,7 @@ def _may_stop_over(transfer: Transfer, machine: Machine) -> bool:
     here, there = transfer.source, transfer.destination
     return (
         here.memory == there.memory
-        and machine.memory(here.memory).kind is MemoryKind.DSK
+        and machine.memory(here.memory).is_file_system
         and transfer.converts
         and not transfer.is_partial
         and here.space == there.space
@@ -176,7 +175,7 @@ def disk_seconds(plan: Plan, machine: Machine) -> float:
     busy: list[tuple[Channel, float]] = []
     for i, hop in ((0, plan.hops[0]), (len(plan.hops) - 1, plan.hops[-1])):
         disk = hop.source if i == 0 else hop.destination
-        if machine.memory(disk).kind is not MemoryKind.DSK or not moved:
+        if not machine.memory(disk).is_file_system or not moved:
             continue
         channel = machine.channel(hop.channel)
         asked = _reading if i == 0 else _writing

@@ -15,9 +15,8 @@ from isoviz.errors import MissingPartError
 from isoviz.figures.charts.theme import FIELD_COLOUR, RAMP_INK, colour, dimension_tokens, ramp
 from isoviz.figures.layouts.order_cells import ORDER_LINE
 from isoviz.figures.layouts.order_view import OrderView, order_view
-from isoviz.figures.machines.curves import KIND_TOKENS, OperatingPoint, bounds, curves
-from isoviz.layouts.layout import Layout
-from isoviz.layouts.linearization import Linearization
+from isoviz.figures.machines.curves import OperatingPoint, bounds, curves, kind_token
+from isoviz.layouts.layout import Layout, Linearization
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 from isoviz.machines import Channel
 from isoviz.units import format_bytes, format_rate
@@ -163,7 +162,7 @@ def throughput_figure(
             }
         )
         line = plot.line(
-            "run", "rate", source=source, line_width=2.5, line_dash=dash, line_color=colour(KIND_TOKENS[curve.kind], theme)
+            "run", "rate", source=source, line_width=2.5, line_dash=dash, line_color=colour(kind_token(curve.kind), theme)
         )
         lines.append(line)
         items.append(models.LegendItem(label=f"{curve.label}, {format_rate(curve.peak)}", renderers=[line]))

@@ -8,7 +8,7 @@ from isoviz.machines import Machine
 
 REPRESENTED = (
     ("isoviz.layouts.layout", "Layout"),
-    ("isoviz.layouts.linearization", "Linearization"),
+    ("isoviz.layouts.layout", "Linearization"),
     ("isoviz.machines.machine", "Machine"),
     ("isoviz.planner.transfer", "Transfer"),
     ("isoviz.planner.plan", "Plan"),

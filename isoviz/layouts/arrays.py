@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import LayoutError
+from isoviz.layouts.components import FIELDS, Component
 from isoviz.layouts.geometry import View
-from isoviz.layouts.layout import FIELDS, Component, Layout
+from isoviz.layouts.layout import Layout
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 
 if TYPE_CHECKING:
@@ -23,19 +24,29 @@ def default_dims(count: int) -> tuple[str, ...]:
     return tuple(names[:count][::-1])
 
 
-def layout_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None) -> Layout:
-    """See `Layout.from_array`."""
+def layout_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> Layout:
+    """The layout that a NumPy array has; `dims` names its axes in order (default: …, `y`, `x`, the last axis being x).
+
+    Raises:
+        LayoutError: strides that no layout has (a view with gaps, reversed or repeated). `view_of_array` takes rows with gaps.
+    """
     view = view_of_array(array, dims)
     lin = view.linearization
     if lin.space.volume != array.size:
         raise LayoutError(
-            f"array of shape {array.shape} and strides {array.strides}: rows with gaps; View.from_array describes them"
+            f"array of shape {array.shape} and strides {array.strides}: rows with gaps; view_of_array describes them"
         )
     return lin.layout
 
 
-def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None) -> View:
-    """See `View.from_array`."""
+def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> View:
+    """A NumPy array as a view, rows with gaps (a pitch) included: a box in a larger, gapless instance.
+
+    `dims` names the axes in order (default: …, `y`, `x`). Offsets count from the array's first element.
+
+    Raises:
+        LayoutError: strides that no layout has (reversed, repeated, or a pitch that is no multiple of what it repeats).
+    """
     names = tuple(dims) if dims is not None else default_dims(array.ndim)
     if len(names) != array.ndim:
         raise LayoutError(f"array of {array.ndim} axes: {len(names)} names given ({', '.join(names)})")

@@ -14,14 +14,15 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import LayoutError
-from isoviz.layouts.layout import FieldsComponent
-from isoviz.layouts.linearization import Linearization, Mode
+from isoviz.layouts.components import FieldsComponent
+from isoviz.layouts.layout import Linearization
+from isoviz.layouts.modes import Mode
 from isoviz.layouts.spaces import Box
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isoviz.layouts.linearization import NormalPart
+    from isoviz.layouts.modes import NormalPart
 
 
 class ChunkPart(NamedTuple):

@@ -13,8 +13,9 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 from isoviz.errors import LayoutError
-from isoviz.layouts.layout import FIELDS, FieldsComponent
-from isoviz.layouts.linearization import Linearization, Mode, NormalPart, part_text
+from isoviz.layouts.components import FIELDS, FieldsComponent
+from isoviz.layouts.layout import Linearization
+from isoviz.layouts.modes import Mode, NormalPart, part_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,16 +12,14 @@ import itertools
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import LayoutError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
-
-    from isoviz.layouts.linearization import Linearization
+    from isoviz.layouts.layout import Linearization
     from isoviz.layouts.spaces import Box
 
 Loop = tuple[int, int, int]
@@ -69,19 +67,6 @@ class View:
             object.__setattr__(self, "origin", (0,) * dims)
         if len(self.origin) != dims or any(o < 0 for o in self.origin):
             raise LayoutError(f"view: origin {self.origin}: expected {dims} coordinates of at least 0")
-
-    @classmethod
-    def from_array(cls, array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> View:
-        """A NumPy array as a view, rows with gaps (a pitch) included: a box in a larger, gapless instance.
-
-        `dims` names the axes in order (default: …, `y`, `x`). Offsets count from the array's first element.
-
-        Raises:
-            LayoutError: strides that no layout has (reversed, repeated, or a pitch that is no multiple of what it repeats).
-        """
-        from isoviz.layouts.arrays import view_of_array
-
-        return view_of_array(array, dims)
 
     @cached_property
     def dims(self) -> tuple[str, ...]:

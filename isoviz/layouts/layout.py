@@ -1,58 +1,30 @@
-"""Layouts: the order in which an instance is stored, fastest-varying component first (Isometry, section 2)."""
+"""Layouts, the order in which an instance is stored, fastest-varying component first, and the map (index, field) → byte offset
+that a layout defines on an index space and a field space (Isometry, section 2).
+
+Digits faster than `F` have stride (extents before them) × size of the field; `F` itself contributes (extents before it) × the
+sizes of the fields before the field; digits slower than `F` have stride (extents before them) × |F|. Fields of different sizes
+therefore have different strides. A block that does not divide its dimension pads the last block.
+"""
 
 from __future__ import annotations
 
+import math
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from isoviz.errors import LayoutError, show
-from isoviz.layouts.spaces import FieldSpace, IndexSpace, check_dimension
+from isoviz.layouts.components import FIELDS, Component, Part, whole_dimensions
+from isoviz.layouts.modes import Mode, NormalPart, modes_of, normal_form, steps_of, strides_of
+from isoviz.layouts.notation import check_components, parse
+from isoviz.layouts.spaces import MAX_BYTES, FieldSpace, IndexSpace
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import numpy as np
-
-    from isoviz.layouts.linearization import Linearization
-
-
-@dataclass(frozen=True)
-class FieldsComponent:
-    """`F`, the field space, as a component of a layout."""
-
-    def __str__(self) -> str:
-        return "F"
-
-
-FIELDS = FieldsComponent()
-
-
-@dataclass(frozen=True)
-class Component:
-    """One digit of a dimension, as written: `x`, `x_in=4`, `x_out`, `x_1=512`.
-
-    `rank` numbers the digits of the dimension from the fastest (0); `label` is what follows the underscore ("" for a whole
-    dimension); `extent` is the number written, None where it follows from the size of the dimension.
-    """
-
-    dim: str
-    label: str = ""
-    rank: int = 0
-    extent: int | None = None
-
-    @property
-    def name(self) -> str:
-        """`x`, `x_in`, `x_1`."""
-        return f"{self.dim}_{self.label}" if self.label else self.dim
-
-    def __str__(self) -> str:
-        return self.name if self.extent is None else f"{self.name}={self.extent}"
-
-
-Part = Component | FieldsComponent
+Index = Sequence[int] | Mapping[str, int]
+IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -70,8 +42,6 @@ class Layout:
     components: tuple[Part, ...]
 
     def __init__(self, layout: str | Iterable[Part] | Layout) -> None:
-        from isoviz.layouts.notation import check_components, parse
-
         if isinstance(layout, Layout):
             components = layout.components
         elif isinstance(layout, str):
@@ -96,7 +66,7 @@ class Layout:
 
         `Layout.aos("x", "y")` is `numpy.zeros((ny, nx), fields.dtype)`.
         """
-        return cls((FIELDS, *_whole(dims)))
+        return cls((FIELDS, *whole_dimensions(dims)))
 
     @classmethod
     def soa(cls, *dims: str) -> Layout:
@@ -104,7 +74,7 @@ class Layout:
 
         For fields of one type `Layout.soa("x", "y")` is `numpy.zeros((n_fields, ny, nx), dtype)`.
         """
-        return cls((*_whole(dims), FIELDS))
+        return cls((*whole_dimensions(dims), FIELDS))
 
     @classmethod
     def row_major(cls, *dims: str) -> Layout:
@@ -112,7 +82,7 @@ class Layout:
 
         `Layout.row_major("row", "column")` is `numpy.zeros((n_row, n_column), fields.dtype)`, i.e. `<F, column, row>`.
         """
-        return cls((FIELDS, *_whole(dims[::-1])))
+        return cls((FIELDS, *whole_dimensions(dims[::-1])))
 
     @classmethod
     def column_major(cls, *dims: str) -> Layout:
@@ -121,7 +91,7 @@ class Layout:
         `Layout.column_major("row", "column")` is `numpy.zeros((n_row, n_column), fields.dtype, order="F")`, i.e. `<F, row,
         column>`.
         """
-        return cls((FIELDS, *_whole(dims)))
+        return cls((FIELDS, *whole_dimensions(dims)))
 
     @classmethod
     def blocked(cls, block: Mapping[str, int], *dims: str, fields: str = "first") -> Layout:
@@ -141,18 +111,6 @@ class Layout:
         if fields not in places:
             raise LayoutError(f"blocked layout: fields={fields!r}; expected 'first', 'inside' or 'last'")
         return cls(places[fields])
-
-    @classmethod
-    def from_array(cls, array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> Layout:
-        """The layout that a NumPy array has; `dims` names its axes in order (default: …, `y`, `x`, the last axis being x).
-
-        Raises:
-            LayoutError: strides that no layout has (a view with gaps, reversed or repeated); `View.from_array` takes rows with
-            gaps.
-        """
-        from isoviz.layouts.arrays import layout_of_array
-
-        return layout_of_array(array, dims)
 
     @cached_property
     def dims(self) -> tuple[str, ...]:
@@ -196,15 +154,234 @@ class Layout:
         return f'Layout("{self}")'
 
 
+@dataclass(frozen=True)
+class Location:
+    """What is stored at a byte: `index` of the point, name of the `field`, and the `byte` within that element."""
+
+    index: tuple[int, ...]
+    field: str
+    byte: int
+
+
+@dataclass(frozen=True, eq=False)
+class Linearization:
+    """A layout on an index space and a field space. Made by `layout.on(space, fields)`.
+
+    Raises:
+        LayoutError: the layout and the space have different dimensions, a block is larger than its dimension, or the instance
+            would have 2⁶³ bytes or more.
+    """
+
+    layout: Layout
+    space: IndexSpace
+    fields: FieldSpace
+
+    def __post_init__(self) -> None:
+        for dim in self.layout.dims:
+            if dim not in self.space:
+                raise LayoutError(f"layout {self.layout}: dimension {dim!r} is not in the index space ({self.space})")
+        if missing := [dim for dim in self.space if dim not in self.layout.digits]:
+            raise LayoutError(f"layout {self.layout}: dimension {missing[0]!r} of the index space ({self.space}) is missing")
+        if self.nbytes > MAX_BYTES:
+            raise LayoutError(f"layout {self.layout} on ({self.space}): {self.nbytes} bytes, more than 2^63 - 1")
+
+    # ---- modes and strides
+
+    @cached_property
+    def parts(self) -> tuple[NormalPart, ...]:
+        """The components with their numbers filled in, in the order of the layout, fastest first."""
+        layout, space = self.layout, self.space
+        modes = {
+            digit: mode
+            for dim, digits in layout.digits.items()
+            for digit, mode in zip(digits, modes_of(digits, space[dim], f"layout {layout}"), strict=True)
+        }
+        return tuple(modes[part] if isinstance(part, Component) else part for part in layout.components)
+
+    @cached_property
+    def count(self) -> int:
+        """Entries allocated, padding included."""
+        return math.prod(part.extent for part in self.parts if isinstance(part, Mode))
+
+    @cached_property
+    def nbytes(self) -> int:
+        """TOTAL: bytes allocated, padding included."""
+        return self.count * self.fields.nbytes
+
+    @property
+    def payload(self) -> int:
+        """Bytes that belong to entries: without padding."""
+        return self.space.volume * self.fields.nbytes
+
+    @property
+    def is_padded(self) -> bool:
+        """Whether some allocated bytes belong to no entry."""
+        return self.count != self.space.volume
+
+    @cached_property
+    def padding(self) -> dict[str, int]:
+        """How many coordinates behind each dimension's last have room: those that complete its last block."""
+        return {
+            part.dim: part.step * part.extent - self.space[part.dim] for part in self.parts if isinstance(part, Mode) and part.top
+        }
+
+    @cached_property
+    def inner_count(self) -> int:
+        """The product of the extents faster than `F`."""
+        place = self.parts.index(FIELDS)
+        return math.prod(part.extent for part in self.parts[:place] if isinstance(part, Mode))
+
+    def strides(self, field: str) -> tuple[tuple[Mode, int], ...]:
+        """Every mode with its stride in bytes for one field, fastest first."""
+        known = self._strides.get(field)
+        if known is None:
+            size = self.fields.sizes[self.fields.index(field)]
+            known = self._strides[field] = strides_of(self.parts, size, self.fields.nbytes)
+        return known
+
+    @cached_property
+    def _strides(self) -> dict[str, tuple[tuple[Mode, int], ...]]:
+        """What `strides` has been asked for."""
+        return {}
+
+    @cached_property
+    def _steps(self) -> dict[tuple[str, str], tuple[tuple[int, int], ...]]:
+        """What `steps` has been asked for."""
+        return {}
+
+    def field_base(self, field: str) -> int:
+        """Offset of a field at index (0, …, 0)."""
+        return self.inner_count * self.fields.starts[self.fields.index(field)]
+
+    # ---- (index, field) → offset
+
+    def steps(self, dim: str, field: str) -> tuple[tuple[int, int], ...]:
+        """The dimension's part of the offset as Σ (i // step) × weight: the (step, weight) pairs, weights of 0 left out.
+
+        Within a run of a digit the weight is its stride; where the digit turns over, the next weight takes back what it walked.
+        """
+        known = self._steps.get((dim, field))
+        if known is None:
+            known = self._steps[dim, field] = steps_of(dim, self.strides(field))
+        return known
+
+    def dim_offsets(self, dim: str, field: str) -> IntArray:
+        """Contribution of every coordinate of a dimension to the offset in bytes, int64 of shape (size,).
+
+        The offset of (i, f) is `field_base(f)` plus the sum of these over the dimensions.
+        """
+        coordinates = np.arange(self.space[dim], dtype=np.int64)
+        return self._along(dim, coordinates, field)
+
+    def _along(self, dim: str, coordinates: IntArray, field: str) -> IntArray:
+        total = np.zeros_like(coordinates)
+        for mode, stride in self.strides(field):
+            if mode.dim == dim:
+                total += coordinates // mode.step % mode.extent * stride
+        return total
+
+    def offset(self, index: Index, field: str) -> int:
+        """Byte offset of one element.
+
+        Raises:
+            LayoutError: an index out of range or of another number of dimensions. SpaceError: an unknown field.
+        """
+        at = self._coordinates(index)
+        total = self.field_base(field)
+        for mode, stride in self.strides(field):
+            total += at[mode.dim] // mode.step % mode.extent * stride
+        return total
+
+    def offsets(self, indices: Sequence[Any] | Mapping[str, Any], field: str) -> IntArray:
+        """Byte offsets of many elements: one array of coordinates per dimension, broadcast against each other; int64.
+
+        Raises:
+            LayoutError: a coordinate out of range, or not one array per dimension.
+        """
+        arrays = list(indices.values()) if isinstance(indices, Mapping) else list(indices)
+        dims = list(indices) if isinstance(indices, Mapping) else list(self.space.dims)
+        if sorted(dims) != sorted(self.space.dims) or len(arrays) != len(dims):
+            raise LayoutError(f"indices: expected one array for each of ({', '.join(self.space.dims)})")
+        total: IntArray = np.asarray(self.field_base(field), dtype=np.int64)
+        for dim, array in zip(dims, arrays, strict=True):
+            coordinates = np.asarray(array, dtype=np.int64)
+            if coordinates.size and (coordinates.min() < 0 or coordinates.max() >= self.space[dim]):
+                raise LayoutError(f"indices: coordinate out of range in dimension {dim!r} of size {self.space[dim]}")
+            total = total + self._along(dim, coordinates, field)
+        return total
+
+    def _coordinates(self, index: Index) -> dict[str, int]:
+        if isinstance(index, Mapping):
+            if set(index) != set(self.space.dims):
+                raise LayoutError(f"index {dict(index)}: expected coordinates for ({', '.join(self.space.dims)})")
+            at = {dim: int(index[dim]) for dim in self.space}
+        else:
+            if len(index) != len(self.space):
+                raise LayoutError(f"index {tuple(index)}: expected {len(self.space)} coordinates ({', '.join(self.space.dims)})")
+            at = {dim: int(value) for dim, value in zip(self.space.dims, index, strict=True)}
+        for dim, value in at.items():
+            if not 0 <= value < self.space[dim]:
+                raise LayoutError(f"index {dim}={value}: expected 0 to {self.space[dim] - 1}")
+        return at
+
+    # ---- offset → (index, field)
+
+    def locate(self, offset: int) -> Location | None:
+        """What is stored at a byte; None in padding.
+
+        Raises:
+            LayoutError: an offset outside the instance.
+        """
+        if not 0 <= offset < self.nbytes:
+            raise LayoutError(f"offset {offset}: expected 0 to {self.nbytes - 1}")
+        block, rest = divmod(offset, self.inner_count * self.fields.nbytes)
+        field = max(f for f, start in enumerate(self.fields.starts) if start * self.inner_count <= rest)
+        inner, byte = divmod(rest - self.fields.starts[field] * self.inner_count, self.fields.sizes[field])
+        at = dict.fromkeys(self.space.dims, 0)
+        number = inner
+        for part in self.parts:
+            if isinstance(part, Mode):
+                number, digit = divmod(number, part.extent)
+                at[part.dim] += digit * part.step
+            else:
+                number = block
+        if any(at[dim] >= self.space[dim] for dim in self.space):
+            return None
+        return Location(tuple(at.values()), self.fields.names[field], byte)
+
+    def order(self) -> Iterator[tuple[tuple[int, ...], str]]:
+        """Every (index, field) in the order of storage, padding left out."""
+        offset = 0
+        while offset < self.nbytes:
+            _block, rest = divmod(offset, self.inner_count * self.fields.nbytes)
+            field = max(f for f, start in enumerate(self.fields.starts) if start * self.inner_count <= rest)
+            if (found := self.locate(offset)) is not None:
+                yield found.index, found.field
+            offset += self.fields.sizes[field]
+
+    # ---- normal form
+
+    @cached_property
+    def normal(self) -> tuple[NormalPart, ...]:
+        """The normal form: modes of extent 1 dropped, adjacent digits of one dimension merged, `F` first where it has one field.
+
+        Two linearizations of the same spaces with equal normal forms have the same offsets and size.
+        """
+        return normal_form(self.parts, len(self.fields))
+
+    def same_as(self, other: Linearization) -> bool:
+        """Whether both put every (index, field) at the same offset and have the same size."""
+        return self.space == other.space and self.fields == other.fields and self.normal == other.normal
+
+    def __str__(self) -> str:
+        return f"{self.layout} on ({self.space}; {self.fields})"
+
+
 def _block_size(dim: str, size: object) -> int:
     try:
         return operator.index(size)  # type: ignore[arg-type]  # TypeError is the answer for everything else
     except TypeError:
         raise LayoutError(f"blocked layout: block {dim}={show(size)}; expected a whole number") from None
-
-
-def _whole(dims: Iterable[str]) -> tuple[Component, ...]:
-    return tuple(Component(check_dimension(dim)) for dim in dims)
 
 
 @lru_cache(maxsize=4096)
@@ -219,6 +396,4 @@ def known_layout(text: str) -> Layout:
 
 @lru_cache(maxsize=4096)
 def _linearization(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearization:
-    from isoviz.layouts.linearization import Linearization
-
     return Linearization(layout, space, fields)

@@ -12,7 +12,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING
 
 from isoviz.layouts.geometry import StridedCopy, joined, strided_copies
-from isoviz.layouts.linearization import Mode
+from isoviz.layouts.modes import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

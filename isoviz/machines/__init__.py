@@ -5,11 +5,22 @@ Everything here is a frozen value or a pure function; sizes are bytes, rates byt
 
 from __future__ import annotations
 
-from isoviz.machines.channel import Channel, ChannelKind, Resource
+from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.drawing import draw
+from isoviz.machines.kinds import (
+    ChannelKind,
+    MemoryKind,
+    channel_kinds,
+    memory_kinds,
+    register_channel_kind,
+    register_memory_kind,
+)
 from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
-from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.machine_file import load, machine_from_json, machine_to_json, save
+from isoviz.machines.memory import Memory
 from isoviz.machines.presets import PresetInfo, PresetOption, preset, presets
+from isoviz.machines.shortest_paths import shortest_path
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction, monotone
 from isoviz.machines.throughput import from_json as throughput_from_json
 
@@ -27,8 +38,18 @@ __all__ = [
     "Resource",
     "Sampled",
     "ThroughputFunction",
+    "channel_kinds",
+    "draw",
+    "load",
+    "machine_from_json",
+    "machine_to_json",
+    "memory_kinds",
     "monotone",
     "preset",
     "presets",
+    "register_channel_kind",
+    "register_memory_kind",
+    "save",
+    "shortest_path",
     "throughput_from_json",
 ]

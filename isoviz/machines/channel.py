@@ -4,53 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from enum import StrEnum
 
 from isoviz import checks
-from isoviz.machines.memory import MemoryKind
+from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
 
-
-class ChannelKind(StrEnum):
-    """How a channel moves data (Isometry, table 2)."""
-
-    MEMCPY = "Memcpy"
-    GPU_READ = "GPURead"
-    GPU_WRITE = "GPUWrite"
-    GPU_COPY = "GPUCopy"
-    DISK_READ = "DiskRead"
-    DISK_WRITE = "DiskWrite"
-    REMOTE_MEMCPY = "RemoteMemcpy"
-
-    @property
-    def sources(self) -> tuple[MemoryKind, ...]:
-        """The kinds of memory it may start from."""
-        return _ENDS[self][0]
-
-    @property
-    def destinations(self) -> tuple[MemoryKind, ...]:
-        """The kinds of memory it may lead to."""
-        return _ENDS[self][1]
-
-    @property
-    def crosses_nodes(self) -> bool:
-        """Whether its two ends are on different nodes; all other channels stay on one node."""
-        return self is ChannelKind.REMOTE_MEMCPY
-
-
 _FUNCTIONS = (Constant, LatencyBandwidth, Sampled)
-_HOST = (MemoryKind.SYS, MemoryKind.ZCM, MemoryKind.REG)
-_GPU = (MemoryKind.FBM,)
-_DISK = (MemoryKind.DSK,)
-_ENDS = {
-    ChannelKind.MEMCPY: (_HOST, _HOST),
-    ChannelKind.GPU_READ: (_GPU, _HOST),
-    ChannelKind.GPU_WRITE: (_HOST, _GPU),
-    ChannelKind.GPU_COPY: (_GPU, _GPU),
-    ChannelKind.DISK_READ: (_DISK, _HOST),
-    ChannelKind.DISK_WRITE: (_HOST, _DISK),
-    ChannelKind.REMOTE_MEMCPY: (_HOST, _HOST),
-}
 
 
 @dataclass(frozen=True)
@@ -119,7 +78,7 @@ class Channel:
         name = checks.text("channel", "name", self.name, empty=True) or f"{source}->{destination}"
         object.__setattr__(self, "name", name)
         owner = f"channel {name!r}"
-        object.__setattr__(self, "kind", checks.member(owner, "kind", self.kind, ChannelKind))
+        object.__setattr__(self, "kind", ChannelKind.of(owner, "kind", self.kind))
         # The protocol is asked last: that takes longer than everything else here together.
         if not isinstance(self.throughput, _FUNCTIONS) and not isinstance(self.throughput, ThroughputFunction):
             raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")

@@ -7,7 +7,8 @@ import textwrap
 from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
-from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.channel import Channel
+from isoviz.machines.kinds import channel_kinds
 from isoviz.machines.memory_families import MOST_APART, families, family, listed, ranges, reach, resource_families
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -73,25 +74,11 @@ class _Notes:
 
 def _headline(machine: Machine) -> str:
     limits = machine.limits
-    counts = ", ".join(
-        _count(number, noun, nouns)
-        for number, noun, nouns in (
-            (len(machine.nodes), "node", "nodes"),
-            (len(machine.memories), "memory", "memories"),
-            (len(machine.channels), "channel", "channels"),
-            (len(machine.resources), "shared resource", "shared resources"),
-        )
-        if number or nouns == "channels"
-    )
     bounds = f"slots up to {format_bytes(limits.slot_limit)}, {limits.slots} per buffer"
     bounds += "" if limits.overlap else ", hops in turn"
     if limits.memory_limit is not None:
         bounds += f", buffers up to {format_bytes(limits.memory_limit)} together"
-    return f"Machine {machine.name}: {counts}; {bounds}"
-
-
-def _count(number: int, noun: str, nouns: str) -> str:
-    return f"{number} {noun if number == 1 else nouns}"
+    return f"{machine}; {bounds}"
 
 
 def _speed_key(channel: Channel) -> str:
@@ -181,7 +168,8 @@ def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remot
     """One line for every group of channels of the same speed that joins all of some memories to all of some others."""
     big = _is_big(machine)
     groups: dict[tuple[object, ...], _Group] = {}
-    for channel in sorted(channels, key=lambda c: _KINDS.index(c.kind)):
+    order = {kind: k for k, kind in enumerate(channel_kinds())}
+    for channel in sorted(channels, key=lambda c: order[c.kind]):
         usual = channel.name == f"{channel.source}->{channel.destination}"
         source, destination = machine.memory(channel.source).short_name, machine.memory(channel.destination).short_name
         name = "" if usual else channel.name
@@ -209,9 +197,6 @@ def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remot
 def _is_big(machine: Machine) -> bool:
     """Whether a node has so many memories that they are drawn by family."""
     return max(Counter(memory.node for memory in machine.memories).values()) > MOST_APART
-
-
-_KINDS = tuple(ChannelKind)
 
 
 class _Group(NamedTuple):
@@ -309,12 +294,12 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
         alike.setdefault((key, resource.capacity, resource.held, resource.provenance, users[resource.name]), []).append(resource)
     for members in alike.values():
         first = members[0]
-        several = len(members) > 1
+        several, used = len(members) > 1, users[first.name]
         rows.append(
             (
                 f"  {_short(f'{len(members)} × {family(first.name)}' if several else first.name, 50)}",
                 f"held by {first.capacity:g}" if first.held else format_rate(first.capacity),
-                _count(users[first.name], "channel", "channels") + (" each" if several else ""),
+                f"{used} channel{'' if used == 1 else 's'}{' each' if several else ''}",
                 notes.mark(first.provenance),
             )
         )

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 from isoviz import checks
 from isoviz.errors import MachineError
 from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.encoding import header_to_json, memory_to_json, resource_to_json
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
 from isoviz.machines.memory import Memory
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import networkx
 
 
@@ -102,9 +101,14 @@ class Machine:
     def digest(self) -> str:
         """A hexadecimal fingerprint of what the machine says; the same in every process, different for machines that are unequal
         in more than the devices their memories are bound to: plans and predictions do not depend on these."""
-        memories = tuple(replace(each, device=None) if each.device is not None else each for each in self.memories)
-        rest = json.dumps(replace(self, memories=memories, channels=()).to_json(), sort_keys=True, separators=(",", ":"))
-        fingerprint = hashlib.sha256(rest.encode())
+        rest = header_to_json(self.name, self.provenance, self.limits)
+        memories = (replace(each, device=None) if each.device is not None else each for each in self.memories)
+        rest["memories"] = [memory_to_json(memory) for memory in memories]
+        rest["resources"] = [resource_to_json(resource) for resource in self.resources]
+        rest["channels"] = []
+        if self.measurement is not None:
+            rest["measurement"] = self.measurement.to_json()
+        fingerprint = hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
         # Many channels share few functions: these are written once and then known by number.
         number_of: dict[int, int] = {}
         texts: dict[str, int] = {}
@@ -116,7 +120,7 @@ class Machine:
                 number_of[id(function)] = number
             said = (
                 channel.name,
-                channel.kind.value,
+                channel.kind.name,
                 channel.source,
                 channel.destination,
                 number,
@@ -193,21 +197,6 @@ class Machine:
             self._between[source] = from_source
         return from_source.get(destination, ())
 
-    def shortest_path(self, source: str, destination: str) -> tuple[Channel, ...]:
-        """The channels of a path with the fewest hops, without self-loops and through memories that hold buffers; empty where
-        both ends are the same memory.
-
-        Among equally short paths it is the one whose memory names come first in order; among parallel channels the one of the
-        highest peak, then the first name.
-
-        Raises:
-            MachineError: the machine has no such memory.
-            NoPathError: no channels lead there; the message says what can be reached.
-        """
-        from isoviz.machines.shortest_paths import shortest_path
-
-        return shortest_path(self, source, destination)
-
     def graph(self) -> networkx.MultiDiGraph[str]:
         """A new networkx view: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`)."""
         import networkx
@@ -219,49 +208,15 @@ class Machine:
             graph.add_edge(channel.source, channel.destination, key=channel.name, channel=channel)
         return graph
 
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal machine."""
-        from isoviz.machines import machine_file as files
-
-        return files.to_json(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Machine:
-        """The machine that `to_json` described.
-
-        Raises:
-            MachineError: not such an object; the one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
-        """
-        from isoviz.machines import machine_file as files
-
-        return files.from_json(data)
-
-    @classmethod
-    def load(cls, path: str | Path) -> Machine:
-        """Reads a machine file. Directories that disks are bound to are relative to the file.
-
-        Raises:
-            FileError: it cannot be read.
-            MachineError: it is no description of a machine; the message names file and place.
-        """
-        from isoviz.machines import machine_file as files
-
-        return files.load(path)
-
-    def save(self, path: str | Path) -> None:
-        """Writes a machine file, whole or not at all.
-
-        Raises:
-            FileError: it cannot be written.
-        """
-        from isoviz.machines import machine_file as files
-
-        files.save(self, path)
-
     def __str__(self) -> str:
-        from isoviz.machines import drawing
-
-        return drawing.draw(self)
+        counts = (
+            (len(self.nodes), "node", "nodes"),
+            (len(self.memories), "memory", "memories"),
+            (len(self.channels), "channel", "channels"),
+            (len(self.resources), "shared resource", "shared resources"),
+        )
+        said = [f"{number} {noun if number == 1 else nouns}" for number, noun, nouns in counts if number or noun == "channel"]
+        return f"Machine {self.name}: {', '.join(said)}"
 
     def _unknown(self, kind: str, name: object, known: Mapping[str, object]) -> MachineError:
         if not known:

@@ -149,7 +149,7 @@ def warn_elsewhere(measurement: Measurement, what: str) -> None:
     difference = measurement.elsewhere(this_computer())
     if difference:
         message = f"{what}: {difference}; its predictions hold there (isoviz.probe() measures this computer)"
-        warnings.warn(line(message), UserWarning, stacklevel=4)
+        warnings.warn(line(message), UserWarning, stacklevel=3)
 
 
 def _texts(field: str, value: object) -> tuple[tuple[str, str], ...]:

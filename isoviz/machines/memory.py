@@ -2,35 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
 from isoviz import checks
+from isoviz.machines.kinds import DeviceForm, MemoryKind
 
-
-class MemoryKind(StrEnum):
-    """What kind of place a memory is (Isometry, table 1)."""
-
-    SYS = "SYS"
-    """Generic host memory, not registered with any device."""
-    REG = "REG"
-    """Host memory registered with the network interface."""
-    ZCM = "ZCM"
-    """Host memory pinned and mapped for a GPU (zero copy)."""
-    FBM = "FBM"
-    """GPU device memory (framebuffer)."""
-    DSK = "DSK"
-    """Files on persistent storage."""
-
-    @property
-    def is_host(self) -> bool:
-        """Whether a CPU addresses it directly."""
-        return self in (MemoryKind.SYS, MemoryKind.REG, MemoryKind.ZCM)
-
-    @property
-    def holds_buffers(self) -> bool:
-        """Whether intermediate buffers can be held here: slots are addressed, which files are not."""
-        return self is not MemoryKind.DSK
+_DEVICES: Mapping[DeviceForm, Callable[[str, str, object], str | int]] = {
+    "number": checks.whole,
+    "directory": checks.directory,
+    "text": checks.text,
+}
 
 
 @dataclass(frozen=True)
@@ -42,9 +24,9 @@ class Memory:
     intermediate buffer here, in bytes; None leaves it to the machine's limits (Isometry's TH). `label` is a remark for people.
     `emulated` memories stand in for hardware that is not there; whatever shows them says so.
 
-    `device` is what the memory is bound to in reality, None where nobody said: of a file system (DSK) a directory on it, else a
-    number from 0 on: a GPU's (FBM, ZCM), a rank's (REG), a NUMA node's (SYS). Backends go by it. Planner, simulator and digest do
-    not: the same hardware elsewhere is planned for alike.
+    `device` is what the memory is bound to in reality, None where nobody said. Its kind says which form it has: of a file system
+    (DSK) a directory on it, else a number from 0 on: a GPU's (FBM, ZCM), a rank's (REG), a NUMA node's (SYS). Backends go by it.
+    Planner, simulator and digest do not: the same hardware elsewhere is planned for alike.
 
     Raises:
         MachineError: a field of the wrong type or out of range.
@@ -64,7 +46,7 @@ class Memory:
         owner = f"memory {name!r}"
         if "->" in name:
             raise checks.FieldError(owner, "name", "expected a name without '->', which joins the ends of a channel")
-        object.__setattr__(self, "kind", checks.member(owner, "kind", self.kind, MemoryKind))
+        object.__setattr__(self, "kind", MemoryKind.of(owner, "kind", self.kind))
         object.__setattr__(self, "node", checks.whole(owner, "node", self.node, high=2**31 - 1))
         for field in ("capacity", "slot_limit"):
             value = getattr(self, field)
@@ -73,13 +55,22 @@ class Memory:
         checks.text(owner, "label", self.label, empty=True)
         checks.flag(owner, "emulated", self.emulated)
         if self.device is not None:
-            check = checks.directory if self.kind is MemoryKind.DSK else checks.whole
-            object.__setattr__(self, "device", check(owner, "device", self.device))
+            object.__setattr__(self, "device", _DEVICES[self.kind.device](owner, "device", self.device))
 
     @property
     def short_name(self) -> str:
         """The name within its node: `fbm0` for `node1.fbm0` on node 1."""
         return self.name.removeprefix(f"node{self.node}.")
+
+    @property
+    def is_file_system(self) -> bool:
+        """Whether it holds files."""
+        return self.kind.is_file_system
+
+    @property
+    def directory(self) -> str | None:
+        """The directory it is bound to; None where it is bound to none."""
+        return str(self.device) if self.device is not None and self.kind.device == "directory" else None
 
     @property
     def holds_buffers(self) -> bool:

@@ -12,7 +12,16 @@ if TYPE_CHECKING:
 
 
 def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Channel, ...]:
-    """See `Machine.shortest_path`."""
+    """The channels of a path with the fewest hops, without self-loops and through memories that hold buffers; empty where both
+    ends are the same memory.
+
+    Among equally short paths it is the one whose memory names come first in order; among parallel channels the one of the highest
+    peak, then the first name.
+
+    Raises:
+        MachineError: the machine has no such memory.
+        NoPathError: no channels lead there; the message says what can be reached.
+    """
     machine.memory(source)
     machine.memory(destination)
     hops = _hops_to(machine, source, destination)

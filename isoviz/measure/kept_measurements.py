@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 from isoviz import checks
 from isoviz._version import __version__
 from isoviz.errors import FileError, MachineError
-from isoviz.json_cursor import Node, parse
-from isoviz.machines import machine_file as files
-from isoviz.machines.memory import MemoryKind
+from isoviz.json_cursor import Node, format_json, parse
+from isoviz.machines.kinds import MemoryKind
+from isoviz.machines.machine_file import machine_from_json, machine_to_json, read_text
 from isoviz.machines.throughput import Sampled, from_json
+from isoviz.regular_files import write_text
 from isoviz.this_computer import host_name, processor
 from isoviz.user_cache import cache_folder
 
@@ -115,7 +116,7 @@ def _rounded(value: float) -> float:
 def cached(directory: Path) -> LocalMeasurement | None:
     """The measurement kept for this computer and the device of a directory; None where there is none, or it is damaged."""
     try:
-        root = Node(parse(files.read_text(_place(directory))))
+        root = Node(parse(read_text(_place(directory))))
         parts = root.members(("format", "version", "key", "measurement"))
         if parts["format"].value != FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
             return None
@@ -128,7 +129,7 @@ def keep(measurement: LocalMeasurement, directory: Path) -> bool:
     """Keeps a measurement for `cached`; False where the cache directory cannot be written to."""
     content = {"format": FORMAT, "version": VERSION, "key": _key(directory), "measurement": measurement.to_json()}
     try:
-        files.write_text(_place(directory), files.format_json(content) + "\n")
+        write_text(_place(directory), format_json(content) + "\n")
     except FileError:
         return False
     return True
@@ -137,9 +138,10 @@ def keep(measurement: LocalMeasurement, directory: Path) -> bool:
 def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
     """Keeps a probe for `kept_probe`: what it found about the host memory and one disk, on whose file system the directory is;
     False where the cache directory cannot be written to."""
-    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": _with_disk(machine, disk).to_json()}
+    kept = machine_to_json(_with_disk(machine, disk))
+    content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": kept}
     try:
-        files.write_text(_place(directory, "probe"), files.format_json(content) + "\n")
+        write_text(_place(directory, "probe"), format_json(content) + "\n")
     except FileError:
         return False
     return True
@@ -149,11 +151,11 @@ def kept_probe(directory: Path) -> Machine | None:
     """The probe kept for this computer and the device of a directory, its disk as `node0.dsk`; None where there is none, it is
     damaged, or another version of isoviz measured it: that one was faster or slower."""
     try:
-        root = Node(parse(files.read_text(_place(directory, "probe"))))
+        root = Node(parse(read_text(_place(directory, "probe"))))
         parts = root.members(("format", "version", "key", "machine"))
         if parts["format"].value != PROBE_FORMAT or parts["version"].value != VERSION or parts["key"].value != _key(directory):
             return None
-        machine = files.from_json(parts["machine"].value)
+        machine = machine_from_json(parts["machine"].value)
     except (FileError, MachineError):
         return None
     measured = machine.measurement

@@ -10,10 +10,11 @@ from pathlib import Path
 
 from isoviz import checks
 from isoviz.errors import MachineError
-from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.channel import Channel
+from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
-from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.memory import Memory
 from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
 from isoviz.measure import kept_measurements as measurements
 

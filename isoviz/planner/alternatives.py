@@ -13,7 +13,7 @@ from isoviz.errors import InputError
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.planner.full import search
-from isoviz.planner.one_path.chunk_size import settled
+from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.options import Options
 from isoviz.planner.planners import plan
 from isoviz.planner.problem import Problem
@@ -55,7 +55,7 @@ def every_route(problem: Problem) -> Iterator[Plan]:
     """The best plan of every route, and those of the other planners."""
     for candidate in search(problem, everything=True).candidates:
         if candidate.choice is not None and math.isfinite(candidate.choice.seconds):
-            yield make_plan(problem, settled(problem, candidate.choice, candidate.clock), candidate.clock, "full")
+            yield make_plan(problem, with_larger_chunks(problem, candidate.choice, candidate.clock), candidate.clock, "full")
     for planner in OTHER_PLANNERS:
         with suppress(InputError):  # it has no path, or no room
             yield plan(problem.transfer, problem.machine, planner, problem.options)

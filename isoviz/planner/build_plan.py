@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.planner.hop_facts import derived
-from isoviz.planner.one_path.buffer_needs import chunks_of, held_by, layouts_along, way_of
+from isoviz.planner.hop_facts import plan_facts
+from isoviz.planner.one_path.buffer_needs import buffer_layouts, chunk_sequence, orders_along, path_layouts
 from isoviz.planner.plan import Hop, Plan
 
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, notes: Sequence[str] = ()) -> Plan:
     """The plan of a choice; its words follow from its layouts (`derive`)."""
-    held = held_by(problem, choice)
-    texts = [str(layout) for layout in layouts_along(problem, choice, held)]
-    way, chunks = way_of(problem, choice, held), chunks_of(problem, held)
-    words = derived(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace)
+    held = buffer_layouts(problem, choice)
+    texts = [str(layout) for layout in path_layouts(problem, choice, held)]
+    way, chunks = orders_along(problem, choice, held), chunk_sequence(problem, held)
+    words = plan_facts(problem.transfer, problem.machine, clock.channels, way, chunks, problem.slots, choice.route.pace)
     hops = [
         Hop(*step, texts[i], texts[i + 1], words.requests[i], words.rates[i], words.converts[i])
         for i, step in enumerate(choice.route.steps)
@@ -50,8 +50,8 @@ def unproved(problem: Problem, planner: str) -> tuple[str, ...]:
     ends = problem.ends
     if planner != "full" or ends.regular or not ends.converts:
         return ()
-    if ends.loose:
-        dims = ", ".join(sorted(ends.loose))
+    if ends.non_nesting_dims:
+        dims = ", ".join(sorted(ends.non_nesting_dims))
         why = f"the blocks of the two ends do not nest in {dims} (as 4 and 6 do not)"
     else:
         why = "the blocks of an end do not divide its dimension, so that the last one is padded"

@@ -17,12 +17,12 @@ from isoviz.errors import InputError, LimitError, MachineError, NoPathError, Tra
 from isoviz.layouts import ChunkSequence, Layout
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.hop_facts import Derived, along, chunk_bytes, clock_along, derived, runs_of
+from isoviz.planner.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
 from isoviz.planner.intermediate.common_suffix import ending_alike
-from isoviz.planner.one_path.buffer_needs import blocks_of
-from isoviz.planner.one_path.chunk_size import MANY, SHARE
-from isoviz.planner.one_path.one_layout import shorter_run
-from isoviz.planner.one_path.sizes import best_of, round_numbers
+from isoviz.planner.one_path.buffer_needs import run_as_blocks
+from isoviz.planner.one_path.one_layout import chunk_multiple
+from isoviz.planner.one_path.sizes import fastest_size, round_numbers
+from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Hop, Plan
 from isoviz.planner.problem import Problem
@@ -123,7 +123,7 @@ def _check_types(path: object, layouts: object) -> None:
 
 
 def _plan(
-    problem: Problem, channels: Sequence[Channel], orders: Sequence[Linearization], chunks: ChunkSequence, words: Derived
+    problem: Problem, channels: Sequence[Channel], orders: Sequence[Linearization], chunks: ChunkSequence, words: PlanFacts
 ) -> Plan:
     transfer, machine = problem.transfer, problem.machine
     texts = [str(transfer.source.layout), *(str(order.layout) for order in orders[1:-1]), str(transfer.destination.layout)]
@@ -228,7 +228,7 @@ def _best_channels(
 ) -> tuple[Channel, ...]:
     """Of parallel channels those with the least T, each with the chunks that are best for it."""
     if math.prod(map(len, ways)) > MOST_PARALLEL:
-        runs = runs_of(problem.transfer, orders)
+        runs = hop_runs(problem.transfer, orders)
         most = float(problem.limit([way[0].destination for way in ways[:-1]]))
         return tuple(max(way, key=lambda each, run=run: each.rate(min(run, most))) for way, run in zip(ways, runs, strict=True))  # type: ignore[misc]
 
@@ -257,11 +257,11 @@ class _Chunks:
         self.problem, self.channels, self.orders, self.order, self.outer = problem, channels, orders, order, outer
         self.blocks = ChunkSequence(order, outer).blocks
         elements = max(1, order.count * problem.field_count // self.blocks)
-        self.way = along(problem.transfer, orders)
+        self.way = path_orders(problem.transfer, orders)
         runs = self.way.runs
         inside = [channel.destination for channel in channels[:-1]]
         alike = len({held.normal for held in orders[1:-1]}) == 1
-        shorter = shorter_run(problem, inside, runs) if alike else 1
+        shorter = chunk_multiple(problem, inside, runs) if alike else 1
         self.unit = min(shorter // math.gcd(shorter, elements), self.blocks)
         """Of so many blocks chunks are a multiple, where they have as many."""
         self.limit = problem.limit(inside) if inside else None
@@ -269,11 +269,11 @@ class _Chunks:
     def sequence(self, per_chunk: int) -> ChunkSequence:
         if self.outer < len(self.order.parts):
             return ChunkSequence(self.order, self.outer, per_chunk)
-        return ChunkSequence(self.order, *blocks_of(self.order, per_chunk))  # of single elements, in larger blocks
+        return ChunkSequence(self.order, *run_as_blocks(self.order, per_chunk))  # of single elements, in larger blocks
 
-    def words(self, per_chunk: int) -> Derived:
+    def words(self, per_chunk: int) -> PlanFacts:
         problem = self.problem
-        return derived(problem.transfer, problem.machine, self.channels, self.way, self.sequence(per_chunk), problem.slots)
+        return plan_facts(problem.transfer, problem.machine, self.channels, self.way, self.sequence(per_chunk), problem.slots)
 
     def slot(self, per_chunk: int) -> int:
         """Bytes of the largest slot."""
@@ -297,7 +297,7 @@ class _Chunks:
     def _best(self, unit: int, most: int) -> int:
         """How many units of so many blocks, up to `most`."""
         problem = self.problem
-        clock = clock_along(problem.transfer, problem.machine, self.channels, self.way, problem.slots)
+        clock = path_clock(problem.transfer, problem.machine, self.channels, self.way, problem.slots)
         runs, block = self.way.runs, chunk_bytes(ChunkSequence(self.order, self.outer)) * unit
 
         def seconds(number: int) -> float:
@@ -307,9 +307,9 @@ class _Chunks:
             return seconds(number) + problem.chunk_cost(number * block, len(runs))
 
         numbers = round_numbers(most)
-        _, best = best_of(with_cost, numbers, len(numbers))
-        goal = seconds(best) * (1 + SHARE)
-        while problem.nbytes > MANY * best * block and 2 * best <= most and seconds(2 * best) <= goal:
+        _, best = fastest_size(with_cost, numbers, len(numbers))
+        goal = seconds(best) * (1 + CHUNK_GROWTH_SHARE)
+        while problem.nbytes > FEW_CHUNKS * best * block and 2 * best <= most and seconds(2 * best) <= goal:
             best *= 2
         return best
 

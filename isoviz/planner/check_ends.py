@@ -1,11 +1,10 @@
-"""Whether the two ends of a transfer can be where it says."""
+"""The check that the two ends of a transfer can lie where the transfer says."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from isoviz.errors import TransferError
-from isoviz.machines import MemoryKind
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
@@ -14,21 +13,22 @@ if TYPE_CHECKING:
 
 
 def check_ends(transfer: Transfer, machine: Machine) -> None:
-    """See that the instances fit their memories, and that only file systems hold files.
+    """Check that the instances fit their memories, and that only file systems hold files.
 
-    An end that names a file is where its path says, which may be on any file system: it takes no room of a described memory. Who
-    opens it sees whether there is room.
+    An end that names a file may lie on any file system, so it takes nothing of the capacity of its described memory. The backend
+    that opens the file checks the free space.
 
     Raises:
-        MachineError: an unknown memory. TransferError: an instance is larger than its memory, or names a file elsewhere.
+        MachineError: an unknown memory.
+        TransferError: an instance is larger than its memory, or names a file in a memory that is no file system.
     """
     for end, instance in (("source", transfer.source), ("destination", transfer.destination)):
         memory = machine.memory(instance.memory)
         if instance.path is None:
             _check_room(f"the {end} needs", instance.linearization.nbytes, memory)
-        elif memory.kind is not MemoryKind.DSK:
+        elif not memory.is_file_system:
             raise TransferError(
-                f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system (DSK)"
+                f"transfer: the {end} names the file {instance.path!r}, but {memory.name} is no file system ({memory.kind})"
             )
     if transfer.source.memory == transfer.destination.memory:
         unnamed = [end for end in {transfer.source, transfer.destination} if end.path is None]

@@ -1,4 +1,4 @@
-"""What to say where no path does."""
+"""Errors for transfers that no path can carry out."""
 
 from __future__ import annotations
 
@@ -12,9 +12,12 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
 
 
-def too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
-    """No path has room for its smallest chunk, one element: says what would be enough. `insides` are the memories of the
-    buffers of every path."""
+def limits_too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
+    """The error for limits that are smaller than the smallest chunk, one element, on every path. It says which limit would be
+    enough.
+
+    `insides` holds, for every path, the memories of its buffers.
+    """
     transfer = problem.transfer
     element = problem.largest
     fewest = min(insides, key=len)
@@ -32,8 +35,8 @@ def too_small(problem: Problem, insides: Sequence[Sequence[str]]) -> LimitError:
     )
 
 
-def moves_nothing(problem: Problem) -> NoPathError:
-    """Every path has a channel that moves nothing in runs as short as it gets."""
+def no_throughput(problem: Problem) -> NoPathError:
+    """The error for a transfer where every path has a channel that moves nothing in the runs that layouts and limits allow."""
     transfer = problem.transfer
     return NoPathError(
         f"machine {problem.machine.name}: on every path from {transfer.source.memory} to {transfer.destination.memory} some"

@@ -1,10 +1,14 @@
 """The full planner: the best of all paths, layouts, blocks and chunks (Isometry, section 4.2).
 
-Most machines in use are small or uniform: few of their paths are not beaten by another one whatever moves. Those are listed once
-per machine (`routes`), and a transfer looks at each of them only while its bound, every run as long as it can be and nothing to
-fill the pipeline with, is below the best time found. On machines whose paths are too many to list (a dozen memories, each with
-links of its own) every transfer is searched for by itself, best bound first over parts of all that can be decided (`search`).
-That can be stopped at any time, and says how far from the optimum its best choice can be at most.
+Two cases are treated differently.
+
+1. The machine is small or uniform. Then few of its paths are undominated: no other path is at least as good for every transfer.
+   These routes are listed once per machine (`paths.routes`). A transfer works out a route only while the lower bound of the route
+   is below the best time found. The bound assumes that every run is as long as it can be and that filling the pipeline costs
+   nothing.
+2. The machine has too many paths to list, such as a dozen memories, each with links of its own. Then every transfer is searched
+   separately by branch and bound (`search`), best bound first. The search can be stopped at any time. It then says how far from
+   the optimum its best choice can be at most.
 """
 
 from __future__ import annotations
@@ -17,11 +21,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import NoPathError
-from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.one_path.chunk_size import compared
+from isoviz.machines import shortest_path
+from isoviz.planner.failures import limits_too_small, no_throughput
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks
 from isoviz.planner.one_path.optimum import best_choice, clock_of, lower_bounds
 from isoviz.planner.options import PLANNING_TIME
-from isoviz.planner.paths.route_search import Asked
+from isoviz.planner.paths.route_search import RouteQuery
 from isoviz.planner.paths.routes import Route, forget_routes, routes_of
 from isoviz.planner.search.best_first import BestFirst
 from isoviz.planner.search.links import forget_links
@@ -36,8 +41,11 @@ if TYPE_CHECKING:
 
 
 class Candidate(NamedTuple):
-    """A route that was considered: its bound in seconds, and the best choice for it, unless its bound already lost. Where the
-    machine says what chunks cost, both are of T and of that, and the choice has the chunks that it would have."""
+    """A route that was considered, with its lower bound in seconds and its best choice.
+
+    `choice` is None where the bound alone excluded the route. Where the machine has a cost per chunk, the bound and the choice
+    include it.
+    """
 
     route: Route
     bound: float
@@ -46,10 +54,12 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Search:
-    """What the search found: the `bounds` of all routes that it considered, in the order in which it went, and the best choices
-    of those it looked at. No choice takes less than `lower` seconds. `left_out` counts the paths that others beat; None where
-    paths were too many to list. `stopped` tells whether planning time was up first.
+class SearchResult:
+    """The result of the search.
+
+    `bounds` holds every route that was considered with its lower bound, in the order of the search. `choices` holds the best
+    choice of each route; None where the bound alone excluded it. No choice takes less than `lower` seconds. `left_out` counts the
+    dominated paths; it is None where the paths were too many to list. `stopped` says whether the planning time ran out first.
     """
 
     problem: Problem
@@ -62,13 +72,13 @@ class Search:
 
     @cached_property
     def candidates(self) -> tuple[Candidate, ...]:
-        """All routes, in the order in which the search went."""
+        """All routes that were considered, in the order of the search."""
         found = zip(self.bounds, self.choices, strict=True)
         return tuple(Candidate(route, bound, choice, self.clock(route)) for (route, bound), choice in found)
 
     @property
     def gap(self) -> float | None:
-        """By which share the best choice can be above the optimum at most; None where nothing is proved."""
+        """The largest share by which the best choice can lie above the optimum; None where nothing is proved."""
         return max(0.0, self.problem.with_cost(self.best) / self.lower - 1) if self.problem.promised else None
 
     def clock(self, route: Route) -> Clock:
@@ -76,36 +86,37 @@ class Search:
         return clock_of(self.problem, route)
 
 
-Named = tuple[tuple[str, ...], int | None]
-"""A route by the names of its channels, and the hop that converts."""
+RouteKey = tuple[tuple[str, ...], int | None]
+"""A route by the names of its channels and the number of the hop that converts (None: none converts)."""
 
 
 def search(
     problem: Problem,
-    first: Named | None = None,
+    first: RouteKey | None = None,
     *,
     everything: bool = False,
     seconds: float | None = None,
     seeds: Sequence[Route] = (),
-) -> Search:
-    """Find the best choice of all; with `everything`, work out rivals as well: all routes, or the best of them where they are too
-    many to list.
+) -> SearchResult:
+    """Find the best choice over all routes.
 
-    `first` names a route to begin with, and `seeds` are others: what is found does not depend on them, unless planning time
-    (`seconds`, as the options say where it is None) is up.
+    `first` names a route to begin with; `seeds` are further routes to try early. Both affect the result only if the planning time
+    runs out. `everything` asks for rivals as well: all routes, or the best of them where they are too many to list. `seconds`
+    bounds the planning time; None takes the bound of the options.
 
     Raises:
-        NoPathError: no channels lead there. LimitError: no path has room for the smallest chunk.
+        NoPathError: no channels lead to the destination, or every path moves nothing.
+        LimitError: on no path do the smallest chunks fit the limits.
     """
     transfer, machine = problem.transfer, problem.machine
-    routes = listed(problem)
+    routes = listed_routes(problem)
     here, there = transfer.source.memory, transfer.destination.memory
     if routes is None:
-        return _searched(problem, first, seeds, everything=everything, seconds=seconds)
+        return _best_first(problem, first, seeds, everything=everything, seconds=seconds)
     if not routes:
-        machine.shortest_path(here, there)  # says what can be reached
+        shortest_path(machine, here, there)  # raises an error that names the reachable memories
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-    order = sorted(_bounded(problem, routes), key=lambda each: each[1])
+    order = sorted(_with_bounds(problem, routes), key=lambda each: each[1])
     if first is not None:
         order.sort(key=lambda each: (each[0].names, each[0].converting) != first)
     best: Choice | None = None
@@ -116,62 +127,62 @@ def search(
             clock = clock_of(problem, route)
             choice = best_choice(problem, route, clock)
             if choice is not None:
-                choice = compared(problem, choice, clock)
+                choice = with_comparable_chunks(problem, choice, clock)
                 best = choice if best is None else min(best, choice, key=problem.key)
         choices.append(choice)
     if best is None:
-        raise too_small(problem, [route.inside for route in routes])
+        raise limits_too_small(problem, [route.inside for route in routes])
     if math.isinf(best.seconds):
-        raise moves_nothing(problem)
-    left_out = routes_of(machine).left_out(asked_of(problem))
-    return Search(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
+        raise no_throughput(problem)
+    left_out = routes_of(machine).left_out(route_query(problem))
+    return SearchResult(problem, tuple(order), tuple(choices), best, problem.with_cost(best), left_out)
 
 
-def _bounded(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
-    """Routes with their bounds in seconds: what all their bytes take at best, as one chunk."""
+def _with_bounds(problem: Problem, routes: Sequence[Route]) -> list[tuple[Route, float]]:
+    """Routes with their lower bounds in seconds: T with all bytes at their best rate, and the cost of a single chunk."""
     bounds = lower_bounds(problem, routes)
     costs = (problem.chunk_cost(problem.nbytes, len(route.channels)) for route in routes)
     return [(route, bound + cost) for route, bound, cost in zip(routes, bounds, costs, strict=True)]
 
 
-def asked_of(problem: Problem) -> Asked:
-    """What a problem asks of the routes of its machine."""
+def route_query(problem: Problem) -> RouteQuery:
+    """The properties of a problem on which its list of routes depends."""
     ends = problem.transfer.source.memory, problem.transfer.destination.memory
     paired = problem.machine.limits.overlap and problem.slots == 1
-    return Asked(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
+    return RouteQuery(*ends, problem.ends.converts, problem.alike, problem.whole and not problem.spread, paired)
 
 
-def _way_back(problem: Problem) -> tuple[Channel, ...]:
-    """The channels of a short path from a memory to itself."""
+def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:
+    """The channels of a short path from a memory back to itself."""
     machine, here = problem.machine, problem.transfer.source.memory
     ways: list[tuple[Channel, ...]] = []
     for channel in machine.outgoing(here):
         with contextlib.suppress(NoPathError):
-            back = () if channel.is_self_loop else machine.shortest_path(channel.destination, here)
+            back = () if channel.is_self_loop else shortest_path(machine, channel.destination, here)
             ways.append((channel, *back))
     if not ways:
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
     return min(ways, key=len)
 
 
-def listed(problem: Problem) -> tuple[Route, ...] | None:
-    """The routes that can win; None where paths are too many to list."""
-    return routes_of(problem.machine).between(asked_of(problem))
+def listed_routes(problem: Problem) -> tuple[Route, ...] | None:
+    """The undominated routes of a problem; None where they are too many to list."""
+    return routes_of(problem.machine).between(route_query(problem))
 
 
 def forget_machines() -> None:
-    """Forget what is known of machines: their routes, and their channels as arrays. It is worked out again when needed."""
+    """Drop everything cached per machine: its routes, and its channels as arrays."""
     forget_routes()
     forget_links()
 
 
-def _searched(
-    problem: Problem, first: Named | None, seeds: Sequence[Route], *, everything: bool, seconds: float | None
-) -> Search:
-    """The search where paths are too many to list."""
+def _best_first(
+    problem: Problem, first: RouteKey | None, seeds: Sequence[Route], *, everything: bool, seconds: float | None
+) -> SearchResult:
+    """Branch and bound, where the paths are too many to list."""
     machine = problem.machine
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    shortest = machine.shortest_path(here, there) if here != there else _way_back(problem)  # or says what can be reached
+    shortest = shortest_path(machine, here, there) if here != there else _shortest_cycle(problem)  # raises if there is none
     known = [*seeds]
     if first is not None:
         known.append(Route(tuple(machine.channel(name) for name in first[0]), first[1]))
@@ -180,9 +191,9 @@ def _searched(
     begun = BestFirst(problem, routes_of(machine).nodes(here, there), known)
     found = begun.run(time.perf_counter() + seconds)
     if found.best is None:
-        raise too_small(problem, [tuple(channel.destination for channel in shortest[:-1])])
+        raise limits_too_small(problem, [tuple(channel.destination for channel in shortest[:-1])])
     if math.isinf(found.best.seconds):
-        raise moves_nothing(problem)
+        raise no_throughput(problem)
     tried = begun.rivals() if everything else found.tried
-    bounds = tuple(_bounded(problem, [route for route, _ in tried]))
-    return Search(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)
+    bounds = tuple(_with_bounds(problem, [route for route, _ in tried]))
+    return SearchResult(problem, bounds, tuple(choice for _, choice in tried), found.best, found.lower, None, found.stopped)

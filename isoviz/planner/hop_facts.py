@@ -1,8 +1,9 @@
-"""What a plan says of its hops, worked out from its layouts, its chunk and the machine, and nowhere else.
+"""The facts about the hops of a plan, derived from its layouts, its chunks and the machine.
 
-Planners search with formulas of their own: families of layouts whose runs follow from a few numbers (`shapes`). What they find,
-what somebody gives by hand (`by_hand`) and what is cut into other chunks (`chunk_curve`) all get their words here: which hops
-convert, how long runs are, what that sustains, and T.
+Planners search with formulas of their own: families of layouts whose runs follow from a few numbers
+(`intermediate.intermediate_layouts`). Every finished plan takes its facts from this module instead: plans of the search, plans by
+hand (`by_hand`) and plans in other chunks (`explanation.chunk_curve`). The facts are which hops convert, how long the runs are,
+which throughput they sustain, and T.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 
-class Derived(NamedTuple):
-    """The words of a plan.
+class PlanFacts(NamedTuple):
+    """The facts about a plan.
 
-    For every hop: `converts` (`converting_hops`); `runs`, the bytes at most that its runs have whatever the chunk (infinite where
-    whole chunks move); `requests`, the same with the chunk (PREFIX, Isometry, section 4.2); `rates` in bytes per second. `chunk`
-    are the bytes of a full chunk; where fields differ in size, the mean. `seconds` is T, `throughput` the steady state in bytes
-    per second, `setup` seconds; `shares` are as in `Plan`.
+    Per hop: `converts` says whether it converts (`converting_hops`); `runs` is the upper bound on its runs in bytes, whatever the
+    chunk (infinite where whole chunks move); `requests` is the same bound with the chunk (PREFIX, Isometry, section 4.2); `rates`
+    is in bytes per second. `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field.
+    `seconds` is T, `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` is as in `Plan`.
     """
 
     converts: tuple[bool, ...]
@@ -43,75 +44,83 @@ class Derived(NamedTuple):
     shares: tuple[tuple[float, ...], ...]
 
 
-class Along(NamedTuple):
-    """The orders along a path, one more than hops; for every hop the bytes at most that its runs have whatever the chunk
-    (`runs_of`), and whether it converts (`converting_hops`)."""
+class PathOrders(NamedTuple):
+    """The orders along a path, with what follows from them.
+
+    There is one order more than hops. `runs` and `converts` have an entry per hop (`hop_runs`, `converting_hops`).
+    """
 
     orders: tuple[Linearization, ...]
     runs: tuple[float, ...]
     converts: tuple[bool, ...]
 
 
-def along(transfer: Transfer, orders: Sequence[Linearization]) -> Along:
-    """What follows from the orders along a path of a transfer."""
-    return Along(tuple(orders), runs_of(transfer, orders), converting_hops(orders))
+def path_orders(transfer: Transfer, orders: Sequence[Linearization]) -> PathOrders:
+    """The orders along a path of a transfer, with the runs and conversions of its hops."""
+    return PathOrders(tuple(orders), hop_runs(transfer, orders), converting_hops(orders))
 
 
-def derived(
+def plan_facts(
     transfer: Transfer,
     machine: Machine,
     channels: Sequence[Channel],
-    way: Along,
+    path: PathOrders,
     chunks: ChunkSequence,
     slots: int,
     pace: Pace | None = None,
-) -> Derived:
-    """The words of a plan that goes over `channels` along `way` in these chunks; `pace` is that of the channels, if it is
-    known."""
-    runs, chunk = way.runs, chunk_bytes(chunks)
-    clock = clock_along(transfer, machine, channels, way, slots, pace)
+) -> PlanFacts:
+    """The facts about a plan that goes over `channels`, with the orders `path` and these chunks.
+
+    `pace` is that of the channels, if it is known already.
+    """
+    runs, chunk = path.runs, chunk_bytes(chunks)
+    clock = path_clock(transfer, machine, channels, path, slots, pace)
     requests = tuple([min(run, chunk) for run in runs])
     rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
-    return Derived(way.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
+    return PlanFacts(path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
 
 
-def clock_along(
+def path_clock(
     transfer: Transfer,
     machine: Machine,
     channels: Sequence[Channel],
-    way: Along,
+    path: PathOrders,
     slots: int,
     pace: Pace | None = None,
 ) -> Clock:
-    """The clock of these channels, those that convert along this way set up for it."""
-    converting = [hop for hop, converts in enumerate(way.converts) if converts]
+    """The clock of these channels, with the set-up of those that convert."""
+    converting = [hop for hop, converts in enumerate(path.converts) if converts]
     return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
-    """For every hop, whether it converts: its orders share no longer a prefix than both ends of the path do, or than any others.
+    """Whether each hop converts.
 
-    What shares more only gathers or spreads blocks: along a path some hop has to have runs as short as the conversion's
-    (`shapes`), and usually just one has.
+    A hop converts if the common prefix of its two orders is no longer than that of both ends of the path, or is the shortest of
+    all hops. A hop with a longer common prefix only gathers or scatters blocks. Some hop always has a run as short as that of the
+    conversion, and usually exactly one has (`intermediate.intermediate_layouts`).
     """
-    runs = [_run(here, there) for here, there in pairwise(orders)]
-    pays = max(_run(orders[0], orders[-1]), min(runs))
+    runs = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
+    pays = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
     return tuple([run <= pays and not math.isinf(run) for run in runs])
 
 
-def runs_of(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
-    """For every hop, the bytes at most that its runs have whatever the chunk: the common prefix of its two orders, and at either
-    end what lies together of a part. Infinite where whole chunks move."""
-    found = [_run(here, there) for here, there in pairwise(orders)]
+def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
+    """Upper bounds on the runs of each hop in bytes, whatever the chunk; infinite where whole chunks move.
+
+    The bound is the common prefix of the two orders of the hop. Where a box or some of the fields move, the first and the last
+    hop are also bounded by what is contiguous in the source and the destination.
+    """
+    found = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
     first, last = end_runs(transfer)
     found[0] = min(found[0], first)
     found[-1] = min(found[-1], last)
     return tuple(found)
 
 
-def _first_elements(lin: Linearization, outer: int) -> int:
-    """Elements that exist in the first block of an order, whose slowest `outer` parts number the blocks."""
+def _elements_in_first_block(lin: Linearization, outer: int) -> int:
+    """The number of elements that exist in the first block of an order whose slowest `outer` parts number the blocks."""
     inside = lin.parts[: len(lin.parts) - outer]
     found = len(lin.fields) if any(isinstance(part, FieldsComponent) for part in inside) else 1
     digits: dict[str, list[Mode]] = {}
@@ -126,26 +135,30 @@ def _first_elements(lin: Linearization, outer: int) -> int:
     return found
 
 
-def _run(here: Linearization, there: Linearization) -> float:
-    """The bytes of the common prefix of two orders; infinite where they are one."""
+def _prefix_bytes(here: Linearization, there: Linearization) -> float:
+    """The bytes of the common prefix of two orders; infinite where the orders are equal."""
     if here is there or here.normal == there.normal:
         return math.inf
     return run_bytes(here, there)
 
 
-def paying_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
-    """The hop that pays for the conversion: of those that convert the one with the shortest run, the first of equals; None where
-    none converts (`shapes`)."""
-    runs = runs_of(transfer, orders)
+def conversion_hop(transfer: Transfer, orders: Sequence[Linearization]) -> int | None:
+    """The hop that carries the conversion: of the hops that convert the one with the shortest run, the first of equals.
+
+    None where no hop converts.
+    """
+    runs = hop_runs(transfer, orders)
     return min((hop for hop, converts in enumerate(converting_hops(orders)) if converts), key=lambda hop: runs[hop], default=None)
 
 
 def chunk_bytes(chunks: ChunkSequence) -> float:
-    """Bytes of entries in a full chunk: of as many blocks like the first one, which has the least padding. Where fields differ in
-    size, of the mean field."""
+    """The bytes of the entries in a full chunk; where fields differ in size, of the mean field.
+
+    All blocks of the chunk count like the first one, which has the least padding.
+    """
     lin = chunks.linearization
     fields = len(lin.fields)
     elements = lin.count * fields // chunks.blocks
     if elements > 1 and lin.is_padded:
-        elements = _first_elements(lin, chunks.outer)
+        elements = _elements_in_first_block(lin, chunks.outer)
     return min(chunks.per_chunk * elements * lin.fields.nbytes / fields, lin.payload)

@@ -1,4 +1,4 @@
-"""What a user may ask of the planner besides the transfer itself."""
+"""The choices that a user may make besides the transfer itself."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ PLANNERS = {
 }
 """Names of the planners, each with a line for people."""
 PLANNING_TIME, MOST_PLANNING_TIME = 2.0, 86400.0
-"""Seconds that planning may take where nobody says otherwise, and at most."""
+"""Seconds that planning takes at most unless the options say otherwise, and the largest value that they may give."""
 BY_HAND = "by hand"
-"""What a plan says instead whose path somebody gave (`isoviz.planner.by_hand`)."""
+"""The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand`)."""
 
 
 def check_planner(name: object) -> str:
-    """`name` if it is that of a planner.
+    """Return `name` if it is the name of a planner.
 
     Raises:
         InputError: it is not.
@@ -43,12 +43,14 @@ class Options:
     """Choices of a transfer; None leaves a choice to the machine.
 
     `slot_limit` bounds one slot (Isometry's TH) and `memory_limit` all buffers of the transfer, in bytes or as text such as
-    "32MiB"; `slots` is the number of slots of an intermediate buffer. `planning_time` is how many seconds planning may take
-    (otherwise `PLANNING_TIME`, in `auto` at most a tenth of the predicted transfer, and a minute in `program`); what was found
-    until then is the plan, which says how far from the optimum it can be at most.
+    "32MiB". `slots` is the number of slots of an intermediate buffer.
+
+    `planning_time` bounds the seconds that planning takes. Without it the bound is `PLANNING_TIME`; in `auto` it is at most a
+    tenth of the predicted transfer, in `program` a minute. When the time is up the best plan found so far is returned, and says
+    how far from the optimum it can be at most.
 
     Raises:
-        InputError: an unknown planner, a size that is none, no slots, or a planning time that is no number of seconds above 0.
+        InputError: an unknown planner, an invalid size or number of slots, or a planning time that is not a number above 0.
     """
 
     planner: str = "auto"
@@ -84,7 +86,7 @@ class Options:
         return hash((self.planner, self.slot_limit, self.memory_limit, self.slots, self.planning_time))
 
     def as_dict(self) -> dict[str, Any]:
-        """Only what was chosen."""
+        """The choices that were made, by name; those left to the machine are omitted."""
         names = ("planner", "slot_limit", "memory_limit", "slots", "planning_time")
         found = {name: getattr(self, name) for name in names}
         return {name: value for name, value in found.items() if value is not None}

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, TransferError, show
+from isoviz.json_cursor import Document, Node
 from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.options import BY_HAND, check_planner
 from isoviz.planner.plan import Hop, Plan
-from isoviz.planner.reading import needed, number, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
 
 if TYPE_CHECKING:
@@ -18,9 +18,16 @@ if TYPE_CHECKING:
 FORMAT = "isoviz-plan-2"
 """Name and version of the JSON form of a plan."""
 
-_INSTANCE = ("memory", "space", "fields", "layout", "path")
-_TRANSFER = ("source", "destination", "shape", "source_origin", "destination_origin", "fields", "priority")
-_HOP = (*Hop._fields, "shuffle_bytes")
+PLAN = Document("a plan", TransferError)
+
+_TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority")
+_ORDER = ("layout", "outer", "per_chunk")
+_PLAN = (
+    *("transfer", "machine", "planner", "hops", "order", "slots", "overlap"),
+    *("seconds", "objective", "throughput", "setup", "shares"),
+)
+_HOP = ("index", "channel", "kind", "source", "destination", "source_layout", "destination_layout")
+_HOP_FIGURES = ("request_bytes", "throughput", "converts")
 
 
 def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
@@ -42,15 +49,19 @@ def transfer_from_json(data: Any, where: str = "transfer") -> Transfer:
     Raises:
         TransferError: not such an object; the message names the place.
     """
-    entry = table(data, where, _TRANSFER)
+    return _transfer(Node(data, where, PLAN))
+
+
+def _transfer(node: Node) -> Transfer:
+    parts = node.members(*_TRANSFER)
     return Transfer(
-        _instance_from_json(needed(entry, "source", where), f"{where}.source"),
-        _instance_from_json(needed(entry, "destination", where), f"{where}.destination"),
-        _list(entry, "shape", where),
-        _list(entry, "source_origin", where),
-        _list(entry, "destination_origin", where),
-        _list(entry, "fields", where),
-        whole(entry, "priority", where, 0),
+        _instance(parts["source"]),
+        _instance(parts["destination"]),
+        _list(parts, "shape"),
+        _list(parts, "source_origin"),
+        _list(parts, "destination_origin"),
+        _list(parts, "fields"),
+        parts["priority"].whole() if "priority" in parts else 0,
     )
 
 
@@ -66,12 +77,11 @@ def _instance_to_json(instance: Instance) -> dict[str, Any]:
     return found
 
 
-def _instance_from_json(data: Any, where: str) -> Instance:
-    entry = table(data, where, _INSTANCE)
-    space = IndexSpace.of(table(needed(entry, "space", where), f"{where}.space"))
-    fields = FieldSpace.of(table(needed(entry, "fields", where), f"{where}.fields"))
-    path = text(entry, "path", where) if "path" in entry else None
-    return Instance(text(entry, "memory", where), space, fields, Layout(text(entry, "layout", where)), path)
+def _instance(node: Node) -> Instance:
+    parts = node.members(("memory", "space", "fields", "layout"), ("path",))
+    space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
+    path = parts["path"].text() if "path" in parts else None
+    return Instance(parts["memory"].text(), space, fields, Layout(parts["layout"].text()), path)
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
@@ -102,7 +112,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
     """See `Plan.from_json`."""
     try:
-        return _plan(table(data, "plan"))
+        return _plan(Node(data, "plan", PLAN))
     except TransferError:
         raise
     except InputError as error:
@@ -111,72 +121,57 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
         raise TransferError("plan: nested too deeply") from None
 
 
-def _plan(entry: Mapping[str, Any]) -> Plan:
-    if entry.get("format") != FORMAT:
-        raise TransferError(f"plan.format: expected {FORMAT!r}, got {show(entry.get('format'))}")
-    machine = table(needed(entry, "machine", "plan"), "plan.machine", ("name", "digest"))
-    order = table(needed(entry, "order", "plan"), "plan.order", ("layout", "outer", "per_chunk"))
-    hops = needed(entry, "hops", "plan")
-    if not isinstance(hops, list) or not hops:
-        raise TransferError(f"plan.hops: expected a list of at least one hop, got {show(hops)}")
-    planner = text(entry, "planner", "plan")
+def _plan(root: Node) -> Plan:
+    root.choice("format", (FORMAT,))
+    parts = root.members(_PLAN, ("notes", "gap"), others=True)
+    machine = parts["machine"].members(("name", "digest"))
+    order = parts["order"].members(_ORDER)
+    hops = parts["hops"].items()
+    if not hops:
+        parts["hops"].fail("expected a list of at least one hop, got none")
+    planner = parts["planner"].text()
     if planner != BY_HAND:
         check_planner(planner)
-    overlap = needed(entry, "overlap", "plan")
-    if not isinstance(overlap, bool):
-        raise TransferError(f"plan.overlap: expected true or false, got {show(overlap)}")
     plan = Plan(
-        transfer=transfer_from_json(needed(entry, "transfer", "plan"), "plan.transfer"),
-        machine_name=text(machine, "name", "plan.machine"),
-        machine_digest=text(machine, "digest", "plan.machine"),
+        transfer=_transfer(parts["transfer"]),
+        machine_name=machine["name"].text(),
+        machine_digest=machine["digest"].text(),
         planner=planner,
-        hops=tuple(_hop(hop, f"plan.hops[{i}]", i) for i, hop in enumerate(hops)),
-        order=Layout(text(order, "layout", "plan.order")),
-        outer=whole(order, "outer", "plan.order"),
-        per_chunk=whole(order, "per_chunk", "plan.order"),
-        slots=whole(entry, "slots", "plan"),
-        overlap=overlap,
-        objective=number(entry, "objective", "plan"),
-        throughput=number(entry, "throughput", "plan"),
-        setup=number(entry, "setup", "plan"),
-        shares=_shares(entry, len(hops)),
-        notes=tuple(str(note) for note in _list(entry, "notes", "plan")),
-        gap=None if entry.get("gap") is None else number(entry, "gap", "plan"),
+        hops=tuple(_hop(hop, i) for i, hop in enumerate(hops)),
+        order=Layout(order["layout"].text()),
+        outer=order["outer"].whole(),
+        per_chunk=order["per_chunk"].whole(),
+        slots=parts["slots"].whole(),
+        overlap=parts["overlap"].flag(),
+        objective=parts["objective"].number(),
+        throughput=parts["throughput"].number(),
+        setup=parts["setup"].number(),
+        shares=tuple(_share(share, len(hops)) for share in parts["shares"].items()),
+        notes=tuple(str(note) for note in _list(parts, "notes")),
+        gap=parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
     )
     _check_path(plan)
-    number(entry, "seconds", "plan")  # which follows from the rest
+    parts["seconds"].number()  # which follows from the rest
     return plan
 
 
-def _shares(entry: Mapping[str, Any], hops: int) -> tuple[tuple[float, ...], ...]:
-    found = []
-    needed(entry, "shares", "plan")
-    for k, share in enumerate(_list(entry, "shares", "plan")):
-        where = f"plan.shares[{k}]"
-        if not isinstance(share, list) or len(share) != hops:
-            raise TransferError(f"{where}: expected {hops} numbers, one for every hop, got {show(share)}")
-        values = {str(h): value for h, value in enumerate(share)}
-        found.append(tuple(number(values, name, where) for name in values))
-    return tuple(found)
+def _share(node: Node, hops: int) -> tuple[float, ...]:
+    share = node.items()
+    if len(share) != hops:
+        node.fail(f"expected {hops} numbers, one for every hop, got {len(share)}")
+    return tuple(rate.number() for rate in share)
 
 
-def _hop(data: Any, where: str, index: int) -> Hop:
-    entry = table(data, where, _HOP)
-    if whole(entry, "index", where) != index:
-        raise TransferError(f"{where}.index: expected {index}")
-    converts = needed(entry, "converts", where)
-    if not isinstance(converts, bool):
-        raise TransferError(f"{where}.converts: expected true or false, got {show(converts)}")
-    texts = {
-        name: text(entry, name, where)
-        for name in ("channel", "kind", "source", "destination", "source_layout", "destination_layout")
-    }
+def _hop(node: Node, index: int) -> Hop:
+    parts = node.members((*_HOP, *_HOP_FIGURES), ("shuffle_bytes",))
+    if parts["index"].whole() != index:
+        parts["index"].fail(f"expected {index}")
     return Hop(
         index=index,
-        **texts,
-        request_bytes=number(entry, "request_bytes", where),
-        throughput=number(entry, "throughput", where),
-        converts=converts,
+        **{name: parts[name].text() for name in _HOP[1:]},
+        request_bytes=parts["request_bytes"].number(),
+        throughput=parts["throughput"].number(),
+        converts=parts["converts"].flag(),
     )
 
 
@@ -206,8 +201,5 @@ def _check_path(plan: Plan) -> None:
     plan.chunks  # noqa: B018  raises where the chunks cannot be
 
 
-def _list(entry: Mapping[str, Any], key: str, where: str) -> tuple[Any, ...]:
-    value = entry.get(key, [])
-    if not isinstance(value, list):
-        raise TransferError(f"{where}.{key}: expected a list, got {show(value)}")
-    return tuple(value)
+def _list(parts: Mapping[str, Node], key: str) -> tuple[Any, ...]:
+    return tuple(item.value for item in parts[key].items()) if key in parts else ()

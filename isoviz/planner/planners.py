@@ -18,15 +18,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError, NoPathError
-from isoviz.machines import ChannelKind, Machine, preset, presets
+from isoviz.machines import Machine, preset, presets, shortest_path
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.failures import moves_nothing, too_small
-from isoviz.planner.full import listed, search
+from isoviz.planner.failures import limits_too_small, no_throughput
+from isoviz.planner.full import listed_routes, search
 from isoviz.planner.one_path.choice import Choice
-from isoviz.planner.one_path.chunk_size import compared, settled
-from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
@@ -99,7 +99,7 @@ def full(problem: Problem) -> Plan:
 def _full(problem: Problem, seconds: float | None = None) -> Plan:
     seeds: list[Route] = []
     with contextlib.suppress(LimitError, NoPathError):  # another path may lead there, or have room
-        if listed(problem) is None:
+        if listed_routes(problem) is None:
             seeds.append(_simple(problem)[0].route)
     found = search(problem, CACHE.path(problem), seconds=seconds, seeds=seeds)
     best = found.best.route
@@ -112,11 +112,11 @@ def _full(problem: Problem, seconds: float | None = None) -> Plan:
         for planner in (_simple, lambda problem: _best(problem, path, ends)):
             with contextlib.suppress(LimitError, NoPathError):  # that path has no room
                 other, its_clock = planner(problem)
-                other = compared(problem, other, its_clock)
+                other = with_comparable_chunks(problem, other, its_clock)
                 if problem.key(other) < problem.key(choice):
                     choice, clock = other, its_clock
     done = problem.machine.limits.chunk_seconds > 0  # they were compared as they are worth having
-    made = make_plan(problem, choice if done else settled(problem, choice, clock), clock, "full")
+    made = make_plan(problem, choice if done else with_larger_chunks(problem, choice, clock), clock, "full")
     notes = (*made.notes, stopped_said(found.gap)) if found.stopped else made.notes
     return replace(made, gap=found.gap, notes=notes)
 
@@ -139,7 +139,7 @@ def simple(problem: Problem) -> Plan:
         channel = route.channels[route.converting or 0]
         way = f"from {channel.source} to {channel.destination}"
         notes.append(f"no Memcpy channel on this path: the layout is converted on the way {way}")
-    return make_plan(problem, settled(problem, choice, clock), clock, "simple", notes)
+    return make_plan(problem, with_larger_chunks(problem, choice, clock), clock, "simple", notes)
 
 
 def _simple(problem: Problem) -> tuple[Choice, Clock]:
@@ -185,7 +185,7 @@ def auto(problem: Problem) -> Plan:
     a small transfer is one chunk there, and takes what its hops take to set up.
     """
     found = simple(problem)
-    seconds = planning_time(problem, found.objective, listed=listed(problem) is not None)
+    seconds = planning_time(problem, found.objective, listed=listed_routes(problem) is not None)
     if seconds > 0:
         return _full(problem, seconds)
     if problem.machine.limits.chunk_seconds == 0 or not problem.ends.converts:
@@ -217,7 +217,7 @@ def shortest(machine: Machine, transfer: Transfer) -> Path:
 @lru_cache(maxsize=1024)
 def _shortest(machine: Machine, here: str, there: str) -> Path:
     if here != there:
-        return (here, *(channel.destination for channel in machine.shortest_path(here, there)))
+        return (here, *(channel.destination for channel in shortest_path(machine, here, there)))
     if machine.between(here, here):
         return (here, here)
     ways: list[Path] = []
@@ -225,7 +225,7 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
         if not machine.memory(channel.destination).holds_buffers:
             continue
         try:
-            back = machine.shortest_path(channel.destination, here)
+            back = shortest_path(machine, channel.destination, here)
         except NoPathError:
             continue
         ways.append((here, channel.destination, *(step.destination for step in back)))
@@ -236,7 +236,7 @@ def _shortest(machine: Machine, here: str, there: str) -> Path:
 
 def _plan(problem: Problem, path: Path, converting: Sequence[int | None], planner: str) -> Plan:
     best, clock = _best(problem, path, converting)
-    return make_plan(problem, settled(problem, best, clock), clock, planner)
+    return make_plan(problem, with_larger_chunks(problem, best, clock), clock, planner)
 
 
 def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tuple[Choice, Clock]:
@@ -249,14 +249,14 @@ def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tup
     for at in converting:
         for route in _routes(problem.machine, path, at) or _fastest(problem, path, at):
             clock = clock_of(problem, route)
-            choice = any_choice(problem, route, clock)
+            choice = best_feasible_choice(problem, route, clock)
             if choice is not None and (best is None or choice.key < best[0].key):
                 best = choice, clock
     if best is None:
-        raise too_small(problem, [path[1:-1]])
+        raise limits_too_small(problem, [path[1:-1]])
     choice, clock = best
     if math.isinf(choice.seconds):
-        raise moves_nothing(problem)
+        raise no_throughput(problem)
     return choice, clock
 
 
@@ -288,10 +288,10 @@ def _with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
     Where it has none, the Memcpy self-loop of its first CPU memory that has one is put in; None where there is none either.
     """
     for i, ends in enumerate(itertools.pairwise(path)):
-        if any(channel.kind is ChannelKind.MEMCPY for channel in machine.between(*ends)):
+        if any(channel.kind.is_host_copy for channel in machine.between(*ends)):
             return path, i
     for i, name in enumerate(path):
         loops = machine.between(name, name)
-        if machine.memory(name).kind.is_host and any(channel.kind is ChannelKind.MEMCPY for channel in loops):
+        if machine.memory(name).kind.is_host and any(channel.kind.is_host_copy for channel in loops):
             return (*path[: i + 1], name, *path[i + 1 :]), i
     return path, None

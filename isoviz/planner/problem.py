@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
-from isoviz.machines import MemoryKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
-from isoviz.planner.intermediate.part_runs import end_runs, stretch_bytes
-from isoviz.planner.one_path.choice import MOST_BOXES
-from isoviz.planner.one_path.unbuffered import PIECE, boxes_of_runs
+from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
+from isoviz.planner.one_path.tuning import MOST_BOXES, UNBUFFERED_UNIT
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
-    from isoviz.planner.hop_facts import Along
+    from isoviz.planner.hop_facts import PathOrders
     from isoviz.planner.one_path.choice import Choice
     from isoviz.planner.options import Options
     from isoviz.planner.paths.routes import Route
@@ -52,7 +50,7 @@ class Problem:
 
         self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         """What was found to be best for a route: the names of its channels, and the hop that converts."""
-        self.ways: dict[tuple[Layout, ...], Along] = {}
+        self.path_orders_of: dict[tuple[Layout, ...], PathOrders] = {}
         """What follows from the layouts of the buffers along a path (`holding.way_of`)."""
 
     # ---- limits
@@ -90,7 +88,7 @@ class Problem:
         return tuple([self._page(end.memory) for end in self.transfer.ends])
 
     def _page(self, name: str) -> int:
-        if self.machine.memory(name).kind is not MemoryKind.DSK:
+        if not self.machine.memory(name).is_file_system:
             return 1
         mine = [each.alignment for each in self.machine.channels if name in (each.source, each.destination)]
         return max(mine, default=1)
@@ -148,7 +146,9 @@ class Problem:
         functions of a known kind; no held resource, whose cost depends on the runs of all hops together; no end that is cheaper
         to read and write as it is than to convert at."""
         orders = self.transfer.source_order, self.transfer.destination_order
-        scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(each.scattered for each in self.ends.shapes)
+        scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(
+            each.scattered for each in self.ends.families
+        )
         plain = self.ends.regular and all(digit.top for digit in self.ends.digits)
         return plain and not self.spread and not scattered and _argued(self.machine)
 
@@ -161,8 +161,8 @@ class Problem:
     def follows(self) -> str:
         """Whose order chunks follow where they may choose: a disk's, so that it is read or written in sequence; else the
         destination's."""
-        kinds = [self.machine.memory(end.memory).kind for end in (self.transfer.source, self.transfer.destination)]
-        return "source" if kinds[0] is MemoryKind.DSK and kinds[1] is not MemoryKind.DSK else "destination"
+        here, there = (self.machine.memory(end.memory) for end in (self.transfer.source, self.transfer.destination))
+        return "source" if here.is_file_system and not there.is_file_system else "destination"
 
     def held_order(self, route: Route) -> str:
         """Whose order the buffers of a route hold that converts in no hop between two buffers."""
@@ -177,9 +177,9 @@ class Problem:
         """Whose order chunks follow that nobody holds: a disk's; between memories, the one whose chunks lie in longer stretches
         at the other end too. A chunk that picks one field out of structs would read all lines of them, once for every field."""
         ends = self.transfer.source, self.transfer.destination
-        if any(self.machine.memory(end.memory).kind is MemoryKind.DSK for end in ends):
+        if any(self.machine.memory(end.memory).is_file_system for end in ends):
             return self.follows
-        here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(PIECE, self.nbytes)
+        here, there, nbytes = self.transfer.source_order, self.transfer.destination_order, min(UNBUFFERED_UNIT, self.nbytes)
         return "source" if stretch_bytes(here, there, nbytes) > stretch_bytes(there, here, nbytes) else "destination"
 
 

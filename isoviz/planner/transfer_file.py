@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from isoviz import machines
 from isoviz.errors import FileError, MachineError, TransferError, show
+from isoviz.json_cursor import Document, Node
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, preset
 from isoviz.planner.options import Options
-from isoviz.planner.reading import needed, table, text, whole
 from isoviz.planner.transfer import Instance, Transfer
 from isoviz.regular_files import base_of, read_some
 from isoviz.units import format_bytes
@@ -22,8 +23,8 @@ from isoviz.units import format_bytes
 LARGEST_FILE = 16 * 1024 * 1024
 """Bytes; a transfer file takes a few hundred, a mistaken data file more."""
 
-_TABLES = ("space", "fields", "source", "destination", "box", "machine", "options")
-_END = ("memory", "layout", "path", "origin", "space", "fields")
+_TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
+_END = ("memory", "layout"), ("path", "origin", "space", "fields")
 _OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "priority")
 
 
@@ -90,50 +91,50 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
 
 
 def _parse(data: Mapping[str, Any], where: str, folder: Path) -> TransferFile:
-    entry = table(data, where, _TABLES)
-    space = IndexSpace.of(table(needed(entry, "space", where), f"{where}: space"))
-    fields = FieldSpace.of(table(needed(entry, "fields", where), f"{where}: fields"))
-    ends = {name: table(needed(entry, name, where), f"{where}: {name}", _END) for name in ("source", "destination")}
-    machine = _machine_table(entry, where)
+    root = Node(data, document=Document("a transfer file", TransferError, title=where, object="a table"))
+    parts = root.members(*_TABLES)
+    space, fields = IndexSpace.of(parts["space"].table()), FieldSpace.of(parts["fields"].table())
+    ends = {name: parts[name].members(*_END) for name in ("source", "destination")}
+    machine = _machine_table(parts["machine"]) if "machine" in parts else {"preset": "local"}
     origins = {
-        name: _origin(machine, text(end, "memory", f"{where}: {name}"), folder)
+        name: _origin(machine, end["memory"].text(), folder)
         for name, end in ends.items()
-        if "path" in end and not Path(text(end, "path", f"{where}: {name}")).is_absolute()
+        if "path" in end and not Path(end["path"].text()).is_absolute()
     }
     begins = {name: origins.get(name, (folder, ""))[0] for name in ends}
-    instances = {name: _instance(end, space, fields, f"{where}: {name}", begins[name]) for name, end in ends.items()}
-    box = table(entry.get("box", {}), f"{where}: box", ("shape", "fields"))
-    options = table(entry.get("options", {}), f"{where}: options", _OPTIONS)
-    names = box.get("fields", [])
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise TransferError(f"{where}: box.fields: expected a list of names, got {show(names)}")
+    instances = {name: _instance(end, space, fields, begins[name]) for name, end in ends.items()}
+    box = parts["box"].members((), ("shape", "fields")) if "box" in parts else {}
+    options = parts["options"].members((), _OPTIONS) if "options" in parts else {}
+    if "fields" in box and not (isinstance(box["fields"].value, list) and all(isinstance(n, str) for n in box["fields"].value)):
+        box["fields"].fail(f"expected a list of names, got {show(box['fields'].value)}")
     transfer = Transfer(
         instances["source"],
         instances["destination"],
-        shape=_numbers(box, "shape", instances["source"].space, f"{where}: box"),
-        source_origin=_numbers(ends["source"], "origin", instances["source"].space, f"{where}: source"),
-        destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space, f"{where}: destination"),
-        field_names=tuple(names),
-        priority=whole(options, "priority", f"{where}: options", 0),
+        shape=_numbers(box, "shape", instances["source"].space),
+        source_origin=_numbers(ends["source"], "origin", instances["source"].space),
+        destination_origin=_numbers(ends["destination"], "origin", instances["destination"].space),
+        field_names=tuple(box["fields"].value) if "fields" in box else (),
+        priority=options["priority"].whole() if "priority" in options else 0,
     )
-    chosen = Options(**{key: value for key, value in options.items() if key != "priority"})
+    chosen = Options(**{key: part.value for key, part in options.items() if key != "priority"})
     return TransferFile(transfer, chosen, dict(machine), folder, origins)
 
 
-def _machine_table(entry: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    machine = table(entry.get("machine", {"preset": "local"}), f"{where}: machine")
+def _machine_table(node: Node) -> Mapping[str, Any]:
+    machine = node.table()
     if ("preset" in machine) == ("file" in machine):
-        raise TransferError(f"{where}: machine: expected either 'preset' or 'file'")
-    text(machine, "preset" if "preset" in machine else "file", f"{where}: machine")
-    if "file" in machine and len(machine) > 1:
-        raise TransferError(f"{where}: machine: a file takes no further options")
+        node.fail("expected either 'preset' or 'file'")
+    named = "preset" if "preset" in machine else "file"
+    node.members((named,), others=True)[named].text()
+    if named == "file" and len(machine) > 1:
+        node.fail("a file takes no further options")
     return machine
 
 
 def _machine(options: Mapping[str, Any], folder: Path) -> Machine:
     given = dict(options)
     if "file" in given:
-        return Machine.load(folder / str(given["file"]))
+        return machines.load(folder / str(given["file"]))
     if isinstance(given.get("directory"), str):
         given["directory"] = folder / given["directory"]
     return preset(given.pop("preset"), **given)
@@ -151,23 +152,24 @@ def _origin(options: Mapping[str, Any], memory: str, folder: Path) -> tuple[Path
     return folder, "the transfer file"
 
 
-def _instance(end: Mapping[str, Any], space: IndexSpace, fields: FieldSpace, where: str, folder: Path) -> Instance:
+def _instance(end: Mapping[str, Node], space: IndexSpace, fields: FieldSpace, folder: Path) -> Instance:
     if "space" in end:
-        space = IndexSpace.of(table(end["space"], f"{where}.space"))
+        space = IndexSpace.of(end["space"].table())
     if "fields" in end:
-        fields = FieldSpace.of(table(end["fields"], f"{where}.fields"))
-    path = str(folder / _file_name(text(end, "path", where), where)) if "path" in end else None
-    return Instance(text(end, "memory", where), space, fields, Layout(text(end, "layout", where)), path)
+        fields = FieldSpace.of(end["fields"].table())
+    path = str(folder / _file_name(end["path"])) if "path" in end else None
+    return Instance(end["memory"].text(), space, fields, Layout(end["layout"].text()), path)
 
 
-def _file_name(path: str, where: str) -> str:
+def _file_name(node: Node) -> str:
+    path = node.text()
     if not path or path.endswith("/"):
-        raise TransferError(f"{where}.path: expected the name of a file, got {show(path)}")
+        node.fail(f"expected the name of a file, got {show(path)}")
     return path
 
 
-def _numbers(entry: Mapping[str, Any], key: str, space: IndexSpace, where: str) -> tuple[int, ...]:
-    if key not in entry:
+def _numbers(parts: Mapping[str, Node], key: str, space: IndexSpace) -> tuple[int, ...]:
+    if key not in parts:
         return ()
-    given = table(entry[key], f"{where}.{key}", space.dims)
-    return tuple(whole(given, dim, f"{where}.{key}", 0 if key == "origin" else space[dim]) for dim in space)
+    given = parts[key].members((), space.dims)
+    return tuple(given[dim].whole() if dim in given else (0 if key == "origin" else space[dim]) for dim in space)

@@ -55,7 +55,8 @@ class SimStep(NamedTuple):
 
 @dataclass
 class _Job:
-    """A transfer of a simulation. `times` are seconds of a request of a full chunk and of the last one, for every hop."""
+    """A transfer of a simulation. `times` are seconds of a request of a full chunk and of the last one, for every hop; `last` are
+    the numbers of the last chunk, for every hop."""
 
     number: int
     label: str
@@ -65,6 +66,8 @@ class _Job:
     times: tuple[tuple[float, float], ...]
     submitted: float
     moved: tuple[float, ...]
+    shares: tuple[tuple[float, float], ...]
+    last: tuple[int, ...]
     set_up: bool = False
     admitted: float | None = None
     ended: float | None = None
@@ -169,16 +172,27 @@ class Simulator:
         setup: float = 0.0,
         label: str | None = None,
         moved: tuple[float, ...] | None = None,
+        shares: Sequence[tuple[float, float]] = (),
     ) -> int:
-        """Submit work whose requests take so many seconds: for every hop those of a full chunk and those of the last one.
+        """Submit work. `times` are, for every hop, the seconds that a request of a full chunk takes, and one of the last chunk.
 
-        `moved` are, for every hop, bytes that move for each of the `nbytes` (None: one).
+        `moved` are, for every hop, bytes that move for each of the `nbytes` (None: one). Work of several paths needs `shares`:
+        for every path the bytes of all its chunks, and those of a full one.
+
+        Raises:
+            InputError: a time that is past, another number of hops or shares than the work has, or work that could never end.
+            LimitError: buffers larger than a memory.
         """
         when = self._from_now("submitted", at)
         self.scheduler.needs(work)  # it would refuse it only when the time has come
-        number = len(self._jobs)
-        moved = moved or (1.0,) * len(work.channels)
-        self._jobs.append(_Job(number, label or f"transfer {number}", work, nbytes, chunk_bytes, tuple(times), when, moved))
+        number, hops = len(self._jobs), len(work.channels)
+        if len(times) != hops:
+            raise InputError(f"simulate: times of {len(times)} hops; the work has {hops}")
+        if len(shares) != len(work.paths) and (shares or len(work.paths) > 1):
+            raise InputError(f"simulate: shares of {len(shares)} paths; the work has {len(work.paths)}")
+        label, moved = label or f"transfer {number}", moved or (1.0,) * hops
+        last = tuple([count - 1 for count in work.hop_chunks])
+        self._jobs.append(_Job(number, label, work, nbytes, chunk_bytes, tuple(times), when, moved, tuple(shares), last))
         self._push(when + setup, Submit(number, work))
         return number
 
@@ -258,6 +272,7 @@ class Simulator:
                 self.now if job.ended is None else job.ended,
                 job.outcome if job.ended is not None else "running",
                 job.reason,
+                job.shares,
             )
             for job in self._jobs
             if job.submitted <= self.now
@@ -325,16 +340,13 @@ class Simulator:
     def _begin(self, server: _Server, issue: Issue) -> None:
         job = self._jobs[issue.transfer]
         full, last = job.times[issue.hop]
-        seconds = full if issue.chunk < job.work.chunks - 1 else last
+        seconds = full if issue.chunk < job.last[issue.hop] else last
         server.busy, server.current, server.begun = True, issue, self.now
         if server.name in self._uses:
             # Left to do is counted in bytes: shares are of bytes per second.
-            nbytes = (
-                job.nbytes / job.work.chunks
-                if job.chunk_bytes <= 0
-                else min(job.chunk_bytes, job.nbytes - issue.chunk * job.chunk_bytes)
-            )
-            nbytes /= job.work.requests[issue.hop] if job.work.requests else 1
+            share, chunk = job.shares[job.work.places[issue.hop][0]] if job.shares else (job.nbytes, job.chunk_bytes)
+            nbytes = share / job.work.hop_chunks[issue.hop] if chunk <= 0 else min(chunk, share - issue.chunk * chunk)
+            nbytes /= job.work.requests[issue.hop]
             most = nbytes / seconds if seconds > 0 else float("inf")
             moved = job.moved[issue.hop]
             uses = tuple(

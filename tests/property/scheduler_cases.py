@@ -19,6 +19,7 @@ from isoviz.runtime.scheduling.work import (
     Finish,
     Instruction,
     Issue,
+    PathWork,
     Release,
     Ring,
     Stimulus,
@@ -71,23 +72,29 @@ def _random_work(
     capacity: Mapping[str, int],
     priorities: Sequence[int],
 ) -> Work:
+    free = dict(capacity)
+    paths = [_random_path(draw, channels, memories, free) for _ in range(draw.choice((1, 1, 1, 2, 3)))]
+    return Work(tuple(paths), draw.choice(priorities))
+
+
+def _random_path(draw: random.Random, channels: Sequence[str], memories: Sequence[str], free: dict[str, int]) -> PathWork:
+    """A path whose buffers fit into what is `free`, which it takes."""
     hops = draw.choice((1, 2, 2, 3, 3, 4))
     chunks = draw.choice((0, 1, 2, 3, 4, 5, 8)) if draw.random() < 0.9 else 1
     pipelined = draw.random() < 0.85
     rings = []
-    room = dict(capacity)
     for _ in range(hops - 1):
         slots = draw.choice((1, 1, 2, 2, 3)) if pipelined else max(1, chunks)
-        fitting = [name for name in memories if room.get(name, slots) >= slots]
+        fitting = [name for name in memories if free.get(name, slots) >= slots]
         memory = draw.choice(fitting) if fitting else "anywhere"
-        most = room.get(memory, 30) // slots
+        most = free.get(memory, 30) // slots
         nbytes = draw.choice((0, 1, most, most, draw.randint(0, most)))
-        if memory in room:
-            room[memory] -= nbytes * slots
+        if memory in free:
+            free[memory] -= nbytes * slots
         rings.append(Ring(memory, nbytes, slots))
-    path = tuple(draw.choice(channels) for _ in range(hops))
+    names = tuple(draw.choice(channels) for _ in range(hops))
     requests = () if draw.random() < 0.3 else tuple(draw.choice((1, 1, 2, 3)) for _ in range(hops))
-    return Work(path, chunks, tuple(rings), requests, draw.choice(priorities), pipelined, draw.random() < 0.85)
+    return PathWork(names, chunks, tuple(rings), requests, pipelined, draw.random() < 0.85)
 
 
 # ---- what must be
@@ -109,12 +116,22 @@ class Known:
     whole: dict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))  # requests done, by hop and chunk
 
     def parts(self, hop: int) -> int:
-        return self.work.requests[hop] if self.work.requests else 1
+        path, place = self.place(hop)
+        return path.requests[place] if path.requests else 1
+
+    def place(self, hop: int) -> tuple[PathWork, int]:
+        """The path of a hop, and the position of the hop on it."""
+        for path in self.work.paths:
+            if hop < len(path.channels):
+                return path, hop
+            hop -= len(path.channels)
+        raise AssertionError(hop)
 
     def needs(self) -> dict[str, int]:
         found: dict[str, int] = defaultdict(int)
-        for ring in self.work.rings:
-            found[ring.memory] += ring.nbytes * ring.slots
+        for path in self.work.paths:
+            for ring in path.rings:
+                found[ring.memory] += ring.nbytes * ring.slots
         return found
 
     def has(self, hop: int, chunk: int) -> bool:
@@ -122,24 +139,32 @@ class Known:
         return self.whole[hop, chunk] == self.parts(hop)
 
     def unfinished(self, hop: int) -> bool:
-        return not all(self.has(hop, chunk) for chunk in range(self.work.chunks))
+        return not all(self.has(hop, chunk) for chunk in range(self.place(hop)[0].chunks))
+
+    def due(self) -> set[tuple[int, int, int]]:
+        """All requests: hop, chunk, part."""
+        hops = range(sum(len(path.channels) for path in self.work.paths))
+        return {(h, chunk, part) for h in hops for chunk in range(self.place(h)[0].chunks) for part in range(self.parts(h))}
 
     def next(self, hop: int, ahead: int = 0) -> Issue | None:
         """What a hop may issue now, after `ahead` others; None: nothing."""
-        work = self.work
         chunk, part = divmod(self.handed[hop] + ahead, self.parts(hop))
-        if chunk >= work.chunks:
-            return None
-        last = len(work.channels) - 1
-        if hop > 0 and not work.pipelined and not all(self.has(hop - 1, each) for each in range(work.chunks)):
-            return None
-        if hop > 0 and not self.has(hop - 1, chunk):
-            return None
-        if hop < last and chunk >= work.rings[hop].slots and not self.has(hop + 1, chunk - work.rings[hop].slots):
-            return None
-        if hop == 0 and last > 0 and chunk > 0 and work.pipelined and not work.overlap and not self.has(last, chunk - 1):
-            return None
-        return Issue(self.number, hop, chunk, part)
+        return Issue(self.number, hop, chunk, part) if self.may(hop, chunk) else None
+
+    def may(self, hop: int, chunk: int) -> bool:
+        """Whether a hop may move a chunk now."""
+        path, place = self.place(hop)
+        if chunk >= path.chunks:
+            return False
+        last = len(path.channels) - 1
+        if place > 0 and not path.pipelined and not all(self.has(hop - 1, each) for each in range(path.chunks)):
+            return False
+        if place > 0 and not self.has(hop - 1, chunk):
+            return False
+        if place < last and chunk >= path.rings[place].slots and not self.has(hop + 1, chunk - path.rings[place].slots):
+            return False
+        in_turn = path.pipelined and not path.overlap
+        return not (place == 0 and last > 0 and chunk > 0 and in_turn and not self.has(hop + last, chunk - 1))
 
 
 class Referee:
@@ -299,14 +324,7 @@ class Referee:
         assert scheduler.counts == Counts(0, 0, 0, 0)
         for known in self.all.values():
             if known.outcome[0] == "done":
-                work = known.work
-                due = {
-                    (hop, chunk, part)
-                    for hop in range(len(work.channels))
-                    for chunk in range(work.chunks)
-                    for part in range(known.parts(hop))
-                }
-                assert known.done == due
+                assert known.done == known.due()
 
 
 # ---- the driver
@@ -395,8 +413,10 @@ def simulated(seed: object) -> tuple[Case, Simulator, dict[int, tuple[tuple[floa
         chunk = draw.choice((1.0, 10.0))
         last = draw.choice((1.0, 0.25))
         seconds = tuple((full := draw.choice((0.0, 0.1, 1.0, draw.random())), full * last) for _ in work.channels)
-        nbytes = chunk * max(0.0, work.chunks - 1 + last)
-        number = simulator.submit_work(work, seconds, nbytes, chunk, at=at, setup=draw.choice((0.0, 0.5)))
+        shares = [(chunk * max(0.0, path.chunks - 1 + last), chunk) for path in work.paths]
+        nbytes = sum(share for share, _ in shares)
+        setup = draw.choice((0.0, 0.5))
+        number = simulator.submit_work(work, seconds, nbytes, chunk, at=at, setup=setup, shares=shares)
         times[number] = seconds
         at += draw.choice((0.0, 0.0, 1.0))
         if draw.random() < case.rates["cancel"]:

@@ -25,6 +25,7 @@ from isoviz.layouts import (
     apply,
     compare,
     strided_copies,
+    view_of_array,
 )
 
 Report = Callable[[str, object], None]
@@ -345,7 +346,7 @@ def test_strided_arrays_are_views(report: Report, data: st.DataObject) -> None:
     fastest = min((axis for axis in range(axes) if array.shape[axis] > 1), key=lambda axis: array.strides[axis], default=0)
     # An innermost axis of size 1 whose pitch is not 1 leaves gaps between elements, which only a field could describe.
     assume(array.size == 1 or array.strides[fastest] == array.itemsize)
-    view = View.from_array(array, names)
+    view = view_of_array(array, names)
     space = IndexSpace.of(dict(zip(names, array.shape, strict=True)))
     plain = Layout.row_major(*names).on(space, view.linearization.fields)
     found = np.zeros(array.size * 2, np.uint8)

@@ -18,7 +18,7 @@ from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import ChunkSequence, Component, FieldsComponent, Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import PLANNERS, Plan, plan
-from isoviz.planner.hop_facts import _first_elements
+from isoviz.planner.hop_facts import _elements_in_first_block
 from isoviz.runtime import simulate
 
 Report = Callable[[str, object], None]
@@ -144,6 +144,6 @@ def test_elements_of_the_first_block_are_those_of_its_boxes() -> None:
         for order in (transfer.source_order, transfer.destination_order):
             for outer in range(len(order.parts) + 1):
                 first = ChunkSequence(order, outer)[0]
-                assert _first_elements(order, outer) == sum(box.volume * len(names) for box, names in first.parts), seed
+                assert _elements_in_first_block(order, outer) == sum(box.volume * len(names) for box, names in first.parts), seed
                 checked += 1
     assert checked > 1000

@@ -4,10 +4,12 @@ with it (see `scheduler_cases`)."""
 from __future__ import annotations
 
 import itertools
+import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -20,7 +22,9 @@ from isoviz.machines import Limits, Machine, preset
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import simulate
 from isoviz.runtime.scheduling.recording import Recorder, Recording
+from isoviz.runtime.scheduling.scheduler import Counts
 from isoviz.runtime.scheduling.work import Cancel, Finish, Submit
+from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.runtime.trace.trace import Trace
 
 Report = Callable[[str, object], None]
@@ -86,6 +90,15 @@ def test_the_same_stimuli_have_the_same_answers(report: Report, batch: int) -> N
         report("scheduler: replayed", 1)
 
 
+def test_recordings_of_the_first_format() -> None:
+    """Runs recorded when a transfer was one path and a hop knew its neighbours: the same stimuli have the same answers."""
+    recordings = json.loads((Path(__file__).parent / "scheduler_recordings_1.json").read_text(encoding="utf-8"))
+    for data in recordings:
+        recording = Recording.from_json(data)
+        assert recording.replay().counts == Counts(0, 0, 0, 0)
+        assert json.loads(json.dumps(recording.to_json())) == data
+
+
 @pytest.mark.parametrize("batch", BATCHES)
 def test_simulations(report: Report, batch: int) -> None:
     """Random work with faults and cancellations in virtual time, with and without shared resources."""
@@ -139,7 +152,7 @@ def _judge_times(trace: Trace, times: dict[int, tuple[tuple[float, float], ...]]
     for span in trace.requests:
         by_channel[trace.channel(span)].append(span)
         work = trace.of[span.transfer].work
-        alone = times[span.transfer][span.hop][span.chunk == work.chunks - 1]
+        alone = times[span.transfer][span.hop][span.chunk == work.hop_chunks[span.hop] - 1]
         if shared[trace.channel(span)]:
             assert span.end - span.start >= alone * (1 - 1e-9) - 1e-12
         else:
@@ -160,7 +173,7 @@ def test_what_held_a_simulation_up(report: Report, batch: int) -> None:
     for seed in seeds(batch, max(1, settings().max_examples // 2)):
         case, simulator, _ = simulated(seed)
         trace = simulator.run()
-        path = trace.critical_path()
+        path = critical_path(trace)
         assert bool(path) == bool(trace.requests)
         if not path:
             continue

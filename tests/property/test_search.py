@@ -20,19 +20,19 @@ from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, LatencyBandwidth, Limits, Machine, Memory, preset
 from isoviz.planner import CACHE, Options, Transfer, explain, plan
-from isoviz.planner.full import listed, search
-from isoviz.planner.one_path.blocked import Blocked
+from isoviz.planner.full import listed_routes, search
+from isoviz.planner.one_path.blocked import BlockSearch
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.one_path.optimum import best_choice, clock_of
 from isoviz.planner.paths import route_search
-from isoviz.planner.paths.dominance import Grades
+from isoviz.planner.paths.dominance import CostClasses
 from isoviz.planner.paths.node_classes import node_classes
 from isoviz.planner.paths.routes import Route, forget_routes
 from isoviz.planner.problem import Problem
-from isoviz.planner.search import best_first
 from isoviz.planner.search.best_first import BestFirst, Outcome
-from isoviz.planner.search.bounds import Bounds, Question
-from isoviz.planner.search.box import Box, Kind
+from isoviz.planner.search.bounds import Bounds, SearchSpace
+from isoviz.planner.search.box import Box, ConvertingHop
+from isoviz.planner.search.tuning import ACCEPTED_GAP
 
 Report = Callable[[str, object], None]
 
@@ -72,8 +72,8 @@ def test_it_finds_what_brute_force_finds(report: Report, first: int) -> None:
 @pytest.mark.parametrize("first", MEDIUM)
 def test_it_finds_what_trying_every_path_finds(report: Report, first: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Larger transfers, on machines with limits, resources, one-time costs: the best of all paths that are listed."""
-    monkeypatch.setattr(route_search, "MOST_BEGINNINGS", 10**6)
-    monkeypatch.setattr(route_search, "MOST_GRADES", 10**6)
+    monkeypatch.setattr(route_search, "MOST_LABELS", 10**6)
+    monkeypatch.setattr(route_search, "MOST_COST_CLASSES", 10**6)
     for seed in range(first, first + 20):
         forget_routes()
         problem = Problem(*reversed(medium(seed)), Options())
@@ -85,7 +85,7 @@ def test_it_finds_what_trying_every_path_finds(report: Report, first: int, monke
         seconds = least(problem, found)
         gap = seconds / found.lower - 1 if math.isfinite(seconds) else 0.0
         report("machines of the search against all paths", 1)
-        assert gap <= best_first.NEAR
+        assert gap <= ACCEPTED_GAP
         assert math.isclose(seconds, listed_best, rel_tol=max(gap, CLOSE)) or seconds == listed_best, f"seed {seed}"
     forget_routes()
 
@@ -95,18 +95,18 @@ def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, f
     for seed in range(first, first + 20):
         draw = random.Random(seed)
         problem = Problem(*reversed(medium(seed)), Options())
-        question = Question(problem, None)
+        space = SearchSpace(problem, None)
         for route, choice in searched(problem).tried:
-            if choice is None or len(route.channels) == 1 or (problem.spread and choice.shape is None):
+            if choice is None or len(route.channels) == 1 or (problem.spread and choice.family is None):
                 continue
-            if choice.shape is not None:  # with the runs that its family promises: those it has may belong to another one, too
-                family = Blocked(problem, route, clock_of(problem, route), choice.shape)
-                choice = family.at(choice.a, choice.b, choice.per_chunk)
+            if choice.family is not None:  # with the runs that its family promises: those it has may belong to another one, too
+                family = BlockSearch(problem, route, clock_of(problem, route), choice.family)
+                choice = family.choice_for(choice.a, choice.b, choice.per_chunk)
                 assert choice is not None
             box = _around(choice, draw)
-            runs = question.end_runs(box)
+            runs = space.end_runs(box)
             assert runs is not None
-            [lower] = Bounds(question, [box], [runs]).lower
+            [lower] = Bounds(space, [box], [runs]).lower
             report("choices against the bounds of boxes that hold them", 1)
             assert lower <= problem.with_cost(choice) * (1 + CLOSE), f"seed {seed}: {route.names} {choice}"
 
@@ -114,12 +114,12 @@ def test_no_choice_lies_below_the_bound_of_a_box_that_holds_it(report: Report, f
 def _around(choice: Choice, draw: random.Random) -> Box:
     """A box that holds a choice: of any width, the choice anywhere in it."""
     last = len(choice.route.channels) - 1
-    kinds = {None: Kind.NONE, 0: Kind.FIRST, last: Kind.LAST}
-    kind = kinds.get(choice.route.converting, Kind.MIDDLE)
+    kinds = {None: ConvertingHop.NONE, 0: ConvertingHop.FIRST, last: ConvertingHop.LAST}
+    kind = kinds.get(choice.route.converting, ConvertingHop.MIDDLE)
     low, high = (10 ** draw.choice((0.0, draw.uniform(0, 2))) for _ in range(2))
     box = Box(kind, choice.chunk / low, choice.chunk * high)
-    if kind is Kind.MIDDLE and draw.random() < 0.7:
-        box = replace(box, least_run=choice.runs[0] / low, most_run=choice.runs[0] * high)
+    if kind is ConvertingHop.MIDDLE and draw.random() < 0.7:
+        box = replace(box, run_low=choice.runs[0] / low, run_high=choice.runs[0] * high)
     return box
 
 
@@ -144,12 +144,12 @@ def test_dense_machines_are_searched_to_the_end(name: str, layouts: tuple[str, s
     machine, source, destination = DENSE[name]
     problem = Problem(transposed(source, destination, layouts), machine, Options())
     if not (name == "a torus" and layouts[0] == layouts[1]):
-        assert listed(problem) is None
+        assert listed_routes(problem) is None
     boxes = itertools.count()
-    monkeypatch.setattr(BestFirst, "_rest", _counting(BestFirst._rest, boxes))
+    monkeypatch.setattr(BestFirst, "_children", _counting(BestFirst._children, boxes))
     found = searched(problem)
     assert next(boxes) < 6000
-    assert least(problem, found) <= found.lower * (1 + best_first.NEAR) and not found.stopped
+    assert least(problem, found) <= found.lower * (1 + ACCEPTED_GAP) and not found.stopped
     simple = plan(problem.transfer, machine, "simple")
     assert least(problem, found) <= simple.objective * (1 + CLOSE)
 
@@ -166,7 +166,7 @@ def test_a_plan_of_a_dense_machine_is_proved_and_the_same_again() -> None:
     machine = ring(12, 11)
     transfer = transposed("m0", "m11")
     found = plan(transfer, machine, "full", Options(planning_time=600))
-    assert found.gap is not None and found.gap <= best_first.NEAR and not found.notes
+    assert found.gap is not None and found.gap <= ACCEPTED_GAP and not found.notes
     CACHE.clear()
     forget_routes()
     assert plan(transfer, machine, "full", Options(planning_time=600)) == found
@@ -287,7 +287,7 @@ def test_rivals_of_a_dense_machine_are_explained() -> None:
 
 
 def test_what_would_make_rivals_win_keeps_to_planning_time() -> None:
-    """Each question takes dozens of searches."""
+    """Each space takes dozens of searches."""
     machine, transfer = ring(12, 11), transposed("m0", "m11")
     assert explain(transfer, machine, "full", Options(planning_time=1e-9), turns=2).turns == ()
 
@@ -298,12 +298,12 @@ def test_what_would_make_rivals_win_keeps_to_planning_time() -> None:
 def test_nodes_of_a_class_can_be_exchanged() -> None:
     """Against comparing all pairs."""
     for machine in (preset("sapling", nodes=5), preset("xstream"), preset("moonlight"), torus(4), ring(6, 5), _two_kinds()):
-        grades = Grades(machine)
-        classes = node_classes(machine, grades)
+        cost_classes = CostClasses(machine)
+        classes = node_classes(machine, cost_classes)
         assert sorted(node for alike in classes for node in alike) == sorted(machine.nodes)
         class_of = {node: k for k, alike in enumerate(classes) for node in alike}
         for a, b in itertools.combinations(machine.nodes, 2):
-            assert (class_of[a] == class_of[b]) == _exchangeable(machine, grades, a, b), (machine.name, a, b)
+            assert (class_of[a] == class_of[b]) == _exchangeable(machine, cost_classes, a, b), (machine.name, a, b)
 
 
 def _two_kinds() -> Machine:
@@ -317,7 +317,7 @@ def _two_kinds() -> Machine:
     return Machine("pairs", memories, channels)
 
 
-def _exchangeable(machine: Machine, grades: Grades, a: int, b: int) -> bool:
+def _exchangeable(machine: Machine, cost_classes: CostClasses, a: int, b: int) -> bool:
     """Whether exchanging two nodes leaves the machine as it is."""
     other = {a: b, b: a}
     node = {memory.name: (memory.node, memory.short_name) for memory in machine.memories}
@@ -330,7 +330,7 @@ def _exchangeable(machine: Machine, grades: Grades, a: int, b: int) -> bool:
         channels = set()
         for each in machine.channels:
             (here, one), (there, two) = node[each.source], node[each.destination]
-            channels.add((number(here), one, number(there), two, grades.of(each)))
+            channels.add((number(here), one, number(there), two, cost_classes.of(each)))
         return memories, channels  # type: ignore[return-value]
 
     return seen(False) == seen(True)

@@ -54,9 +54,9 @@ def best_of_all_paths(given: dict[str, Any], problem: Problem) -> float:
         if problem.limit(inside) < problem.largest:
             continue
         for at in range(hops) if problem.ends.converts else (None,):
-            for shape in problem.ends.shapes if at not in (None, 0, hops - 1) else (None,):
+            for family in problem.ends.families if at not in (None, 0, hops - 1) else (None,):
                 runs = problem.runs(hops, at)
-                choice = Choice(0.0, Route(route, at), shape, 1, 1, 1, 1.0, 1, runs, problem.slots)
+                choice = Choice(0.0, Route(route, at), family, 1, 1, 1, 1.0, 1, runs, problem.slots)
                 program = path_program(problem, choice)
                 if program.upper_bound > best:
                     try:

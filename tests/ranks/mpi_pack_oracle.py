@@ -18,7 +18,7 @@ from mpi4py import MPI
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host.copying import copy_strided
 from isoviz.layouts import Box, Linearization, View, strided_copies
-from isoviz.layouts.linearization import Mode
+from isoviz.layouts.modes import Mode
 
 
 def random_case(rng: random.Random) -> tuple[IndexSpace, FieldSpace, Layout, Layout]:

@@ -17,7 +17,7 @@ import numpy as np
 
 from isoviz.errors import FileError
 from isoviz.layouts import FieldsComponent, FieldSpace
-from isoviz.layouts.linearization import NormalPart
+from isoviz.layouts.modes import NormalPart
 
 SINGLE = "value"
 """The name of the field of an array without named fields."""

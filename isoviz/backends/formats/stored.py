@@ -19,7 +19,7 @@ from isoviz.backends.formats.records import Record, array_of
 from isoviz.errors import FileError
 from isoviz.layouts import FIELDS, Component, FieldSpace, IndexSpace, Layout, Linearization
 from isoviz.layouts.arrays import default_dims
-from isoviz.layouts.linearization import Mode
+from isoviz.layouts.modes import Mode
 from isoviz.regular_files import open_for_reading
 
 

@@ -21,8 +21,8 @@ from isoviz.measure.rehearsal import quickest
 from isoviz.planner import Options
 from isoviz.planner.alternatives import alternatives, every_route, identity, in_other_chunks
 from isoviz.planner.build_plan import make_plan
-from isoviz.planner.one_path.chunk_size import settled
-from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
 
@@ -162,9 +162,9 @@ def _beaten(problem: Problem, rng: random.Random) -> Iterator[Plan]:
     routes = list(_routes(problem))
     for route in rng.sample(routes, min(MOST_ROUTES, len(routes))):
         clock = clock_of(problem, route)
-        choice = any_choice(problem, route, clock)
+        choice = best_feasible_choice(problem, route, clock)
         if choice is not None and math.isfinite(choice.seconds):
-            yield make_plan(problem, settled(problem, choice, clock), clock, "full")
+            yield make_plan(problem, with_larger_chunks(problem, choice, clock), clock, "full")
 
 
 def _routes(problem: Problem) -> Iterator[Route]:

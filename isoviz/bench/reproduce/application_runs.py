@@ -20,6 +20,7 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.runtime import Simulator
 from isoviz.runtime.scheduling.pipeline import work_of
+from isoviz.runtime.scheduling.work import Work
 
 if TYPE_CHECKING:
     from isoviz.bench.reproduce.assumptions import Assumptions
@@ -82,6 +83,7 @@ def _phase(machine: Machine, moves: tuple[Move, ...], given: Assumptions, featur
         found, setup = _plan(two, move._replace(here=0, there=int(move.here != move.there)), given, features)
         nodes = (move.here, move.there)
         work = work_of(found, pipelined=features.pipelined, request_bytes=given.request_bytes)
+        (path,) = work.paths
         full = found.chunk_payload
         last = found.bytes - (work.chunks - 1) * full
         times = []
@@ -91,7 +93,8 @@ def _phase(machine: Machine, moves: tuple[Move, ...], given: Assumptions, featur
             times.append((full / hop.throughput / requests + lost, last / hop.throughput / requests + lost))
         engines = tuple(engine(two.channel(hop.channel), nodes, application.hub) for hop in found.hops)
         rings = tuple(ring._replace(memory=_at(ring.memory, nodes)) for ring in work.rings)
-        simulator.submit_work(work._replace(channels=engines, rings=rings), times, found.bytes, full, setup=setup)
+        placed = Work((path._replace(channels=engines, rings=rings),), work.priority)
+        simulator.submit_work(placed, times, found.bytes, full, setup=setup)
     return simulator.run().seconds
 
 

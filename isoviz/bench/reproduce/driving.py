@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from isoviz.bench.reproduce import realm
 from isoviz.bench.reproduce.patterns import Pair, instance
-from isoviz.machines import MemoryKind
 from isoviz.planner import plan
 from isoviz.runtime import Simulator
 
@@ -52,7 +51,7 @@ def hardware_limit(machine: Machine, pair: Pair) -> float:
         todo.discard(memory)
         for channel in machine.outgoing(memory):
             rate = min(best[memory], channel.peak)
-            inside = machine.memory(channel.destination).kind is not MemoryKind.DSK or channel.destination == pair.destination
+            inside = not machine.memory(channel.destination).is_file_system or channel.destination == pair.destination
             if inside and rate > best.get(channel.destination, 0.0):
                 best[channel.destination] = rate
                 todo.add(channel.destination)

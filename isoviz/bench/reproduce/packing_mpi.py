@@ -40,7 +40,7 @@ def mpi_throughput(machine: Machine, pair: Pair, given: Assumptions, packing: st
     nbytes = instance(pair).nbytes
     blocks = -(-nbytes // given.mpi_block)
     rings = tuple(Ring(memory, given.mpi_block, given.mpi_slots) for memory in memories[1:-1])
-    work = Work(tuple(channel.name for channel in channels), blocks, rings)
+    work = Work.one_path(tuple(channel.name for channel in channels), blocks, rings)
     simulator = Simulator(machine)
     for _ in range(given.instances):
         setup = sum(channel.setup for channel in channels)

@@ -16,6 +16,7 @@ from heapq import heappop, heappush
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.machines import shortest_path
 from isoviz.planner.time.fair_sharing import fair_rates
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def route(machine: Machine, source: str, destination: str, temporaries: str = "s
 
     Whole instances are too large to count on registered memory (section 6.5), hence SYS.
     """
-    found = [source, *(channel.destination for channel in machine.shortest_path(source, destination))]
+    found = [source, *(channel.destination for channel in shortest_path(machine, source, destination))]
     return (source, *(f"node{machine.memory(name).node}.{temporaries}" for name in found[1:-1]), destination)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from isoviz.layouts.layout import FIELDS
-from isoviz.layouts.linearization import Linearization, Mode
+from isoviz.layouts.components import FIELDS
+from isoviz.layouts.layout import Linearization
+from isoviz.layouts.modes import Mode
 from isoviz.layouts.spaces import dtype_text
 
 

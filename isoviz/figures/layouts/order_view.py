@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from isoviz.errors import LayoutError
-from isoviz.layouts.layout import FIELDS, Layout
-from isoviz.layouts.linearization import Linearization, Mode
+from isoviz.layouts.components import FIELDS
+from isoviz.layouts.layout import Layout, Linearization
+from isoviz.layouts.modes import Mode
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 
 IntArray = np.ndarray[Any, np.dtype[np.int64]]

@@ -7,12 +7,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from isoviz.machines import Channel, ChannelKind, Machine
+from isoviz.machines import Channel, ChannelKind, Machine, channel_kinds
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
 
-KIND_TOKENS = {
+LOW, HIGH = 1.0, float(2**30)
+
+_TOKENS = {
     ChannelKind.MEMCPY: "dim0",
     ChannelKind.REMOTE_MEMCPY: "dim1",
     ChannelKind.GPU_READ: "dim2",
@@ -21,7 +23,15 @@ KIND_TOKENS = {
     ChannelKind.DISK_READ: "dim3",
     ChannelKind.DISK_WRITE: "dim6",
 }
-LOW, HIGH = 1.0, float(2**30)
+
+
+def kind_token(kind: ChannelKind) -> str:
+    """The colour of a kind of channel. Kinds that isoviz does not know take the colours in turn, in the order of registration."""
+    known = _TOKENS.get(kind)
+    if known is not None:
+        return known
+    further = [each for each in channel_kinds() if each not in _TOKENS]
+    return tuple(_TOKENS.values())[further.index(kind) % len(_TOKENS)]
 
 
 @dataclass(frozen=True)

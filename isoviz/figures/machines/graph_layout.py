@@ -25,6 +25,8 @@ _KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, Memory
 _PLACE = {
     MemoryKind.FBM: 0.5, MemoryKind.ZCM: 0.2, MemoryKind.REG: 0.8, MemoryKind.SYS: 0.2, MemoryKind.DSK: 0.52,
 }  # fmt: skip
+_ELSEWHERE = 0.5
+"""Where a memory stands in its row whose kind is none of these."""
 
 
 @dataclass(frozen=True)
@@ -192,10 +194,18 @@ def rate_range(channels: Iterable[Channel]) -> tuple[float, float]:
     return min(peaks), max(peaks)
 
 
+def _height(kind: MemoryKind) -> tuple[int, str]:
+    """Where a kind stands from above; further kinds beside those that they are like."""
+    if kind in _KINDS:
+        return _KINDS.index(kind), ""
+    like = MemoryKind.DSK if kind.is_file_system else MemoryKind.SYS if kind.is_host else MemoryKind.FBM
+    return _KINDS.index(like), kind
+
+
 def _rows(groups: Iterable[Sequence[Stack]]) -> tuple[dict[MemoryKind, int], bool]:
     """The row of each kind that occurs, and whether so few memories stand in one row instead."""
     found = list(groups)
-    kinds = [kind for kind in _KINDS if any(stack[0].kind is kind for group in found for stack in group)]
+    kinds = sorted({stack[0].kind for group in found for stack in group}, key=_height)
     single = max((len(group) for group in found), default=0) <= 3
     return {kind: 0 if single else number for number, kind in enumerate(kinds)}, single
 
@@ -204,7 +214,7 @@ def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool,
     """The width of a node and the boxes of its stacks, by their first memories."""
     memories = [stack[0] for stack in stacks]
     if single:
-        ordered = sorted(memories, key=lambda memory: (_KINDS.index(memory.kind), memory.name))
+        ordered = sorted(memories, key=lambda memory: (_height(memory.kind), memory.name))
         step = BOX_WIDTH + 150
         width = max(BOX_WIDTH + 120, step * (len(ordered) - 1) + BOX_WIDTH + 120)
         return width, {
@@ -217,7 +227,7 @@ def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool,
     boxes: dict[str, Rect] = {}
     for kind, row in rows.items():
         for number, memory in enumerate(row):
-            share = _PLACE[kind] if len(row) == 1 else (number + 0.5) / len(row)
+            share = _PLACE.get(kind, _ELSEWHERE) if len(row) == 1 else (number + 0.5) / len(row)
             centre = x + 14 + share * (width - 28)
             boxes[memory.name] = Rect(centre - BOX_WIDTH / 2, _TITLE + 20 + _ROW * row_of[kind], BOX_WIDTH, BOX_HEIGHT)
     return width, boxes

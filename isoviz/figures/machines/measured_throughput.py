@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from isoviz.figures.charts.svg import Drawing, shorten, wrap
 from isoviz.figures.charts.theme import ThemeName
-from isoviz.figures.machines.curves import KIND_TOKENS, Bounds, Curve, bounds, curves
+from isoviz.figures.machines.curves import Bounds, Curve, bounds, curves, kind_token
 from isoviz.figures.machines.throughput_plot import MARGIN, Frame, clipped, grid, place
 from isoviz.machines import Channel, Machine, Sampled
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
@@ -76,7 +76,7 @@ def _bounds(found: Sequence[Curve]) -> Bounds:
 
 
 def _curve(drawing: Drawing, curve: Curve, box: Bounds, frame: Frame, shift: float) -> None:
-    token = KIND_TOKENS[curve.kind]
+    token = kind_token(curve.kind)
     within = [(run, rate) for run, rate in clipped(curve, box) if rate >= box.low_rate]
     data = "M" + "L".join("{:.1f} {:.1f}".format(*place(run, rate, box, frame)) for run, rate in within)
     tip = f"{curve.label}, what planning takes: up to {format_rate(curve.peak)} ({curve.names})"
@@ -101,7 +101,7 @@ def _curve(drawing: Drawing, curve: Curve, box: Bounds, frame: Frame, shift: flo
 def _legend(drawing: Drawing, entries: Sequence[Curve], notes: Sequence[Sequence[str]], x: float, y: float, total: int) -> None:
     room = _LEGEND - 64
     for curve in entries:
-        token, channel = KIND_TOKENS[curve.kind], curve.channels[0]
+        token, channel = kind_token(curve.kind), curve.channels[0]
         drawing.line(x, y + 7, x + 26, y + 7, stroke=token, width=2.6)
         drawing.element("circle", cx=x + 13, cy=y + 7, r=3.6, fill=token, stroke=token, stroke_width=1.6)
         drawing.text(x + 34, y + 11, shorten(str(curve.kind), room, 12, bold=True), size=12, bold=True, tip=curve.names)

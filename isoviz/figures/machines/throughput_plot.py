@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.theme import ThemeName
-from isoviz.figures.machines.curves import KIND_TOKENS, Bounds, Curve, OperatingPoint, bounds, curves
+from isoviz.figures.machines.curves import Bounds, Curve, OperatingPoint, bounds, curves, kind_token
 from isoviz.machines import Channel
 from isoviz.units import format_bytes, format_rate
 
@@ -49,7 +49,7 @@ def throughput_svg(
         places = [place(run, rate, box, frame) for run, rate in clipped(curve, box)]
         data = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
         tip = f"{curve.label}: up to {format_rate(curve.peak)} ({curve.names})"
-        drawing.path(data, stroke=KIND_TOKENS[curve.kind], width=2.2, stroke_dasharray=dash, stroke_linejoin="round", tip=tip)
+        drawing.path(data, stroke=kind_token(curve.kind), width=2.2, stroke_dasharray=dash, stroke_linejoin="round", tip=tip)
     _marks(drawing, points, box, frame)
     _legend(drawing, list(zip(entries, dashes, strict=False)), points, width - MARGIN - _LEGEND + 22, MARGIN + 6, len(found))
     return drawing.render(width, height)
@@ -128,7 +128,7 @@ def _legend(
     for point in points:
         hops.setdefault(point.channel, []).append(point.label)
     for curve, dash in entries:
-        token = KIND_TOKENS[curve.kind]
+        token = kind_token(curve.kind)
         drawing.line(x, y + 7, x + 26, y + 7, stroke=token, width=2.6, stroke_dasharray=dash)
         room = _LEGEND - 60
         used = [hop for channel in curve.channels for hop in hops.get(channel.name, [])]

@@ -23,7 +23,7 @@ from isoviz.planner.explanation.explanation_words import (
     turns_said,
     verdict,
 )
-from isoviz.planner.program.certificate import certified
+from isoviz.planner.program.certificate import certificate_lines
 from isoviz.planner.whole_program.wording import program_lines
 from isoviz.units import format_bytes, format_rate, format_seconds
 
@@ -66,7 +66,9 @@ def explanation_sections(
         sections.append(("The program of all paths", items(program_lines(explanation.whole))))
     program = folded("The program in the logarithms, and its optimum", pre(explanation.solution.text))
     whole = folded("The whole explanation as text", pre(explanation))
-    sections.append(("Program", paragraph(agreement(explanation)) + items(certified(explanation.solution)) + program + whole))
+    sections.append(
+        ("Program", paragraph(agreement(explanation)) + items(certificate_lines(explanation.solution)) + program + whole)
+    )
     return sections
 
 

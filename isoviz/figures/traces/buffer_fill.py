@@ -49,7 +49,7 @@ def fills(trace: Trace) -> tuple[Fill, ...]:
     for transfer in trace.transfers:
         if transfer.admitted is None:
             continue
-        for hop, ring in enumerate(transfer.work.rings):
+        for hop, ring in transfer.work.buffers:
             key = hop, ring.memory
             count[key] += 1
             steps = filled.setdefault(key, defaultdict(float))

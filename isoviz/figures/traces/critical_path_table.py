@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
+from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Critical(NamedTuple):
 
 def critical_parts(trace: Trace) -> Critical:
     """The critical path of a run in numbers."""
-    steps = trace.critical_path()
+    steps = critical_path(trace)
     if not steps:
         return Critical(trace.seconds, (), 0.0, trace.seconds)
     seconds: dict[tuple[str, str], float] = defaultdict(float)

@@ -10,7 +10,7 @@ from isoviz.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
+    from isoviz.runtime.scheduling.work import Instruction, PathWork, Stimulus, Work
     from isoviz.runtime.simulator import SimStep
 
 
@@ -29,11 +29,9 @@ def stimulus_text(stimulus: Stimulus, works: Mapping[int, Work]) -> str:
     """What happened."""
     if isinstance(stimulus, Submit):
         work = stimulus.work
-        hops, chunks = len(work.channels), work.chunks
-        how = "" if work.pipelined or hops == 1 else ", stored and forwarded"
-        return (
-            f"transfer {stimulus.transfer} is submitted: {_count(hops, 'hop')}, {_count(chunks, 'chunk')}{how}{_priority(work)}"
-        )
+        paths = "; ".join(_path(path) for path in work.paths)
+        count = f"{len(work.paths)} paths of " if len(work.paths) > 1 else ""
+        return f"transfer {stimulus.transfer} is submitted: {count}{paths}{_priority(work)}"
     if isinstance(stimulus, Done):
         return f"{_request(stimulus, works)} is done"
     if isinstance(stimulus, Failed):
@@ -60,9 +58,14 @@ def instruction_text(instruction: Instruction, works: Mapping[int, Work]) -> str
 
 def _request(at: Issue | Done | Failed, works: Mapping[int, Work]) -> str:
     work = works[at.transfer]
-    requests = work.requests[at.hop] if work.requests else 1
+    requests = work.requests[at.hop]
     part = f", request {at.request + 1} of {requests}" if requests > 1 else ""
     return f"transfer {at.transfer}, hop {at.hop}, chunk {at.chunk}{part}"
+
+
+def _path(path: PathWork) -> str:
+    how = "" if path.pipelined or len(path.channels) == 1 else ", stored and forwarded"
+    return f"{_count(len(path.channels), 'hop')}, {_count(path.chunks, 'chunk')}{how}"
 
 
 def _priority(work: Work) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
 from isoviz.figures.charts.time_axis import TimeAxis, outline, sampled
 from isoviz.figures.traces.timeline_bars import COLOURS, Bar, Lane, lanes, token, waiting_steps
+from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -148,7 +149,7 @@ class _Panel:
         """A bar wide enough for a tooltip and, where it fits, the number of its chunk."""
         span, wide = bar.span, bar.right - bar.left - 0.8
         transfer = self.trace.of[span.transfer]
-        requests = transfer.work.requests[span.hop] if transfer.work.requests else 1
+        requests = transfer.work.requests[span.hop]
         part = f", request {span.request + 1} of {requests}" if bar.merged == 1 and requests > 1 else ""
         nbytes = transfer.request_bytes(span.hop, span.chunk) * bar.merged
         tip = (
@@ -236,7 +237,7 @@ class _Panel:
         """A line under the rows, which changes to another row where the critical path does."""
         axis, begin = self.axis, self.trace.begin
         stretches: list[tuple[float, float, float]] = []  # row, left, right
-        for step in self.trace.critical_path():
+        for step in critical_path(self.trace):
             floor = floors[self.trace.channel(step.span)]
             left, right = axis.at(step.span.start - begin), axis.at(step.span.end - begin)
             if len(stretches) > 1 and stretches[-2][0] == floor and stretches[-1][2] - stretches[-1][1] < 1:

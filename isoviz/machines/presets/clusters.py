@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from isoviz import checks
-from isoviz.machines.channel import Channel, ChannelKind
+from isoviz.machines.channel import Channel
+from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
-from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.memory import Memory
 from isoviz.machines.presets import numbers
 from isoviz.machines.presets.numbers import Assumed, NodeFigures
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
@@ -90,7 +91,7 @@ def two_node() -> Machine:
         ends: min(bandwidth, numbers.SECTION_4_3_NETWORK) if ends[2] is ChannelKind.REMOTE_MEMCPY else bandwidth
         for ends, bandwidth in numbers.TABLE_5.items()
     }
-    origin = dict.fromkeys(ChannelKind, "bandwidth from the paper (Isometry, table 5 and section 4.3)")
+    origin = dict.fromkeys(numbers.ASSUMED, "bandwidth from the paper (Isometry, table 5 and section 4.3)")
     return _cluster(
         "two-node",
         2,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from isoviz import checks
-from isoviz.machines.channel import Channel, ChannelKind, Resource
+from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
-from isoviz.machines.memory import Memory, MemoryKind
+from isoviz.machines.memory import Memory
 from isoviz.machines.presets import numbers_dgx as figures
 from isoviz.machines.presets.clusters import throughput
 

@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from isoviz.machines.channel import ChannelKind
-from isoviz.machines.memory import MemoryKind
+from isoviz.machines.kinds import ChannelKind, MemoryKind
 
 MB = 1e6
 GIB = 1024**3
@@ -141,7 +140,7 @@ ASSUMED: dict[ChannelKind, Assumed] = {
 SAPLING = NodeFigures(
     TABLE_5,
     GPU_PEER_BANDWIDTH,
-    dict.fromkeys(ChannelKind, "bandwidth from the paper (Isometry, table 5)"),
+    dict.fromkeys(ASSUMED, "bandwidth from the paper (Isometry, table 5)"),
     ASSUMED,
     SAPLING_DRAM,
     REGISTERED,
@@ -235,7 +234,7 @@ LAPTOP = NodeFigures(
         network=None,
     ),
     peer=0.0,  # there is one GPU
-    origin=dict.fromkeys(ChannelKind, "bandwidth assumed"),
+    origin=dict.fromkeys(ASSUMED, "bandwidth assumed"),
     behaviour={
         **ASSUMED,
         ChannelKind.GPU_READ: Assumed(latency=3e-6, setup=8e-6, in_flight=2),

@@ -6,7 +6,7 @@ line rates of PCI Express 5.0 and NDR InfiniBand. They are the most the hardware
 
 from __future__ import annotations
 
-from isoviz.machines.channel import ChannelKind
+from isoviz.machines.kinds import ChannelKind
 from isoviz.machines.presets.numbers import GIB, Assumed
 
 GB = 1e9

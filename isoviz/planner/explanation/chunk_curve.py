@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import InputError, LimitError, TransferError
 from isoviz.layouts import ChunkSequence
 from isoviz.planner.build_plan import make_plan
-from isoviz.planner.hop_facts import along, chunk_bytes, clock_along, derived, paying_hop
-from isoviz.planner.one_path.chunk_size import settled
-from isoviz.planner.one_path.optimum import any_choice
+from isoviz.planner.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
+from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.planners import machine_of
@@ -85,8 +85,8 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
     machine = _checked(plan, machine)
     options = options or Options()
     problem = Problem(plan.transfer, machine, options)
-    way = along(plan.transfer, plan.orders)
-    clock = clock_along(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], way, plan.slots)
+    way = path_orders(plan.transfer, plan.orders)
+    clock = path_clock(plan.transfer, machine, [machine.channel(hop.channel) for hop in plan.hops], way, plan.slots)
     runs = way.runs
     inside = [hop.destination for hop in plan.hops[:-1]]
     limit = problem.limit(inside) if inside else None
@@ -117,7 +117,7 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
         return plan
     chunks = ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk)
     channels = [machine.channel(hop.channel) for hop in plan.hops]
-    words = derived(plan.transfer, machine, channels, along(plan.transfer, plan.orders), chunks, plan.slots)
+    words = plan_facts(plan.transfer, machine, channels, path_orders(plan.transfer, plan.orders), chunks, plan.slots)
     said = zip(plan.hops, words.requests, words.rates, strict=True)
     return replace(
         plan,
@@ -162,7 +162,7 @@ def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) 
 
 def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:
     """Points of chunks smaller than a block of the plan: the best for its path where a slot holds no more."""
-    route = Route(clock.channels, paying_hop(plan.transfer, plan.orders))
+    route = Route(clock.channels, conversion_hop(plan.transfer, plan.orders))
     seen: set[float] = set()
     for step in range(1, 2 * SPAN.bit_length()):
         bound = math.floor(block / 2 ** (step / 2))
@@ -170,12 +170,12 @@ def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block
             return
         try:
             problem = Problem(plan.transfer, machine, replace(options, slot_limit=bound))
-            choice = any_choice(problem, route, clock)
+            choice = best_feasible_choice(problem, route, clock)
         except LimitError:
             return
         if choice is None:
             return
-        choice = settled(problem, choice, clock)
+        choice = with_larger_chunks(problem, choice, clock)
         if choice.chunk not in seen:
             seen.add(choice.chunk)
             yield _point(clock, make_plan(problem, choice, clock, plan.planner), choice.runs, 0, fits=True)

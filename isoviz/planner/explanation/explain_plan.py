@@ -11,7 +11,7 @@ from isoviz.layouts import compare
 from isoviz.planner.explanation.explanation import Explanation, Region, Rejected, Stage
 from isoviz.planner.explanation.rivals import turns_of
 from isoviz.planner.full import search
-from isoviz.planner.one_path.buffer_needs import held_by, layouts_along
+from isoviz.planner.one_path.buffer_needs import buffer_layouts, path_layouts
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.planners import plan as make_plan
 from isoviz.planner.problem import Problem
@@ -152,7 +152,7 @@ def _rejected(
     slowest = max(range(len(kinds)), key=lambda i: timing.hop_seconds[i])
     run = min(choice.runs[slowest], choice.chunk)
     rate = clock.functions[slowest](run)
-    layouts = tuple(str(layout) for layout in layouts_along(problem, choice, held_by(problem, choice))[1:-1])
+    layouts = tuple(str(layout) for layout in path_layouts(problem, choice, buffer_layouts(problem, choice))[1:-1])
     limit = f"hop {slowest} {kinds[slowest]}: runs of {format_bytes(run)} at {format_rate(rate)}"
     shared = clock.shared_bound(clock.rates(choice.chunk, choice.runs))
     if shared <= timing.throughput * (1 + 1e-9):

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.program.program_text import row_to_json
 from isoviz.planner.whole_program.wording import program_json
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Explanation
-    from isoviz.planner.program.path_bound import RowState
 
 
 def explanation_to_json(explanation: Explanation, candidates: int | None = None) -> dict[str, Any]:
@@ -46,20 +45,3 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "turns": [asdict(turn) for turn in explanation.turns],
         "whole_program": None if explanation.whole is None else program_json(explanation.whole),
     }
-
-
-def row_to_json(row: RowState) -> dict[str, Any]:
-    """A row of a program at its optimum; what is infinite or unknown is null."""
-    found = {
-        "kind": row.kind,
-        "label": row.label,
-        "hop": row.hop,
-        "left": row.left,
-        "bound": row.bound,
-        "slack": row.slack,
-        "binding": row.binding,
-        "price_up": row.price_up,
-        "price_down": row.price_down,
-        "run": row.run,
-    }
-    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in found.items()}

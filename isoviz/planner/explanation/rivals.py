@@ -18,7 +18,7 @@ from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.check_ends import check_ends
 from isoviz.planner.explanation.explanation import Rejected, Turn
 from isoviz.planner.explanation.scaling import resized
-from isoviz.planner.full import listed, search
+from isoviz.planner.full import listed_routes, search
 from isoviz.planner.options import PLANNING_TIME
 from isoviz.planner.problem import Problem
 
@@ -44,7 +44,7 @@ def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tup
     chosen, *rivals = candidates
     found: list[Turn] = []
     until = math.inf
-    if listed(problem) is None:
+    if listed_routes(problem) is None:
         until = time.perf_counter() + (problem.options.planning_time or PLANNING_TIME)
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)

@@ -1,1 +1,1 @@
-"""Layouts of the buffers between the two ends of a path."""
+"""The layouts of the buffers between the two ends of a path."""

@@ -1,4 +1,4 @@
-"""The common suffix of several layouts, which numbers the blocks of a chunk sequence (DESIGN, section 4)."""
+"""The common suffix of several layouts. It numbers the blocks of a chunk sequence (DESIGN, section 4)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from isoviz.layouts import Linearization, Mode
 from isoviz.planner.intermediate.part_layouts import layout_of
 
 if TYPE_CHECKING:
-    from isoviz.layouts.linearization import NormalPart
+    from isoviz.layouts.modes import NormalPart
 
 
 def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], int]:
-    """The orders written so that all end with the same components, and how many these are; none where they have no common suffix.
+    """The orders, written such that all end with the same components, and the number of these components.
 
-    A component may have to be split for that: `<F, x>` ends as `<x_in=4, F, x_out>` does once it is `<F, x_in=4, x_out>`, which
-    is the same order.
+    The number is 0 where they have no common suffix. A component may have to be split: `<F, x>` ends like `<x_in=4, F, x_out>`
+    once it is written as `<F, x_in=4, x_out>`, which is the same order.
     """
     parts = [list(order.parts) for order in orders]
     outer = 0
@@ -32,8 +32,11 @@ def ending_alike(orders: Sequence[Linearization]) -> tuple[list[Linearization], 
 
 
 def _split(last: Sequence[NormalPart], count: int, sizes: dict[str, int]) -> list[list[NormalPart]]:
-    """Digits of one dimension that end alike, cut where all of them repeat: what is faster, and then the same digit of each.
-    Empty where they do not."""
+    """Digits of one dimension that end alike, cut where all of them repeat: the faster part of each, then the digit that all
+    share.
+
+    Empty where they do not end alike.
+    """
     modes = [part for part in last if isinstance(part, Mode)]
     if len(modes) != count or len({(mode.dim, mode.step * mode.extent, mode.top) for mode in modes}) != 1:
         return []

@@ -1,7 +1,7 @@
-"""The digits that two layouts have in common and the families of layouts between them, without any sizes.
+"""The digits that two layouts have in common, and the families of layouts between them, without sizes.
 
-Of a transfer's sizes these depend only on which digits there are. So they are worked out once per pair of layouts, and a transfer
-of another size has only its numbers filled in (`shapes`, where the families are explained too).
+Both depend on a transfer's sizes only through the question which digits exist. So they are worked out once per pair of layouts; a
+transfer of another size only fills in its numbers (`intermediate_layouts`, which also explains the families).
 """
 
 from __future__ import annotations
@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout, Linearization
 
 F = -1
-"""The field space among the digits of an order."""
+"""The number of the field space among the digits of an order."""
 
 
 class Digit(NamedTuple):
-    """A digit of the common refinement of both ends: coordinate i has (i // step) % extent; `top` alone may run past the size."""
+    """A digit of the common refinement of both ends: coordinate i has (i // step) % extent.
+
+    Only a `top` digit may extend beyond the size of its dimension.
+    """
 
     dim: str
     step: int
@@ -34,24 +37,31 @@ class Digit(NamedTuple):
 
 
 class Order(NamedTuple):
-    """One end's order of the refined digits (numbers, `F` for the field space), fastest first; `whole[i]`: digit i and the next
-    one are parts of one digit of that end."""
+    """One end's order of the refined digits, fastest first.
+
+    `digits` are numbers of digits, `F` for the field space. `whole[i]` says that digit i and the next one are parts of one digit
+    of that end.
+    """
 
     digits: tuple[int, ...]
     whole: tuple[bool, ...]
 
 
 class Run(NamedTuple):
-    """A run at one end: the first `least` digits of its order, times a cut up to the first `most`, and the digits `onwards`."""
+    """A run at one end: the first `least` digits of its order, times a cut up to the first `most` digits, times the digits
+    `onwards`."""
 
     least: int
     most: int
     onwards: tuple[int, ...] = ()
 
 
-class Family(NamedTuple):
-    """A `Shape` without its numbers. `first` and `last` are its runs, None where everything is one; `inside` are its complete
-    digits without F; families of one `number` differ in nothing but their runs, and the first of them counts."""
+class FamilyTemplate(NamedTuple):
+    """A `LayoutFamily` without its numbers.
+
+    `first` and `last` are its runs, None where everything is one run. `inside` holds its complete digits without F. Templates
+    with the same `number` differ only in their runs, and the first of them counts.
+    """
 
     number: int
     complete: frozenset[int]
@@ -66,28 +76,28 @@ class Family(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Structure:
-    """What two layouts have in common; the extent of a top digit is 0, as the size gives it.
+    """What two layouts have in common. The extent of a top digit is 0 here, because it depends on the size.
 
-    `tops` are the top digits: number, dimension and step. `prefix` are the digits with which both orders begin: where neither
-    end pads, they are PREFIX. `same` says that both orders are one.
+    `tops` are the top digits: number, dimension and step. `prefix` holds the digits with which both orders begin; where neither
+    end pads they are PREFIX. `same` says that both orders are equal.
     """
 
     digits: tuple[Digit, ...]
     orders: tuple[Order, Order]
-    loose: frozenset[str]
-    families: tuple[Family, ...]
+    non_nesting_dims: frozenset[str]
+    templates: tuple[FamilyTemplate, ...]
     tops: tuple[tuple[int, str, int], ...]
     prefix: tuple[int, ...]
     same: bool
 
 
 Skeleton = tuple[tuple[str, int, int, bool] | None, ...]
-"""A normal form without sizes: its digits as `Digit`, None for the field space."""
+"""A normal form without sizes: its digits like `Digit`, None for the field space."""
 
 
 def structure_of(source: Linearization, destination: Linearization) -> Structure:
     """The structure of two linearizations of one index space."""
-    # All that sizes decide of a normal form's digits is which of them are left out, those of one value only.
+    # Sizes decide only which digits a normal form omits: those with a single value.
     ones = [part.extent == 1 for lin in (source, destination) for part in lin.parts if isinstance(part, Mode)]
     key = source.layout, destination.layout, source.space.dims, len(source.fields) == 1, tuple(ones)
     found = _STRUCTURES.get(key)
@@ -97,9 +107,9 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
             _STRUCTURES[key] = found
             while len(_STRUCTURES) > _MOST_STRUCTURES:
                 _STRUCTURES.popitem(last=False)
-    if not found.loose:
+    if not found.non_nesting_dims:
         return found
-    # Blocks that do not nest repeat together at their least common multiple, which the size may not reach.
+    # Blocks that do not nest repeat together at their least common multiple, which may exceed the size.
     return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
 
 
@@ -119,8 +129,8 @@ def _skeleton(lin: Linearization) -> Skeleton:
 
 @lru_cache(maxsize=1024)
 def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Skeleton) -> Structure:
-    """`sizes` where they decide which digits there are."""
-    loose: set[str] = set()
+    """The structure of two skeletons; `sizes` is empty where the digits do not depend on the sizes."""
+    non_nesting_dims: set[str] = set()
     digits: list[Digit] = []
     numbers: dict[str, list[int]] = {}
     for i, dim in enumerate(dims):
@@ -131,8 +141,8 @@ def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Sk
         chain = [1]
         for cut in sorted(steps - {1}):
             if cut % chain[-1]:
-                loose.add(dim)
-                chain[-1] = math.lcm(chain[-1], cut)  # cut only where both repeat
+                non_nesting_dims.add(dim)
+                chain[-1] = math.lcm(chain[-1], cut)  # a common digit starts only where both repeat
             else:
                 chain.append(cut)
         chain = sorted({1, *chain})
@@ -142,9 +152,9 @@ def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Sk
             numbers[dim].append(len(digits))
             digits.append(Digit(dim, step, 0 if end is None else end // step, end is None))
     orders = _order(a, digits, numbers), _order(b, digits, numbers)
-    families = () if loose else tuple(_families(tuple(digits), orders[0].digits, orders[1].digits))
+    templates = () if non_nesting_dims else tuple(_all_templates(tuple(digits), orders[0].digits, orders[1].digits))
     tops = tuple((number, digit.dim, digit.step) for number, digit in enumerate(digits) if digit.top)
-    return Structure(tuple(digits), orders, frozenset(loose), families, tops, _common(*orders), a == b)
+    return Structure(tuple(digits), orders, frozenset(non_nesting_dims), templates, tops, _common(*orders), a == b)
 
 
 def _common(a: Order, b: Order) -> tuple[int, ...]:
@@ -168,10 +178,10 @@ def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]
     return Order(tuple(found), tuple(whole))
 
 
-def _families(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...]) -> list[Family]:
-    """All families; which of them can win, their numbers decide."""
-    found = _Families(digits)
-    # L = A: what is complete of B within the first digits of A, and as much of the next one as is cut; then M = B.
+def _all_templates(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...]) -> list[FamilyTemplate]:
+    """All templates; the numbers of a transfer decide which of them can be optimal."""
+    found = _TemplateList(digits)
+    # L = A: the block is a beginning of A's order with its last digit cut; then the same with M = B.
     for inside, cut, last in _kept_whole(a, b):
         found.add(inside, cut, cut, None, last, "source")
     for inside, cut, first in _kept_whole(b, a):
@@ -183,36 +193,37 @@ def _families(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, ...])
             continue  # with more digits kept whole, the same blocks allow longer runs
         cut_a, cut_b = (ahead[0] if ahead and ahead[0] != F else None for ahead in (next_a, next_b))
         if cut_a == cut_b and complete in (frozenset(a[:i]), frozenset(b[:j])):
-            continue  # found above, with an end that keeps everything
+            continue  # found above, where one end keeps its whole order
         found.add(complete, cut_a, cut_b, Run(i, i + (cut_a is not None)), Run(j, j + (cut_b is not None)), "")
-    return found.families
+    return found.templates
 
 
-class _Families:
-    """Families, and a number for what is in their blocks."""
+class _TemplateList:
+    """A growing list of templates, with a number for each distinct block."""
 
     def __init__(self, digits: tuple[Digit, ...]) -> None:
         self.digits = digits
         self.numbers: dict[tuple[frozenset[int], int | None, int | None, str], int] = {}
-        self.families: list[Family] = []
+        self.templates: list[FamilyTemplate] = []
 
     def add(
         self, complete: frozenset[int], cut_a: int | None, cut_b: int | None, first: Run | None, last: Run | None, follows: str
     ) -> None:
         if Run(0, 0) in (first, last):
-            return  # a single element: no longer than any run of the conversion
+            return  # a run of one element is no longer than that of the conversion
         scattered = _scattered(self.digits, complete, (cut_a, cut_b))
-        if scattered:  # with the digits that it leaves out, the block is one box
+        if scattered:  # with the missing digits added, the block is one box
             joined = complete | _below(self.digits, scattered)
             if cut_a not in joined and cut_b not in joined:
                 self.add(joined, cut_a, cut_b, first, last, "")
         number = self.numbers.setdefault((complete, cut_a, cut_b, follows), len(self.numbers))
         inside = tuple(complete - {F})
-        self.families.append(Family(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
+        self.templates.append(FamilyTemplate(number, complete, inside, cut_a, cut_b, first, last, scattered, follows))
 
 
 def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple[frozenset[int], int | None, Run | None]]:
-    """Blocks that are beginnings of one end's order: complete digits, the digit that is cut, and the run at the other end."""
+    """Blocks that are beginnings of one end's order: their complete digits, the digit that is cut, and the run at the other
+    end."""
     for i in range(len(kept) + 1):
         inside = frozenset(kept[:i])
         j = next((j for j, digit in enumerate(other) if digit not in inside), len(other))

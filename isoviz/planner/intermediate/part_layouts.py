@@ -1,7 +1,7 @@
 """Layouts of parts: an end's layout restricted to a block, and the blocks that fit a budget.
 
-An intermediate buffer holds a *part* of the instance (DESIGN, section 2): inside a block of extents b the entries lie in the
-order of one end, and the blocks follow each other in one order along the whole path. So `<x, F>` becomes `<x_in=b, F, x_out>`.
+An intermediate buffer holds a *part* of the instance (DESIGN, section 2). Inside a block of extents b the entries have the order
+of one end, and the blocks have one order along the whole path. So `<x, F>` becomes `<x_in=b, F, x_out>`.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from typing import TYPE_CHECKING
 from isoviz.layouts import FIELDS, Component, FieldsComponent, FieldSpace, IndexSpace, Layout, Linearization, Mode
 
 if TYPE_CHECKING:
-    from isoviz.layouts.linearization import NormalPart
+    from isoviz.layouts.modes import NormalPart
 
 LARGEST_FACTOR = 1 << 22
-"""Up to here block sizes are taken apart: every size below 2⁴⁴ wholly, larger ones as far as a plan gains from it."""
+"""Block sizes are factored by trial division up to this number. That factors every size below 2⁴⁴ completely; of a larger size a
+factor above it stays whole, so that factoring takes below a second."""
 PAGES = 4
-"""From so many of them on, the parts of a block are whole pages."""
+"""A part of a block consists of whole pages if it has at least this many pages: rounding then changes it by at most a quarter."""
 
 Block = Mapping[str, int]
-"""Extent of a block in every dimension; the dimension's size where it is not cut."""
+"""The extent of a block in every dimension; the size of the dimension where it is not cut."""
 
 
 def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearization:
-    """A layout on a box of the space it was made for: digits that the box does not need are dropped.
+    """A layout on a box of the space for which it was made; digits that the box does not need are dropped.
 
     Raises:
         LayoutError: dimensions missing or unknown.
@@ -46,13 +47,13 @@ def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearizati
 
 
 def layout_of(parts: Sequence[NormalPart]) -> Layout:
-    """The layout with these digits: their steps decide the names (`x`, `x_in`/`x_out`, `x_0`, `x_1`, …) and extents."""
+    """The layout with these digits; their steps determine the names (`x`, `x_in`/`x_out`, `x_0`, `x_1`, …) and extents."""
     return _layout(tuple([(part.dim, part.step) if isinstance(part, Mode) else None for part in parts]))
 
 
 @lru_cache(maxsize=1024)
 def _layout(digits: tuple[tuple[str, int] | None, ...]) -> Layout:
-    """The layout with digits of these dimensions and steps, None for the fields; transfers of many sizes have few of them."""
+    """The layout with digits of these dimensions and steps, None for the fields. Transfers of many sizes share few of them."""
     steps: dict[str, list[int]] = {}
     for dim, step in filter(None, digits):
         steps.setdefault(dim, []).append(step)
@@ -70,7 +71,7 @@ def _layout(digits: tuple[tuple[str, int] | None, ...]) -> Layout:
 
 
 def _merged(parts: Iterable[NormalPart]) -> list[NormalPart]:
-    """Adjacent digits of one dimension as one."""
+    """The digits with adjacent digits of one dimension merged."""
     found: list[NormalPart] = []
     for part in parts:
         last = found[-1] if found else None
@@ -82,10 +83,10 @@ def _merged(parts: Iterable[NormalPart]) -> list[NormalPart]:
 
 
 def restricted(inside: Linearization, among: Linearization, block: Block) -> tuple[Layout, int]:
-    """The layout whose blocks are ordered inside as `inside` and among each other as `among`.
+    """The layout whose entries are ordered like `inside` within a block, and whose blocks are ordered like `among`.
 
-    Returns it with the number of its slowest components that number the blocks. `block` has to nest with the digits of both
-    (`nesting` sees to that).
+    Returns the layout and the number of its slowest components that number the blocks. `block` has to nest with the digits of
+    both (see `nesting`).
     """
     sizes = inside.space
     inner: list[NormalPart] = []
@@ -108,12 +109,13 @@ def restricted(inside: Linearization, among: Linearization, block: Block) -> tup
 
 
 def _end(part: Mode) -> int:
-    """The first coordinate a digit does not reach."""
+    """The first coordinate beyond a digit."""
     return part.step * part.extent
 
 
 def nesting(bound: int, steps: Iterable[int], size: int) -> int:
-    """The largest block of at most `bound` that nests with digits of the given steps: it divides them or they divide it."""
+    """The largest block of at most `bound` that nests with digits of the given steps: it divides each step, or the step divides
+    it."""
     if bound >= size:
         return size
     turns = sorted({step for step in steps if 1 < step < size})
@@ -130,7 +132,7 @@ def nesting(bound: int, steps: Iterable[int], size: int) -> int:
 
 @lru_cache(maxsize=4096)
 def _largest_divisor(number: int, bound: int) -> int:
-    """The largest divisor of at most `bound`, put together from the prime factors of at most `bound`."""
+    """The largest divisor of at most `bound`, built from the prime factors of at most `bound`."""
     found = {1}
     for prime, power in _small_factors(number):
         found |= {divisor * prime**k for divisor in found for k in range(1, power + 1) if divisor * prime**k <= bound}
@@ -139,7 +141,7 @@ def _largest_divisor(number: int, bound: int) -> int:
 
 @lru_cache(maxsize=256)
 def _small_factors(number: int) -> tuple[tuple[int, int], ...]:
-    """The prime factors with their powers; factors above `LARGEST_FACTOR` are left together, as if they were one."""
+    """The prime factors with their powers; a rest without factors below `LARGEST_FACTOR` counts as one factor."""
     found: list[tuple[int, int]] = []
     for factor in range(2, LARGEST_FACTOR):
         if factor * factor > number:
@@ -154,10 +156,10 @@ def _small_factors(number: int) -> tuple[tuple[int, int], ...]:
 
 
 def grown(order: Linearization, other: Linearization, block: Block, budget: int, page: int = 1) -> dict[str, int]:
-    """A block grown along one end's order until it holds `budget` entries: as long a contiguous run there as fits.
+    """A block grown along one end's order until it holds `budget` entries, for the longest contiguous run that fits.
 
-    Never smaller than `block`; the last dimension that grows is cut into parts of nearly equal size, of whole pages of so many
-    entries where they have several.
+    It is never smaller than `block`. The last dimension that grows is cut into parts of nearly equal size. With several pages of
+    `page` entries in a part, parts are whole pages.
     """
     found = dict(block)
     for part in order.parts:
@@ -169,18 +171,18 @@ def grown(order: Linearization, other: Linearization, block: Block, budget: int,
         if have >= end:
             continue
         across = math.prod(found.values()) // have
-        room = budget // across
+        left = budget // across
         steps = [mode.step for lin in (order, other) for mode in lin.parts if isinstance(mode, Mode) and mode.dim == part.dim]
-        if have < part.step:  # a slower digit comes first: with the digits below it in the block, its entries are one run
-            if room < part.step or nesting(part.step, steps, size) < part.step:
+        if have < part.step:  # a slower digit comes first: its entries are one run once the block has the digits below it
+            if left < part.step or nesting(part.step, steps, size) < part.step:
                 break
             have = part.step
-        even = -(-end // -(-end // room))  # pieces of one size
+        even = -(-end // -(-end // left))  # parts of equal size
         whole = math.lcm(*(step for step in steps if step <= even))
         paged = math.lcm(whole, page // math.gcd(page, across))
-        # Rounded up where there is room: rounded down, one more piece would take what is left.
+        # Rounded up where the budget allows it: rounded down, a further part would hold the rest.
         ups = [-(-even // unit) * unit for unit in (paged, whole) if unit == whole or unit * PAGES <= even]
-        up = next((up for up in ups if up <= room), even // whole * whole or even)
+        up = next((up for up in ups if up <= left), even // whole * whole or even)
         found[part.dim] = max(have, nesting(up, steps, size))
         if found[part.dim] < end:
             break

@@ -1,4 +1,5 @@
-"""How much of a part lies together in its instance: a box or some fields leave gaps that the order of the part does not show."""
+"""The contiguous runs of a part of an instance: a box or some of the fields leave gaps that the order of the part does not
+show."""
 
 from __future__ import annotations
 
@@ -7,14 +8,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import FieldsComponent, FieldSpace, Linearization
+from isoviz.layouts import FieldsComponent, FieldSpace, Linearization, Mode
 
 if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 
 def end_runs(transfer: Transfer) -> tuple[float, float]:
-    """Bytes that lie contiguously in the source and in the destination, where a part has gaps; infinite where it has none."""
+    """Bytes that are contiguous in the source and in the destination, where only a part moves; infinite where the whole moves."""
     if transfer.is_whole:
         return math.inf, math.inf
     names = transfer.field_names
@@ -26,10 +27,11 @@ def end_runs(transfer: Transfer) -> tuple[float, float]:
 
 
 def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[int], fields: Sequence[str]) -> float:
-    """Bytes of the contiguous runs that a box (`origin`, `shape`, in the order of the dimensions) with some fields has.
+    """The bytes of the contiguous runs of a box with some of the fields, where `origin` and `shape` are in the order of the
+    dimensions.
 
-    Infinite where the part is the whole. Where fields between those that move are left out, the mean over the groups that lie
-    together; of a digit that the box cuts, what it covers.
+    Infinite where the part is the whole. Where fields between those that move are omitted, the result is the mean over the groups
+    of adjacent fields. A digit that the box cuts counts with the values that it covers.
     """
     if tuple(shape) == lin.space.sizes and len(fields) == len(lin.fields):
         return math.inf
@@ -52,7 +54,7 @@ def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[
 
 
 def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> float:
-    """About how many bytes lie together in another order of what is in the first so many of an order."""
+    """About how many bytes are contiguous in the order `other`, of the entries that fill the first `nbytes` bytes of `order`."""
     count, fields = len(order.fields), 1
     mean = order.fields.nbytes / count
     left = max(1.0, nbytes / mean)
@@ -78,6 +80,13 @@ def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> 
 
 
 def _groups(space: FieldSpace, fields: Sequence[str]) -> int:
-    """How many groups of neighbouring fields those that move make."""
+    """The number of groups of adjacent fields among those that move."""
     places = sorted(space.index(name) for name in fields)
     return 1 + sum(b != a + 1 for a, b in itertools.pairwise(places))
+
+
+def boxes_of_runs(order: Linearization) -> int:
+    """The number of boxes of which a long run of an order consists."""
+    digits = [part for part in order.parts if isinstance(part, Mode)]
+    late = [any(low.dim == digit.dim and low.step < digit.step for low in digits[i:]) for i, digit in enumerate(digits)]
+    return math.prod(digit.extent for digit, scattered in zip(digits, late, strict=True) if scattered)

@@ -1,1 +1,1 @@
-"""Layouts, block sizes and chunk of one path."""
+"""The best layouts, block sizes and chunk for one route."""

@@ -1,4 +1,4 @@
-"""What is decided for one route."""
+"""The decisions for one route."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
-    from isoviz.planner.intermediate.intermediate_layouts import Shape
+    from isoviz.planner.intermediate.intermediate_layouts import LayoutFamily
     from isoviz.planner.paths.routes import Route
 
 
-MOST_BOXES = 16
-"""Boxes that one chunk may consist of; more cost an engine more than they can gain."""
-
-
 class Choice(NamedTuple):
-    """Everything decided for one route, with what it costs.
+    """All decisions for one route, with their cost.
 
-    `shape` is the family of layouts where a hop between two buffers converts, else None; `a` and `b` its cuts; `per_chunk` blocks
-    make a chunk of `chunk` payload bytes (fields of different sizes: the mean), which takes `slot` bytes in a buffer. `part` is
-    the layout of the buffers, with the number of components that number its blocks, where it is neither the order of one end nor
-    one of a family; `after` that of the buffers after the hop that converts, where it is another one. With
-    `every_block_a_box` more blocks in a chunk would be more boxes.
+    `seconds` is T. `family` is the family of layouts where a hop between two buffers converts, else None; `a` and `b` are its
+    cuts. `per_chunk` blocks make a chunk of `chunk` payload bytes; where fields differ in size, `chunk` counts the mean field. A
+    chunk takes `slot` bytes in a buffer, and a buffer has `slots` slots. `runs` bounds the run of every hop in bytes.
+
+    `layout_before` is the layout of the buffers with the number of components that number its blocks; it is None where the
+    buffers hold the order of one end, or a layout of `family`. `layout_after` is the layout of the buffers after the converting
+    hop, where it differs. `every_block_a_box` says that each further block in a chunk would be a further box.
     """
 
     seconds: float
     route: Route
-    shape: Shape | None
+    family: LayoutFamily | None
     a: int
     b: int
     per_chunk: int
@@ -34,25 +32,28 @@ class Choice(NamedTuple):
     slot: int
     runs: tuple[float, ...]
     slots: int
-    part: tuple[Layout, int] | None = None
-    after: tuple[Layout, int] | None = None
+    layout_before: tuple[Layout, int] | None = None
+    layout_after: tuple[Layout, int] | None = None
     every_block_a_box: bool = False
 
     @property
     def buffer_bytes(self) -> int:
-        """Bytes of all buffers together."""
+        """The bytes of all buffers together."""
         return self.slot * self.slots * (len(self.route.channels) - 1)
 
     @property
     def key(self) -> tuple[float, int, int, tuple[str, ...], bool, int]:
-        """Less is better; ties: fewer hops, then less buffer space, then names in order (DESIGN, section 2); then the route whose
-        converting hop is the one that really converts."""
+        """The order of preference; less is better.
+
+        Ties of T go to fewer hops, then to less buffer space, then to the first names in order (DESIGN, section 2). Last comes
+        the route whose converting hop is the one that really converts.
+        """
         route = self.route
         return (self.seconds, len(route.channels), self.buffer_bytes, route.names, self._is_misnamed, route.converting or 0)
 
     @property
     def _is_misnamed(self) -> bool:
-        """Whether all buffers hold one layout, and the hop at the other end has the shorter run between layouts."""
-        if self.part is None or self.after is not None or len(self.runs) < 2:
+        """Whether all buffers hold one layout, and the hop at the other end than `converting` has the shorter run."""
+        if self.layout_before is None or self.layout_after is not None or len(self.runs) < 2:
             return False
         return (self.runs[0] < self.runs[-1]) != (self.route.converting == 0)

@@ -1,7 +1,8 @@
-"""Routes on which a hop between two buffers converts, between ends whose blocks do not nest (4 against 6).
+"""Routes on which a hop between two buffers converts, between ends whose blocks do not nest (blocks of 4 and of 6).
 
-There is no small set of families here. Blocks that nest with the digits of both ends are grown along both orders, with all
-splits of a budget by powers of two: a long run at one end costs the other end its run.
+No small set of layout families covers this case. Instead, blocks that nest with the digits of both ends are grown along both
+orders. A long run at one end shortens the run at the other end, so all splits of the slot between the two ends by powers of two
+are tried.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ if TYPE_CHECKING:
     from isoviz.planner.time.path_time import Clock
 
 
-def boxed(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
-    """The best choice found, by T, or with what its chunks cost an engine; None where no block fits."""
+def best_non_nesting(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
+    """The best choice found, by T; with `costs`, by T and the cost of its chunks to an engine. None where no block fits."""
     limit = problem.limit(route.inside)
     found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
     several = (choice for choice in found if choice is not None)
@@ -70,12 +71,13 @@ def _choice(problem: Problem, route: Route, clock: Clock, block: dict[str, int],
     return Choice(seconds, route, None, 1, 1, 1, chunk, slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)
 
 
-def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
-    """A choice of a family with the runs and the room that its layouts really have; None where it does not fit."""
-    assert choice.shape is not None
+def with_exact_runs(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
+    """A choice of a family with the runs and the slot size that its layouts really have; None where it does not fit the
+    limits."""
+    assert choice.family is not None
     transfer, route = problem.transfer, choice.route
-    follows = choice.shape.follows or problem.follows
-    before, after, outer = problem.ends.layouts(choice.shape, choice.a, choice.b, follows)
+    follows = choice.family.follows or problem.follows
+    before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
     first, last = (layout.on(transfer.space, transfer.fields) for layout in (before, after))
     slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)) * choice.per_chunk
     if slot > problem.limit(route.inside):
@@ -91,7 +93,7 @@ def measured(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
 
 
 def _payload(problem: Problem, lin: Linearization, outer: int) -> float:
-    """Bytes of the first block without padding; of fields of different sizes the mean."""
+    """The bytes of the first block without padding; where fields differ in size, of the mean field."""
     sequence = ChunkSequence(lin, outer)
     elements = lin.count * problem.field_count // sequence.blocks
     first = sequence[0]

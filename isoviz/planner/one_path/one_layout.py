@@ -1,8 +1,10 @@
 """Routes on which no hop between two buffers converts: all buffers hold one layout, and a chunk is a run of it.
 
-Usually that layout is the order of one end, and a chunk has any length. Three cases need others: fields of different sizes in
-tight slots, where a block that holds whole entries wastes nothing; ends whose blocks do not nest, between which a layout that
-both nest with lies well; and orders whose runs would fall into very many boxes.
+Usually the layout is the order of one end, and a chunk may have any length. Three cases need other layouts:
+
+- Fields of different sizes in small slots: a block of whole entries wastes no space.
+- Ends whose blocks do not nest: a layout that nests with both may be better than either order.
+- Orders whose runs would consist of very many boxes: blocks that are boxes are better.
 """
 
 from __future__ import annotations
@@ -17,10 +19,12 @@ from isoviz.layouts import ChunkSequence, FieldsComponent, Layout, Linearization
 from isoviz.planner.hop_facts import chunk_bytes
 from isoviz.planner.intermediate.intermediate_layouts import F
 from isoviz.planner.intermediate.part_layouts import grown, layout_of, restricted
-from isoviz.planner.one_path.buffer_needs import checked, evaluated
-from isoviz.planner.one_path.choice import MOST_BOXES, Choice
-from isoviz.planner.one_path.sizes import SMALL, best_of, choices, least_as_good, round_numbers
-from isoviz.planner.one_path.unbuffered import boxes_of_runs, unheld
+from isoviz.planner.intermediate.part_runs import boxes_of_runs
+from isoviz.planner.one_path.buffer_needs import evaluated, exact_if_needed
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.sizes import cut_sizes, fastest_size, round_numbers, smallest_as_fast
+from isoviz.planner.one_path.tuning import MOST_BOXES, MOST_SIZES_TRIED, TIE
+from isoviz.planner.one_path.unbuffered import best_unbuffered
 
 if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route
@@ -28,67 +32,68 @@ if TYPE_CHECKING:
     from isoviz.planner.time.path_time import Clock
 
 
-def plain(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
-    """The best choice for a route whose buffers all hold the same layout: of the least T, or, if that is said, of the least T and
-    what its chunks cost an engine."""
-    held = problem.transfer.source_order if problem.held_order(route) == "source" else problem.transfer.destination_order
+def best_one_layout(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
+    """The best choice for a route whose buffers all hold the same layout: by T, or with `costs` by T and the cost of its
+    chunks."""
+    order = problem.transfer.source_order if problem.held_order(route) == "source" else problem.transfer.destination_order
     if len(route.channels) == 1:
-        return unheld(problem, route, clock, held)
-    search = _Plain(problem, route, clock, held, costs)
-    if boxes_of_runs(held) > MOST_BOXES and search.limit // problem.largest > MOST_BOXES:
+        return best_unbuffered(problem, route, clock, order)
+    search = _OneLayoutSearch(problem, route, clock, order, costs)
+    if boxes_of_runs(order) > MOST_BOXES and search.limit // problem.largest > MOST_BOXES:
         found = list(search.by_boxes())
     else:
         found = list(search.by_runs())
-    if problem.largest > problem.mean and boxes_of_runs(held) <= MOST_BOXES:
+    if problem.largest > problem.mean and boxes_of_runs(order) <= MOST_BOXES:
         found += search.by_whole_entries()
     if not problem.ends.nesting:
         found += search.by_common_blocks()
-    able = [checked(problem, choice) for choice in found if choice is not None]
-    if search.shorter > 1 and not search.by_ends:
+    able = [exact_if_needed(problem, choice) for choice in found if choice is not None]
+    if search.multiple > 1 and not search.bounded_by_part:
         able += [evaluated(problem, choice) for choice in search.by_blocks_across_runs() if choice is not None]
         least = min((choice.seconds for choice in able), default=math.inf)
         able += [evaluated(problem, choice) for choice in search.by_parts_of_runs(least) if choice is not None]
     return min(able, key=lambda choice: (choice.seconds + search.cost(choice.chunk), choice.key), default=None)
 
 
-class _Plain:
-    def __init__(self, problem: Problem, route: Route, clock: Clock, held: Linearization, costs: bool) -> None:
+class _OneLayoutSearch:
+    def __init__(self, problem: Problem, route: Route, clock: Clock, order: Linearization, costs: bool) -> None:
         self.costs = costs
-        self.problem, self.route, self.clock, self.held = problem, route, clock, held
+        self.problem, self.route, self.clock, self.order = problem, route, clock, order
         self.runs = problem.runs(len(route.channels), route.converting)
         self.limit = problem.limit(route.inside)
-        self.shorter = shorter_run(problem, route.inside, self.runs)
-        self.by_ends = min(problem.end_runs) < (math.inf if route.converting is None else problem.ends.run)
-        """Whether that is what lies together of a part at an end, whatever the layouts: then smaller chunks are parts of it."""
+        self.multiple = chunk_multiple(problem, route.inside, self.runs)
+        self.bounded_by_part = min(problem.end_runs) < (math.inf if route.converting is None else problem.ends.run)
+        """Whether gaps of a part bound the runs at an end, whatever the layouts: then chunks smaller than a run are parts of
+        it."""
 
     def cost(self, chunk: float) -> float:
         return self.problem.chunk_cost(chunk, len(self.runs)) if self.costs else 0.0
 
     def by_runs(self) -> Iterator[Choice | None]:
-        """Runs of the end's order: of elements, of blocks that hold whole entries."""
+        """Runs of the end's order: of single elements, or of blocks of whole entries."""
         problem = self.problem
-        # Elements that hold whole entries: of one field every one does, wherever the layout names its fields.
-        period = self.held.inner_count * problem.field_count if problem.field_count > 1 else 1
-        entries_first = isinstance(self.held.normal[0], FieldsComponent)
-        few = min(self.limit, problem.nbytes) <= SMALL * problem.entry
+        # The elements that are whole entries. With one field every element is an entry, wherever the layout names its fields.
+        period = self.order.inner_count * problem.field_count if problem.field_count > 1 else 1
+        entries_first = isinstance(self.order.normal[0], FieldsComponent)
+        few = min(self.limit, problem.nbytes) <= MOST_SIZES_TRIED * problem.entry
         units = [1] if few or not entries_first else []
         if problem.largest > problem.mean or (entries_first and not few):
             units.append(period)
         for unit in units:
-            whole = math.lcm(unit, self.shorter)
-            yield self._chunked(whole, self._places(whole, period))
-            if self.by_ends and unit < self.shorter:
-                yield self._chunked(unit, self._places(unit, period), bound=self.shorter // unit)
+            whole = math.lcm(unit, self.multiple)
+            yield self._chunked(whole, self._slot_bytes(whole, period))
+            if self.bounded_by_part and unit < self.multiple:
+                yield self._chunked(unit, self._slot_bytes(unit, period), bound=self.multiple // unit)
 
-    def _places(self, elements: int, period: int) -> int:
-        """Bytes of a slot for so many elements, `period` of which hold whole entries."""
+    def _slot_bytes(self, elements: int, period: int) -> int:
+        """The bytes of a slot for some elements, of which every `period` elements are whole entries."""
         problem = self.problem
         return round(elements * problem.mean) if elements % period == 0 else elements * problem.largest
 
     def _chunked(
         self,
         elements: int,
-        room: int,
+        slot_bytes: int,
         runs: tuple[float, ...] = (),
         part: tuple[Layout, int] | None = None,
         payload: float = 0.0,
@@ -96,13 +101,16 @@ class _Plain:
         times: int = 1,
         blocks: int = 0,
     ) -> Choice | None:
-        """The best number of units of so many elements, which take `room` bytes in a slot; of a `part`, of so many `times` a
-        block with so much `payload`, of which there are `blocks`."""
+        """The choice with the best number of units in a chunk; None where no unit fits.
+
+        A unit is `elements` elements, which take `slot_bytes` bytes in a slot. With a layout in `part`, a unit is `times` blocks
+        of `payload` bytes each, and there are `blocks` blocks. `bound` limits the number of units.
+        """
         problem, clock, runs = self.problem, self.clock, runs or self.runs
-        unit, room = times * (payload or elements * problem.mean), times * room
-        # Of an end with padding there are more units than bytes that move.
-        every = math.ceil(blocks / times) if blocks else math.ceil(max(problem.nbytes, self.held.nbytes) / unit)
-        most = min(self.limit // room, every, self.limit if bound is None else bound)
+        unit, slot_bytes = times * (payload or elements * problem.mean), times * slot_bytes
+        # An end with padding has more units than the payload fills.
+        every = math.ceil(blocks / times) if blocks else math.ceil(max(problem.nbytes, self.order.nbytes) / unit)
+        most = min(self.limit // slot_bytes, every, self.limit if bound is None else bound)
         if most < 1:
             return None
 
@@ -110,9 +118,9 @@ class _Plain:
             return clock.seconds(number * unit, runs)
 
         if not clock.overlap:
-            number = least_as_good(seconds, most)
+            number = smallest_as_fast(seconds, most)
         else:
-            _, number = best_of(
+            _, number = fastest_size(
                 lambda each: seconds(each) + self.cost(each * unit), self._worth_trying(unit, most, runs), clock.every
             )
         if number * unit >= problem.nbytes:
@@ -126,7 +134,7 @@ class _Plain:
             1,
             per_chunk,
             chunk,
-            number * room,
+            number * slot_bytes,
             runs,
             problem.slots,
             part,
@@ -134,7 +142,8 @@ class _Plain:
         )
 
     def _worth_trying(self, unit: float, most: int, runs: tuple[float, ...]) -> Sequence[int]:
-        """Numbers of units: all round ones, or those whose chunks do not cost more than the largest number takes altogether."""
+        """The numbers of units to try: all round numbers, or those whose chunks cost no more than T and the cost of the largest
+        chunks."""
         numbers = round_numbers(most)
         if not self.costs:
             return numbers
@@ -143,24 +152,27 @@ class _Plain:
         return numbers[bisect_left(numbers, True, key=lambda number: least + self.cost(number * unit) <= goal) :]
 
     def by_whole_entries(self) -> Iterator[Choice | None]:
-        """Blocks of the end's order that hold all fields of their entries, where runs of single fields would not fill a slot."""
+        """Blocks of the end's order with all fields of their entries, where runs of single fields would not fill a slot."""
         ends = self.problem.ends
         order = ends.orders[self.problem.held_order(self.route) == "destination"]
         before = order.digits[: order.digits.index(-1)] if -1 in order.digits else ()
         if self.problem.entry <= self.limit:
-            yield self._held(*ends.restricted(order, {-1: 1}))
+            yield self._of_layout(*ends.restricted(order, {-1: 1}))
         for i, digit in enumerate(before):
             taken = {done: ends.digits[done].extent for done in before[:i]} | {-1: 1}
-            sizes = [size for size in choices(ends.sizes(digit), ends.digits[digit].top) if size > 1]
-            fitting = [size for size in sizes if self._room({**taken, digit: size}) <= self.limit]
-            for size in fitting if len(fitting) <= SMALL else fitting[-1:]:
-                yield self._held(*ends.restricted(order, {**taken, digit: size}))
+            sizes = [size for size in cut_sizes(ends.sizes(digit), ends.digits[digit].top) if size > 1]
+            fitting = [size for size in sizes if self._block_bytes({**taken, digit: size}) <= self.limit]
+            for size in fitting if len(fitting) <= MOST_SIZES_TRIED else fitting[-1:]:
+                yield self._of_layout(*ends.restricted(order, {**taken, digit: size}))
 
     def by_parts_of_runs(self, least: float) -> Iterator[Choice | None]:
-        """Blocks that are parts of the shorter run, where they take less than so many seconds: the blocks of another run, or
-        field, follow before the next part of the same one, so that no longer run is counted than a chunk has."""
+        """Blocks that are parts of the shorter run, where they take less than `least` seconds.
+
+        After such a block comes the same part of the next run or field, and not the next part of the same run. So no run is
+        counted as longer than a chunk.
+        """
         problem, ends = self.problem, self.problem.ends
-        if ends.loose:
+        if ends.non_nesting_dims:
             return
         order = ends.orders[problem.held_order(self.route) == "destination"]
         ways: list[tuple[float, dict[int, int]]] = []
@@ -169,68 +181,78 @@ class _Plain:
             if digit == F and problem.field_count == 1:
                 taken[F] = 1
                 continue
-            sizes = (1,) if digit == F else choices(ends.sizes(digit), ends.digits[digit].top)
-            bound = min(self.limit / (problem.mean if F in taken else problem.largest), self.shorter - 1)
+            sizes = (1,) if digit == F else cut_sizes(ends.sizes(digit), ends.digits[digit].top)
+            bound = min(self.limit / (problem.mean if F in taken else problem.largest), self.multiple - 1)
             fitting = [size for size in sizes if elements * size <= bound]
             if not fitting:
                 break
-            seconds, size = best_of(partial(self._of_parts, elements), fitting, self.clock.every)
+            seconds, size = fastest_size(partial(self._of_parts, elements), fitting, self.clock.every)
             ways.append((seconds, {**taken, digit: size} if digit != F else dict(taken)))
             taken[digit] = 1 if digit == F else ends.digits[digit].extent
             elements *= problem.field_count if digit == F else ends.digits[digit].extent
         for seconds, block in sorted(ways, key=lambda way: way[0]):
-            if seconds >= least * (1 - 1e-12):
+            if seconds >= least * (1 - TIE):
                 return
-            choice = self._held(*ends.restricted(order, block, later=True), MOST_BOXES)
+            choice = self._of_layout(*ends.restricted(order, block, later=True), MOST_BOXES)
             if choice is not None:
                 yield choice
                 return
 
     def by_blocks_across_runs(self) -> Iterator[Choice | None]:
-        """Blocks of the end's first digit that do not nest with the runs, where chunks have few elements: then multiples of a run
-        may be far from the best size."""
-        first, *rest = self.held.normal
+        """Blocks of the end's first digit that do not nest with the runs, where chunks have few elements.
+
+        With few elements in a chunk, multiples of a run may be far from the best size.
+        """
+        first, *rest = self.order.normal
         most = min(self.limit, self.problem.nbytes) // self.problem.largest
-        if not isinstance(first, Mode) or not rest or not self.shorter < most <= SMALL or first.extent <= self.shorter:
+        if (
+            not isinstance(first, Mode)
+            or not rest
+            or not self.multiple < most <= MOST_SIZES_TRIED
+            or first.extent <= self.multiple
+        ):
             return
-        for size in range(self.shorter + 1, min(most + 1, first.extent)):
-            if size % self.shorter and first.step * size < self.held.space[first.dim]:
+        for size in range(self.multiple + 1, min(most + 1, first.extent)):
+            if size % self.multiple and first.step * size < self.order.space[first.dim]:
                 inner = Mode(first.dim, size, first.step, False)
                 outer = Mode(first.dim, -(-first.extent // size), first.step * size, first.top)
-                named = {part.dim for part in self.held.normal if isinstance(part, Mode)}
-                lone = [Mode(dim, 1, 1, True) for dim in self.held.space if dim not in named]
+                named = {part.dim for part in self.order.normal if isinstance(part, Mode)}
+                lone = [Mode(dim, 1, 1, True) for dim in self.order.space if dim not in named]
                 if first.top or first.extent % size == 0:
-                    yield self._held(layout_of([*lone, inner, rest[0], outer, *rest[1:]]), len(rest) + 1)
+                    yield self._of_layout(layout_of([*lone, inner, rest[0], outer, *rest[1:]]), len(rest) + 1)
 
     def _of_parts(self, before: int, size: int) -> float:
-        """T for chunks of so many elements, all hops in runs of one chunk."""
+        """T for chunks of `before` × `size` elements, where every hop has runs of one chunk."""
         chunk = before * size * self.problem.mean
         return self.clock.seconds(chunk, [chunk] * len(self.runs))
 
-    def _room(self, taken: dict[int, int]) -> int:
+    def _block_bytes(self, taken: dict[int, int]) -> int:
         return math.prod(taken.values()) * self.problem.entry
 
     def by_common_blocks(self) -> Iterator[Choice | None]:
-        """Layouts with the order of one end and without its blocks in the dimensions in which the ends' blocks do not nest."""
+        """Layouts with the order of one end, but without its blocks in the dimensions in which the blocks of the ends do not
+        nest."""
         transfer = self.problem.transfer
-        loose = self.problem.ends.loose
+        non_nesting_dims = self.problem.ends.non_nesting_dims
         for lin in (transfer.source_order, transfer.destination_order):
             for last in (False, True):  # a dimension lies where its fastest, or where its slowest digit lay
-                parts = [part for part in lin.normal if not isinstance(part, Mode) or part.dim not in loose]
+                parts = [part for part in lin.normal if not isinstance(part, Mode) or part.dim not in non_nesting_dims]
                 places = {}
                 for place, part in enumerate(lin.normal):
-                    if isinstance(part, Mode) and part.dim in loose and (last or part.dim not in places):
+                    if isinstance(part, Mode) and part.dim in non_nesting_dims and (last or part.dim not in places):
                         places[part.dim] = place
                 for dim, place in sorted(places.items(), key=lambda item: -item[1]):
-                    ahead = [part for part in lin.normal[:place] if not isinstance(part, Mode) or part.dim not in loose]
+                    ahead = [
+                        part for part in lin.normal[:place] if not isinstance(part, Mode) or part.dim not in non_nesting_dims
+                    ]
                     parts.insert(len(ahead), Mode(dim, lin.space[dim], 1, True))
                 named = {part.dim for part in parts if isinstance(part, Mode)}
                 lone = [Mode(dim, 1, 1, True) for dim in transfer.space if dim not in named]
                 layout = layout_of([*lone, *parts])
-                yield self._held(layout, len(layout.on(transfer.space, transfer.fields).parts))
+                yield self._of_layout(layout, len(layout.on(transfer.space, transfer.fields).parts))
 
-    def _held(self, layout: Layout, outer: int, bound: int | None = None) -> Choice | None:
-        """Chunks of a layout's blocks, at most so many in one."""
+    def _of_layout(self, layout: Layout, outer: int, bound: int | None = None) -> Choice | None:
+        """Chunks of a layout's blocks, with at most `bound` blocks in a chunk."""
         problem, transfer = self.problem, self.problem.transfer
         lin = layout.on(transfer.space, transfer.fields)
         sequence = ChunkSequence(lin, outer)
@@ -239,7 +261,7 @@ class _Plain:
         runs = (min(whole[0], first), *whole[1:-1], min(whole[-1], last))
         elements = lin.count * len(transfer.fields) // sequence.blocks
         payload = chunk_bytes(sequence)
-        times = _times(shorter_run(problem, self.route.inside, runs), round(payload / problem.mean))
+        times = _blocks_per_multiple(chunk_multiple(problem, self.route.inside, runs), round(payload / problem.mean))
         if bound is not None:
             bound //= times
         return self._chunked(elements, sequence.block_bytes, runs, (layout, outer), payload, bound, times, sequence.blocks)
@@ -250,24 +272,27 @@ class _Plain:
         lead = transfer.source_order if problem.follows == "source" else transfer.destination_order
         entries = min(self.limit // problem.entry, transfer.space.volume)
         while entries >= 1:
-            block = grown(self.held, lead, dict.fromkeys(transfer.space.dims, 1), entries)
-            yield self._held(*restricted(self.held, lead, block), MOST_BOXES)
+            block = grown(self.order, lead, dict.fromkeys(transfer.space.dims, 1), entries)
+            yield self._of_layout(*restricted(self.order, lead, block), MOST_BOXES)
             entries //= 2
 
 
-def shorter_run(problem: Problem, inside: Sequence[str], runs: Sequence[float]) -> int:
-    """The elements of which chunks are multiples where all buffers hold one layout: with one buffer those of the shorter run, and
-    of the longer one where it is none of whole chunks, so that no chunk boundary cuts a run that T counts whole (DESIGN, section
-    4). 1 where there are more buffers, in several memories, or whole chunks move."""
+def chunk_multiple(problem: Problem, inside: Sequence[str], runs: Sequence[float]) -> int:
+    """The number of elements of which chunks are multiples, where all buffers hold one layout.
+
+    With one buffer, chunks are multiples of the runs of both hops, except of a hop that moves whole chunks. Then no chunk
+    boundary cuts a run that T counts whole (DESIGN, section 4). Where only a part moves, the shorter run alone counts. The result
+    is 1 where there are buffers in several memories, or where whole chunks move.
+    """
     if len(set(inside)) != 1:
         return 1
     finite = [run for run in runs if run < problem.nbytes]
     counts = [round(run / problem.mean) for run in finite]
     if any(not math.isclose(count * problem.mean, run) for count, run in zip(counts, finite, strict=True)):
-        return 1  # of some fields the mean is no whole number of elements
+        return 1  # fields differ in size, and a run is no whole number of mean elements
     return math.lcm(*counts) if problem.whole else min(counts, default=1)
 
 
-def _times(shorter: int, elements: int) -> int:
-    """Of how many blocks of so many elements the least chunk is that is a multiple of a run."""
-    return shorter // math.gcd(shorter, elements)
+def _blocks_per_multiple(multiple: int, elements: int) -> int:
+    """The fewest blocks of `elements` elements that make a multiple of a run."""
+    return multiple // math.gcd(multiple, elements)

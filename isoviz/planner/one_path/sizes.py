@@ -1,64 +1,60 @@
-"""Sizes to choose from, and the search for the best of them."""
+"""Candidate sizes for blocks and chunks, and the search for the best of them."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-SMALL = 64
-"""Up to here every size is tried."""
-FEW = 2048
-"""So many sizes, or combinations of two, are all tried where nothing is known of T between them."""
-FEW_PAIRS = 256
-"""So many combinations of two sizes are all tried even where T is convex between them: sizes are whole numbers."""
-
+from isoviz.planner.one_path.tuning import BOUND_SLACK, MOST_EVEN_PARTS, MOST_SIZES_TRIED, TIE
 
 _ROUND = (*range(1, 32), *(significant << shift for shift in range(1, 64) for significant in range(16, 32)))
 """Numbers of at most five significant bits."""
 
 
 def round_numbers(most: int) -> tuple[int, ...]:
-    """1 to `most`: all where that is at most `SMALL`, else numbers of five significant bits, and `most` itself."""
-    if most <= SMALL:
+    """The round numbers from 1 to `most`: all numbers up to `MOST_SIZES_TRIED`, else those of five significant bits, and `most`
+    itself."""
+    if most <= MOST_SIZES_TRIED:
         return tuple(range(1, most + 1))
     return (*_ROUND[: bisect_left(_ROUND, most)], most)
 
 
-EVEN = 16
-"""Up to so many parts of one size a digit is cut into that can be cut anywhere."""
+def even_or_round_sizes(extent: int, most: int) -> tuple[int, ...]:
+    """Sizes up to `most` at which to cut an extent that can be cut anywhere.
 
-
-def even_or_round(extent: int, most: int) -> tuple[int, ...]:
-    """Sizes up to `most` at which to cut an extent anywhere: round ones, and those that make few parts of one size, so that none
-    is left over that is much smaller."""
+    They are the round numbers, and the sizes that make a few parts of equal size, without a small last part.
+    """
     sizes = round_numbers(min(extent, most))
-    if extent <= SMALL:
+    if extent <= MOST_SIZES_TRIED:
         return sizes
-    even = {size for parts in range(1, EVEN + 1) if (size := -(-extent // parts)) <= most}
+    even = {size for parts in range(1, MOST_EVEN_PARTS + 1) if (size := -(-extent // parts)) <= most}
     return tuple(sorted({*sizes, *even}))
 
 
-def choices(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
-    """The places worth trying to cut a digit: round ones where it can be cut anywhere (`free`)."""
+def cut_sizes(cuts: Sequence[int], free: bool) -> tuple[int, ...]:
+    """The sizes at which to cut a digit: round numbers where it can be cut anywhere (`free`), else all of `cuts`."""
     return round_numbers(cuts[-1]) if free else tuple(cuts)
 
 
-def at_least(sizes: Sequence[int], bound: float) -> int:
-    """The first size of at least `bound`; the last where none is."""
-    return sizes[min(bisect_left(sizes, bound * (1 - 1e-12)), len(sizes) - 1)]
+def first_at_least(sizes: Sequence[int], bound: float) -> int:
+    """The first size of at least `bound`; the last size where none is that large."""
+    return sizes[min(bisect_left(sizes, bound * (1 - TIE)), len(sizes) - 1)]
 
 
-def least_as_good(seconds: Callable[[int], float], most: int) -> int:
-    """The least number that is as fast as the largest, where more is never slower."""
-    goal = seconds(most) * (1 + 1e-9)
+def smallest_as_fast(seconds: Callable[[int], float], most: int) -> int:
+    """The smallest round number that is as fast as `most`, where a larger number is never slower."""
+    goal = seconds(most) * (1 + BOUND_SLACK)
     sizes = round_numbers(most)
     return sizes[bisect_left(sizes, True, key=lambda n: seconds(n) <= goal)]
 
 
-def best_of(seconds: Callable[[int], float], sizes: Sequence[int], every: int, start: int | None = None) -> tuple[float, int]:
-    """The least value and the first size that has it; `start` is a size that is likely to be it.
+def fastest_size(
+    seconds: Callable[[int], float], sizes: Sequence[int], every: int, start: int | None = None
+) -> tuple[float, int]:
+    """The least number of seconds, and the first size that reaches it. `start` is a guess of that size.
 
-    All sizes are tried where there are at most `every`; else the function is searched as one with a single minimum.
+    All sizes are tried where there are at most `every`. Otherwise the function is taken to have a single minimum, and a
+    golden-section search finds it.
     """
     low, high = 0, len(sizes) - 1
     if len(sizes) <= every:
@@ -66,9 +62,9 @@ def best_of(seconds: Callable[[int], float], sizes: Sequence[int], every: int, s
     if start is not None:
         i = bisect_left(sizes, start)
         value = seconds(start)
-        goal = value * (1 + 1e-12)
+        goal = value * (1 + TIE)
         if (i == low or seconds(sizes[i - 1]) > goal) and (i == high or seconds(sizes[i + 1]) > goal):
-            return value, start  # of a convex function, what is better than both neighbours is best
+            return value, start  # a convex function has no other minimum
     known: dict[int, float] = {}
 
     def at(i: int) -> float:

@@ -1,6 +1,7 @@
-"""Routes of one hop: no buffer holds anything, so no limit on slots bounds a chunk. Everything moves as one.
+"""Routes of one hop. No buffer holds a chunk, so no limit on slots applies, and everything may move as one chunk.
 
-Only where very much moves it goes in several chunks: progress is told by chunks. They take no longer, or there is one after all.
+Very large transfers are cut into several chunks all the same, because progress is reported per chunk. They are cut only where
+that costs no time.
 """
 
 from __future__ import annotations
@@ -9,10 +10,19 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import ChunkSequence, Mode
+from isoviz.layouts import ChunkSequence
 from isoviz.planner.intermediate.part_layouts import grown, restricted
+from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import evaluated
-from isoviz.planner.one_path.choice import MOST_BOXES, Choice
+from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.tuning import (
+    BOUND_SLACK,
+    CHUNK_GROWTH_SHARE,
+    MOST_BOXES,
+    UNBUFFERED_MOST,
+    UNBUFFERED_SECONDS,
+    UNBUFFERED_UNIT,
+)
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, Linearization
@@ -20,27 +30,24 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
     from isoviz.planner.time.path_time import Clock
 
-PIECE, MOST, LONG = 32 << 20, 256 << 20, 0.5
-"""Chunks that nothing holds are a multiple of `PIECE` bytes, at most `MOST`, and take about `LONG` predicted seconds at most."""
-SAME, NEARLY = 1e-9, 1e-3
-"""Relative difference of two times that are the same, and what chunks that are as large as they may be may cost of T."""
 
-
-def unheld(problem: Problem, route: Route, clock: Clock, held: Linearization) -> Choice:
-    """The best choice for a route of one hop, its chunks in the order `held`."""
+def best_unbuffered(problem: Problem, route: Route, clock: Clock, order: Linearization) -> Choice:
+    """The best choice for a route of one hop, with chunks in the given order."""
     nbytes, runs = problem.nbytes, problem.runs(1, route.converting)
-    everything = held.count * len(held.fields)
-    whole = Choice(clock.seconds(nbytes, runs), route, None, 1, 1, everything, nbytes, held.nbytes, runs, problem.slots)
-    most = MOST // PIECE
-    if whole.seconds > LONG:
-        most = max(1, min(most, math.floor(LONG * nbytes / whole.seconds) // PIECE))
+    everything = order.count * len(order.fields)
+    whole = Choice(clock.seconds(nbytes, runs), route, None, 1, 1, everything, nbytes, order.nbytes, runs, problem.slots)
+    most = UNBUFFERED_MOST // UNBUFFERED_UNIT
+    if whole.seconds > UNBUFFERED_SECONDS:
+        most = max(1, min(most, math.floor(UNBUFFERED_SECONDS * nbytes / whole.seconds) // UNBUFFERED_UNIT))
     pieces = most if problem.machine.limits.chunk_seconds else 1
-    while nbytes > pieces * PIECE:
+    while nbytes > pieces * UNBUFFERED_UNIT:
         last = pieces >= most
-        goal = whole.seconds * (1 + (NEARLY if last else SAME))
-        boxes = boxes_of_runs(held) > MOST_BOXES
-        for part, per_chunk in _boxes(problem, held, pieces * PIECE) if boxes else _runs(problem, pieces * PIECE):
-            made = evaluated(problem, whole._replace(per_chunk=per_chunk, part=part, chunk=0))
+        goal = whole.seconds * (1 + (CHUNK_GROWTH_SHARE if last else BOUND_SLACK))
+        boxes = boxes_of_runs(order) > MOST_BOXES
+        for part, per_chunk in (
+            _boxes(problem, order, pieces * UNBUFFERED_UNIT) if boxes else _runs(problem, pieces * UNBUFFERED_UNIT)
+        ):
+            made = evaluated(problem, whole._replace(per_chunk=per_chunk, layout_before=part, chunk=0))
             if made.chunk < nbytes and made.seconds <= goal:
                 return made
         if last:
@@ -50,24 +57,17 @@ def unheld(problem: Problem, route: Route, clock: Clock, held: Linearization) ->
 
 
 def _runs(problem: Problem, most: int) -> Iterator[tuple[None, int]]:
-    """Runs of the order that hold about so many bytes."""
+    """Chunks that are runs of the order, of about `most` bytes."""
     yield None, max(1, most // problem.entry) * problem.field_count
 
 
-def _boxes(problem: Problem, held: Linearization, most: int) -> Iterator[tuple[tuple[Layout, int], int]]:
-    """Blocks of the order that are boxes and hold at most so many bytes, the largest first."""
+def _boxes(problem: Problem, order: Linearization, most: int) -> Iterator[tuple[tuple[Layout, int], int]]:
+    """Chunks of blocks that are boxes, of at most `most` bytes, the largest block first."""
     lead = problem.transfer.source_order if problem.follows == "source" else problem.transfer.destination_order
     entries = max(1, most // problem.entry)
     while entries >= 1:
-        block = grown(held, lead, dict.fromkeys(problem.transfer.space.dims, 1), entries)
-        layout, outer = restricted(held, lead, block)
+        block = grown(order, lead, dict.fromkeys(problem.transfer.space.dims, 1), entries)
+        layout, outer = restricted(order, lead, block)
         sequence = ChunkSequence(layout.on(problem.transfer.space, problem.transfer.fields), outer)
         yield (layout, outer), max(1, min(MOST_BOXES, most // sequence.block_bytes))
         entries //= 2
-
-
-def boxes_of_runs(order: Linearization) -> int:
-    """How many boxes a long run of an order falls into."""
-    digits = [part for part in order.parts if isinstance(part, Mode)]
-    late = [any(low.dim == digit.dim and low.step < digit.step for low in digits[i:]) for i, digit in enumerate(digits)]
-    return math.prod(digit.extent for digit, scattered in zip(digits, late, strict=True) if scattered)

@@ -1,1 +1,1 @@
-"""Paths through a machine: which ones can win, and which ones another path beats."""
+"""The paths of a machine that can be optimal, and the dominance between paths."""

@@ -1,4 +1,4 @@
-"""What channels cost, and which of two costs at least as much whatever moves."""
+"""The cost of a channel, and dominance between channels: one costs at most as much as another, whatever moves."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
     if isinstance(f, Constant | LatencyBandwidth) and isinstance(g, Constant | LatencyBandwidth):
         return f.bandwidth >= g.bandwidth and getattr(f, "latency", 0.0) <= getattr(g, "latency", 0.0)
     if isinstance(f, Sampled | Constant) and isinstance(g, Sampled | Constant):
-        # Between their samples both are straight in log-log, before them they have slope 1, after them they are flat.
+        # Both are linear in log-log between their samples, have slope 1 before them and are flat after them.
         return all(f(run) >= g(run) for run in {run for h in (f, g) for run, _ in h.samples})
     return False
 
 
-class Grade(NamedTuple):
-    """What a channel costs; channels of one grade are interchangeable."""
+class ChannelCost(NamedTuple):
+    """The cost of a channel; channels of equal cost are interchangeable."""
 
     throughput: ThroughputFunction
     setup: float
     conversion_setup: float
     resources: tuple[tuple[str, float], ...]
 
-    def beats(self, other: Grade) -> bool:
-        """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
+    def dominates(self, other: ChannelCost) -> bool:
+        """Whether it is at least as fast for every run, has no more set-up, and uses no more of any shared resource."""
         if self._costs_more(other):
             return False
         if self.resources:
@@ -42,16 +42,16 @@ class Grade(NamedTuple):
                 return False
         return at_least_as_fast(self.throughput, other.throughput)
 
-    def _costs_more(self, other: Grade) -> bool:
-        """Whether it may cost more to set up."""
+    def _costs_more(self, other: ChannelCost) -> bool:
+        """Whether its set-up may take longer."""
         return self.setup > other.setup or self.setup + self.conversion_setup > other.setup + other.conversion_setup
 
 
-class Grades:
-    """The grades of a machine's channels, as numbers."""
+class CostClasses:
+    """The channels of a machine grouped by cost; every class has a number."""
 
     def __init__(self, machine: Machine) -> None:
-        numbers: dict[Grade, int] = {}
+        numbers: dict[ChannelCost, int] = {}
         self._of: dict[str, int] = {}
         by_parts: dict[tuple[int, tuple[float, float], tuple[tuple[str, float], ...]], int] = {}
         for channel in machine.channels:
@@ -60,19 +60,19 @@ class Grades:
             number = by_parts.get(parts)
             if number is None:
                 used = tuple(sorted(use for use in channel.resources if use[1] > 0))
-                number = numbers.setdefault(Grade(channel.throughput, *setups, used), len(numbers))
+                number = numbers.setdefault(ChannelCost(channel.throughput, *setups, used), len(numbers))
                 by_parts[parts] = number
             self._of[channel.name] = number
-        self._grades = tuple(numbers)
+        self._costs = tuple(numbers)
 
     def __len__(self) -> int:
-        return len(self._grades)
+        return len(self._costs)
 
     @cached_property
-    def beats(self) -> list[list[bool]]:
-        """`beats[i][j]`: whether grade i is at least as good as grade j in every respect."""
-        return [[here.beats(there) for there in self._grades] for here in self._grades]
+    def dominates(self) -> list[list[bool]]:
+        """`dominates[i][j]`: whether class i costs at most as much as class j in every respect."""
+        return [[here.dominates(there) for there in self._costs] for here in self._costs]
 
     def of(self, channel: Channel) -> int:
-        """The number of a channel's grade."""
+        """The cost class of a channel."""
         return self._of[channel.name]

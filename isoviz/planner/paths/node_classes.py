@@ -1,4 +1,4 @@
-"""Nodes of a machine that can be exchanged for each other, such as those of a uniform cluster."""
+"""Nodes of a machine that are interchangeable, such as those of a uniform cluster."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from isoviz.machines import Machine
-    from isoviz.planner.paths.dominance import Grades
+    from isoviz.planner.paths.dominance import CostClasses
 
 
-def node_classes(machine: Machine, grades: Grades) -> tuple[tuple[int, ...], ...]:
-    """Nodes by what they look like from inside and from every other node; those of a class can be exchanged."""
+def node_classes(machine: Machine, cost_classes: CostClasses) -> tuple[tuple[int, ...], ...]:
+    """The classes of interchangeable nodes: nodes that look the same from inside and from every other node."""
     memories: dict[int, list[object]] = {node: [] for node in machine.nodes}
     for memory in machine.memories:
         memories[memory.node].append((memory.short_name, memory.kind, memory.capacity, memory.slot_limit))
@@ -21,7 +21,7 @@ def node_classes(machine: Machine, grades: Grades) -> tuple[tuple[int, ...], ...
     short = {memory.name: (memory.node, memory.short_name) for memory in machine.memories}
     for channel in machine.channels:
         (here, a), (there, b) = short[channel.source], short[channel.destination]
-        what = (a, b, grades.of(channel))
+        what = (a, b, cost_classes.of(channel))
         if here == there:
             inside[here].add(what)
         else:

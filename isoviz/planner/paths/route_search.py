@@ -1,4 +1,4 @@
-"""The search for the routes from one memory to another that no other route beats (the argument is in `routes`)."""
+"""The search for the undominated routes from one memory to another (`routes` has the argument)."""
 
 from __future__ import annotations
 
@@ -8,21 +8,20 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from isoviz.planner.paths.tuning import MOST_COST_CLASSES, MOST_LABELS
+
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
-    from isoviz.planner.paths.dominance import Grades
-
-MOST_BEGINNINGS, MOST_GRADES = 1000, 24
-"""Beginnings of routes that are kept, and channels of different cost, at most. A machine with more of them (a dozen memories,
-each with links of its own) has no list of routes: each transfer on it is searched for by itself (`isoviz.planner.search`)."""
+    from isoviz.planner.paths.dominance import CostClasses
 
 
-class Asked(NamedTuple):
-    """From where to where, and what the transfer makes of it.
+class RouteQuery(NamedTuple):
+    """The ends of a route, and the properties of a transfer that affect dominance.
 
-    `alike` says that every memory bounds a slot alike, so that a path may beat another one through other memories; `whole` that
-    the runs of a hop at an end are bounded by its conversion alone: everything moves, in elements of one size; `paired` that
-    neighbouring hops take turns (one slot between them), so that their order matters and another copy between two can pay.
+    `converts`: the two ends have different orders. `alike`: every memory bounds a slot alike, so a path may dominate another one
+    through other memories. `whole`: only the conversion bounds the runs of an end hop, because everything moves, in elements of
+    one size. `paired`: neighbouring hops take turns, with one slot between them; then the order of hops matters, and a further
+    copy between two hops can pay.
     """
 
     source: str
@@ -34,162 +33,171 @@ class Asked(NamedTuple):
 
 
 class Label(NamedTuple):
-    """The beginning of a route, or all of it, and what it costs (grades as numbers)."""
+    """The beginning of a route, or a complete route, with its costs as cost classes.
+
+    `others` holds the classes of all hops but the first and the converting one, in ascending order. `loops` holds the memories
+    whose self-loop the route has taken.
+    """
 
     channels: tuple[Channel, ...]
     converting: int | None
     visited: frozenset[str]
-    grades: tuple[int, ...]
-    others: tuple[int, ...]  # grades of the hops but the first and the converting one, ascending
-    loops: frozenset[str]  # memories whose self-loop it has taken
+    cost_classes: tuple[int, ...]
+    others: tuple[int, ...]
+    loops: frozenset[str]
 
     @property
     def key(self) -> tuple[int, tuple[str, ...]]:
-        """Fewer hops first, then names."""
+        """Fewer hops first, then names in order."""
         return len(self.channels), tuple(channel.name for channel in self.channels)
 
 
 class RouteSearch:
-    """One search: `found()` gives the channels and the converting hop of every route that can win, best first of equals."""
+    """One search; `found()` returns the channels and the converting hop of every undominated route."""
 
-    def __init__(self, machine: Machine, grades: Grades, nodes: frozenset[int] | None, asked: Asked) -> None:
+    def __init__(self, machine: Machine, cost_classes: CostClasses, nodes: frozenset[int] | None, query: RouteQuery) -> None:
         self.machine = machine
-        self.grades = grades
+        self.cost_classes = cost_classes
         self.nodes = nodes
-        self.asked = asked
-        self.beaten = 0
-        """Routes and beginnings that were left out."""
+        self.query = query
+        self.dominated = 0
+        """The number of routes and beginnings that were dominated."""
 
     def found(self) -> list[Label] | None:
-        """All routes that no other one beats; None where they are too many to list."""
-        if len(self.grades) > MOST_GRADES:
+        """All undominated routes; None where they are too many to list."""
+        if len(self.cost_classes) > MOST_COST_CLASSES:
             return None
-        asked = self.asked
+        query = self.query
         complete: list[Label] = []
         known: dict[tuple[str, bool, bool], list[Label]] = {}
         number = itertools.count()
-        start = Label((), None, frozenset((asked.source,)), (), (), frozenset())
+        start = Label((), None, frozenset((query.source,)), (), (), frozenset())
         queue = [(start.key, next(number), start)]
-        beginnings = 0
+        labels = 0
         while queue:
             _, _, label = heapq.heappop(queue)
-            at = label.channels[-1].destination if label.channels else asked.source
+            at = label.channels[-1].destination if label.channels else query.source
             if label.channels:
                 same = known.setdefault((at, label.converting is not None, label.converting == 0), [])
-                if any(self._begins_better(other, label) for other in same):
-                    self.beaten += 1
+                if any(self._prefix_dominates(other, label) for other in same):
+                    self.dominated += 1
                     continue
                 same.append(label)
-                beginnings += 1
-                if beginnings > MOST_BEGINNINGS:
+                labels += 1
+                if labels > MOST_LABELS:
                     return None
             for channel in self._steps(at):
                 for extended in self._extended(label, channel):
-                    if channel.destination == asked.destination and (extended.converting is not None) == asked.converts:
+                    if channel.destination == query.destination and (extended.converting is not None) == query.converts:
                         complete.append(extended)
                     if self.machine.memory(channel.destination).holds_buffers:
                         heapq.heappush(queue, (extended.key, next(number), extended))
-        kept = self._unbeaten(sorted(complete, key=lambda label: label.key))
-        self.beaten += len(complete) - len(kept)
+        kept = self._undominated(sorted(complete, key=lambda label: label.key))
+        self.dominated += len(complete) - len(kept)
         return sorted(kept, key=lambda label: label.key)
 
     def _steps(self, at: str) -> Iterator[Channel]:
         for channel in self.machine.outgoing(at):
             there = channel.destination
-            if self.nodes is None or there == self.asked.destination or self.machine.memory(there).node in self.nodes:
+            if self.nodes is None or there == self.query.destination or self.machine.memory(there).node in self.nodes:
                 yield channel
 
     def _extended(self, label: Label, channel: Channel) -> Iterator[Label]:
         """The label with one more hop: one that converts, and one that does not."""
-        asked, here, there = self.asked, channel.source, channel.destination
+        query, here, there = self.query, channel.source, channel.destination
         if channel.is_self_loop:
             if here in label.loops:
                 return
-        elif there in label.visited and not (there == asked.destination == asked.source != here):
+        elif there in label.visited and not (there == query.destination == query.source != here):
             return
-        elif here == asked.source == asked.destination and label.visited - {here}:
-            return  # back home, only a self-loop may follow
-        hop, grade = len(label.channels), self.grades.of(channel)
+        elif here == query.source == query.destination and label.visited - {here}:
+            return  # the route has returned to its source: only a self-loop may follow
+        hop, cost_class = len(label.channels), self.cost_classes.of(channel)
         visited, channels = label.visited | {there}, (*label.channels, channel)
-        grades = (*label.grades, grade)
+        cost_classes = (*label.cost_classes, cost_class)
         loops = label.loops | {here} if channel.is_self_loop else label.loops
-        if asked.converts and label.converting is None:
-            yield Label(channels, hop, visited, grades, label.others, loops)
-        if channel.is_self_loop and there != asked.destination and hop > 0 and not asked.paired:
+        if query.converts and label.converting is None:
+            yield Label(channels, hop, visited, cost_classes, label.others, loops)
+        if channel.is_self_loop and there != query.destination and hop > 0 and not query.paired:
             return  # between two buffers, a self-loop that does not convert is only a detour
-        others = tuple(sorted((*label.others, grade))) if hop > 0 else ()
-        yield Label(channels, label.converting, visited, grades, others, loops)
+        others = tuple(sorted((*label.others, cost_class))) if hop > 0 else ()
+        yield Label(channels, label.converting, visited, cost_classes, others, loops)
 
     # ---- dominance
 
-    def _begins_better(self, a: Label, b: Label) -> bool:
-        """Whether everything that completes b completes a, at no more cost.
+    def _prefix_dominates(self, a: Label, b: Label) -> bool:
+        """Whether every completion of b also completes a, at no more cost.
 
-        Where a cannot be continued like b, because it has been in one of the memories before, the cycle can be left out, which
-        only saves; unless it would hold the conversion, or memories differ in what they allow, or the order of hops matters.
+        A completion of b may pass a memory that a has passed. Then a with this completion has a cycle, and leaving the cycle out
+        only saves. There are three exceptions: the cycle would contain the conversion, memories bound slots differently, or the
+        order of hops matters.
         """
-        free = self.asked.alike and a.converting is not None and not self.asked.paired and self._may_return(a, b)
+        free = self.query.alike and a.converting is not None and not self.query.paired and self._cycle_cannot_convert(a, b)
         if not free and (not a.visited <= b.visited or a.loops - b.loops):
             return False
-        if self.asked.paired:
-            return a.converting == b.converting and self._each(a.grades, b.grades)
-        beats = self.grades.beats
-        if not beats[a.grades[0]][b.grades[0]]:
+        if self.query.paired:
+            return a.converting == b.converting and self._each(a.cost_classes, b.cost_classes)
+        dominates = self.cost_classes.dominates
+        if not dominates[a.cost_classes[0]][b.cost_classes[0]]:
             return False
-        if a.converting and b.converting and not beats[a.grades[a.converting]][b.grades[b.converting]]:
+        if a.converting and b.converting and not dominates[a.cost_classes[a.converting]][b.cost_classes[b.converting]]:
             return False
         return self._covers(a.others, b.others)
 
-    def _may_return(self, a: Label, b: Label) -> bool:
-        """Whether a cycle that a makes with what completes b never holds the conversion: what completes b leads to no memory that
-        a passed before it converted, nor through a self-loop that a has taken where it ends."""
-        before = {self.asked.source, *(channel.destination for channel in a.channels[: a.converting])}
+    def _cycle_cannot_convert(self, a: Label, b: Label) -> bool:
+        """Whether no cycle of a with a completion of b can contain the conversion.
+
+        That holds if a completion of b leads to no memory that a passed before it converted, and takes no self-loop at the end of
+        a that a has taken.
+        """
+        before = {self.query.source, *(channel.destination for channel in a.channels[: a.converting])}
         return before <= b.visited and a.channels[-1].destination not in a.loops - b.loops
 
-    def _unbeaten(self, complete: list[Label]) -> list[Label]:
-        """Whole routes, by role: the last hop is one of its own. Of equals the first stays."""
+    def _undominated(self, complete: list[Label]) -> list[Label]:
+        """The complete routes that no other one dominates; here the last hop has a role of its own. Of equal routes the first
+        stays."""
         kept: list[Label] = []
-        roles = {id(label): _roles(label, self.asked.whole) for label in complete}
+        roles = {id(label): _roles(label, self.query.whole) for label in complete}
         inside = {id(label): Counter(channel.destination for channel in label.channels[:-1]) for label in complete}
 
-        def wins(a: Label, b: Label) -> bool:
-            if not self.asked.alike and inside[id(a)] - inside[id(b)]:
+        def dominates(a: Label, b: Label) -> bool:
+            if not self.query.alike and inside[id(a)] - inside[id(b)]:
                 return False
-            if self.asked.paired:
-                return a.converting == b.converting and self._each(a.grades, b.grades)
+            if self.query.paired:
+                return a.converting == b.converting and self._each(a.cost_classes, b.cost_classes)
             ours, theirs = roles[id(a)], roles[id(b)]
             return (
                 ours.shape == theirs.shape and self._each(ours.named, theirs.named) and self._covers(ours.others, theirs.others)
             )
 
         for label in complete:
-            if not any(wins(other, label) for other in kept):
-                kept = [other for other in kept if not wins(label, other)]
+            if not any(dominates(other, label) for other in kept):
+                kept = [other for other in kept if not dominates(label, other)]
                 kept.append(label)
         return kept
 
     def _each(self, ours: Sequence[int], theirs: Sequence[int]) -> bool:
-        beats = self.grades.beats
-        return len(ours) == len(theirs) and all(beats[x][y] for x, y in zip(ours, theirs, strict=True))
+        dominates = self.cost_classes.dominates
+        return len(ours) == len(theirs) and all(dominates[x][y] for x, y in zip(ours, theirs, strict=True))
 
     def _covers(self, ours: Sequence[int], theirs: Sequence[int]) -> bool:
-        """Whether each of our hops can be paired with one of theirs that it beats."""
+        """Whether each of our hops can be paired with a different one of theirs that it dominates."""
         if len(ours) > len(theirs):
             return False
         if not ours:
             return True
         first, rest = ours[0], ours[1:]
         tried = set()
-        for i, grade in enumerate(theirs):
-            if grade not in tried and self.grades.beats[first][grade]:
-                tried.add(grade)
+        for i, cost_class in enumerate(theirs):
+            if cost_class not in tried and self.cost_classes.dominates[first][cost_class]:
+                tried.add(cost_class)
                 if self._covers(rest, (*theirs[:i], *theirs[i + 1 :])):
                     return True
         return False
 
 
 class _Roles(NamedTuple):
-    """The grades of a whole route by role; `shape` says which roles there are."""
+    """The cost classes of a complete route by role; `shape` says which roles exist."""
 
     shape: str
     named: tuple[int, ...]
@@ -197,14 +205,14 @@ class _Roles(NamedTuple):
 
 
 def _roles(label: Label, whole: bool) -> _Roles:
-    grades, at = label.grades, label.converting
-    last = len(grades) - 1
+    cost_classes, at = label.cost_classes, label.converting
+    last = len(cost_classes) - 1
     if last == 0:
-        return _Roles("one", grades, ())
+        return _Roles("one", cost_classes, ())
     shape = "none" if at is None else "first" if at == 0 else "last" if at == last else "middle"
     if shape == "middle" or not whole:
         named: tuple[int, ...] = (0, last) if at in (None, 0, last) else (0, at, last)
-    else:  # what has the run of the conversion is bounded, everything else moves whole chunks
+    else:  # only the converting hop has bounded runs, all others move whole chunks
         named = () if at is None else (at,)
-    others = [grade for i, grade in enumerate(grades) if i not in named]
-    return _Roles(shape, tuple(grades[i] for i in named), tuple(sorted(others)))
+    others = [cost_class for i, cost_class in enumerate(cost_classes) if i not in named]
+    return _Roles(shape, tuple(cost_classes[i] for i in named), tuple(sorted(others)))

@@ -1,16 +1,20 @@
-"""The paths through a machine that can win: every simple path of channels, less those that another one beats whatever moves.
+"""The undominated routes of a machine: its simple paths without those that another path dominates whatever moves.
 
-A path is a sequence of channels with the number of the hop that converts (None: nothing to convert). Its cost depends on no
-more than this (DESIGN, section 2): the channel of the first hop, of the converting hop and of the last hop, whose runs the
-layouts bound; the channels of the other hops, in any order, whose runs are whole chunks; and the bounds on a slot that its
-memories set. So path P beats path Q for every transfer, if the hops of P can be paired with hops of Q of the same role such
-that each is at least as fast for every run, costs no more to set up and uses no more of any shared resource, and the
-intermediate memories of P are among those of Q. `routes` keeps what no other path beats. The argument holds for beginnings of
-paths too, as long as the memories that P has visited are among those that Q has: whatever completes Q completes P. With one
-slot between two hops neighbours take turns, so there hops are paired in their order, and only paths of one length.
+A route is a sequence of channels with the number of the hop that converts (None: nothing to convert).
 
-Nodes that can be exchanged without changing the machine (the nodes of a uniform cluster) are one class: besides the nodes of
-the two ends, two of each class stand for all. That makes the search independent of the size of a cluster.
+1. The cost of a route depends on its hops by role (DESIGN, section 2). The layouts bound the runs of the first hop, the
+   converting hop and the last hop. All other hops move whole chunks, so their order does not matter. The memories of the buffers
+   bound a slot.
+2. So route P dominates route Q for every transfer under these conditions: the hops of P can be paired with hops of Q of the same
+   role, each hop of P is at least as fast for every run, costs no more set-up and uses no more of any shared resource, and the
+   intermediate memories of P are among those of Q.
+3. The same holds for beginnings of routes, as long as the memories that P has visited are among those that Q has visited: every
+   completion of Q then completes P.
+4. With one slot between two hops, neighbouring hops take turns. Then hops are paired in their order, and only routes of equal
+   length are compared.
+
+Interchangeable nodes (those of a uniform cluster) form one class. Besides the nodes of the two ends, two nodes of each class
+stand for all. So the search does not depend on the size of a cluster.
 """
 
 from __future__ import annotations
@@ -20,40 +24,37 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from isoviz.machines import ChannelKind
-from isoviz.planner.paths.dominance import Grades
+from isoviz.planner.paths.dominance import CostClasses
 from isoviz.planner.paths.node_classes import node_classes
-from isoviz.planner.paths.route_search import Asked, RouteSearch
+from isoviz.planner.paths.route_search import RouteQuery, RouteSearch
+from isoviz.planner.paths.tuning import MOST_MACHINES, RELAYS_PER_CLASS
 from isoviz.planner.time.path_time import Pace
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
 
-RELAYS = 2
-"""Nodes of each class, besides those of the ends, that a path may pass through."""
-
 
 @dataclass(frozen=True)
 class Route:
-    """Channels from a source to a destination, and the hop that converts (None: none does)."""
+    """Channels from a source to a destination, and the number of the hop that converts (None: none does)."""
 
     channels: tuple[Channel, ...]
     converting: int | None
 
     @cached_property
     def names(self) -> tuple[str, ...]:
-        """What decides between routes that are equally fast: the names of its channels."""
+        """The names of its channels; they decide between routes that are equally fast."""
         return tuple(channel.name for channel in self.channels)
 
     @cached_property
     def pace(self) -> Pace:
-        """What its channels have of their own."""
+        """The properties of its channels that do not depend on what moves."""
         return Pace(self.channels)
 
     def slowest(self, chunk: float) -> float:
-        """Seconds that a whole chunk takes in the slowest hop, the one that converts left out; 0 where there is no other."""
+        """Seconds that a full chunk takes in the slowest hop, without the converting one; 0 where there is no other hop."""
         known = self.__dict__.get("_slowest")
-        if known is None or known[0] != chunk:  # transfers of many sizes have chunks of one: what a slot holds
+        if known is None or known[0] != chunk:  # large transfers share one chunk size, that of a full slot
             hops = [chunk / function(chunk) for i, function in enumerate(self.pace.functions) if i != self.converting]
             known = self.__dict__["_slowest"] = chunk, max(hops, default=0.0)
         seconds: float = known[1]
@@ -61,12 +62,12 @@ class Route:
 
     @cached_property
     def has_memcpy(self) -> bool:
-        """Whether one of its channels is a Memcpy."""
-        return any(channel.kind is ChannelKind.MEMCPY for channel in self.channels)
+        """Whether one of its channels is a copy within host memory, as Memcpy is."""
+        return any(channel.kind.is_host_copy for channel in self.channels)
 
     @cached_property
     def steps(self) -> tuple[tuple[int, str, str, str, str], ...]:
-        """What a plan's hops say of its channels: number, name, kind, and both memories."""
+        """The facts of a plan's hops that come from its channels: number, name, kind, source and destination."""
         return tuple((i, each.name, str(each.kind), each.source, each.destination) for i, each in enumerate(self.channels))
 
     @cached_property
@@ -76,57 +77,56 @@ class Route:
 
 
 class Routes:
-    """The routes of one machine, found once for every pair of memories."""
+    """The routes of one machine, found once for every query."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
-        self.grades = Grades(machine)
-        self._found: dict[Asked, tuple[tuple[Route, ...] | None, int]] = {}
+        self.cost_classes = CostClasses(machine)
+        self._found: dict[RouteQuery, tuple[tuple[Route, ...] | None, int]] = {}
 
-    def between(self, asked: Asked) -> tuple[Route, ...] | None:
-        """The routes that can win, fewest hops first, then by names; empty where there is no path, None where they are too many
-        to list."""
-        return self._listed(asked)[0]
+    def between(self, query: RouteQuery) -> tuple[Route, ...] | None:
+        """The undominated routes, fewest hops first, then by names; empty where there is no path, None where they are too many to
+        list."""
+        return self._listed(query)[0]
 
-    def left_out(self, asked: Asked) -> int:
-        """How many paths and beginnings of paths were left out because others beat them."""
-        return self._listed(asked)[1]
+    def left_out(self, query: RouteQuery) -> int:
+        """The number of dominated paths and beginnings of paths."""
+        return self._listed(query)[1]
 
-    def _listed(self, asked: Asked) -> tuple[tuple[Route, ...] | None, int]:
-        if asked not in self._found:
-            search = RouteSearch(self.machine, self.grades, self.nodes(asked.source, asked.destination), asked)
+    def _listed(self, query: RouteQuery) -> tuple[tuple[Route, ...] | None, int]:
+        if query not in self._found:
+            search = RouteSearch(self.machine, self.cost_classes, self.nodes(query.source, query.destination), query)
             labels = search.found()
             found = None if labels is None else tuple(Route(label.channels, label.converting) for label in labels)
-            self._found[asked] = found, search.beaten
-        return self._found[asked]
+            self._found[query] = found, search.dominated
+        return self._found[query]
 
     def nodes(self, source: str, destination: str) -> frozenset[int] | None:
-        """The nodes worth visiting; None: all."""
+        """The nodes that a path may pass through; None: all."""
         ends = {self.machine.memory(name).node for name in (source, destination)}
         if len(self._classes) == len(self.machine.nodes):
             return None
-        relays = [[node for node in alike if node not in ends][:RELAYS] for alike in self._classes]
+        relays = [[node for node in alike if node not in ends][:RELAYS_PER_CLASS] for alike in self._classes]
         return frozenset(ends.union(*relays))
 
     @cached_property
     def _classes(self) -> tuple[tuple[int, ...], ...]:
-        return node_classes(self.machine, self.grades)
+        return node_classes(self.machine, self.cost_classes)
 
 
 _ROUTES: OrderedDict[str, Routes] = OrderedDict()
-_MOST_MACHINES = 32
 
 
 def routes_of(machine: Machine) -> Routes:
-    """The routes of a machine, kept for machines that were used last."""
+    """The routes of a machine, cached for the machines used last."""
     found = _ROUTES.get(machine.digest)
     if found is None:
         found = _ROUTES[machine.digest] = Routes(machine)
-        while len(_ROUTES) > _MOST_MACHINES:
+        while len(_ROUTES) > MOST_MACHINES:
             _ROUTES.popitem(last=False)
     return found
 
 
 def forget_routes() -> None:
-    """Forget the routes of all machines; they are found again when they are needed."""
+    """Drop the cached routes of all machines."""
     _ROUTES.clear()

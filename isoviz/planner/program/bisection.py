@@ -1,7 +1,8 @@
 """The paper's way to the highest throughput of a path: bisection with a feasibility program (Isometry, section 4.2).
 
-For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP. With that every row is linear in
-the logarithms of the block sizes. Less throughput needs shorter runs only, so what is feasible at TP is feasible below it.
+For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP. With r′ fixed, every row is
+linear in the logarithms of the block sizes. A lower throughput needs only shorter runs, so whatever is feasible at TP is feasible
+below it.
 """
 
 from __future__ import annotations
@@ -21,16 +22,12 @@ from isoviz.planner.program.linear_program import (
     sizes_of,
     space_row,
 )
-from isoviz.planner.program.program_rows import ROUNDING, Optimum, PathProgram, ThroughputRow, row_states
+from isoviz.planner.program.program_rows import Optimum, PathProgram, ThroughputRow, row_states
 from isoviz.planner.program.shadow_prices import shadow_prices
+from isoviz.planner.program.tuning import BISECTION_WIDTH, MOST_BISECTION_STEPS, ROUNDING, ROW_ERROR, SMALL_SLACK
 
-PRECISION = 1e-12
-"""Relative width of the interval at which bisection ends."""
-MOST_STEPS = 400
-"""No interval of floating-point numbers takes more."""
-_MARGIN = "margin"
-_NOISE = 2e-13  # what HiGHS may miss a row by, as a logarithm
-_SMALL = 1e-4  # a slack small enough that every row that can have it has it at the same time
+MARGIN = "margin"
+"""The variable by which all runs exceed r′, as a logarithm."""
 
 
 @dataclass(frozen=True)
@@ -45,31 +42,32 @@ class Step:
 
 @dataclass(frozen=True)
 class Bisection(Optimum):
-    """What bisection found, and every step of it."""
+    """The result of a bisection, with all its steps."""
 
     steps: tuple[Step, ...]
 
 
 def bisect(program: PathProgram, *, prices: bool = True) -> Bisection:
-    """The highest throughput of a path, found the paper's way; with `prices`, every row with its shadow price.
+    """The highest throughput of a path by bisection; with `prices`, every row with its shadow price.
 
     Raises:
         LimitError: no blocks fit the limits; the message names the rows.
     """
     program.check_limits()
     meter = Meter()
-    throughput, sizes, steps = search(program, meter, program.upper_bound)
-    throughput, sizes = centred(program, throughput, sizes, meter)
+    throughput, sizes, steps = bisect_throughput(program, meter, program.upper_bound)
+    throughput, sizes = centred_sizes(program, throughput, sizes, meter)
     found = shadow_prices(program, throughput, sizes, meter) if prices else None
     states = row_states(program, throughput, sizes, found)
     return Bisection(throughput, tuple(sizes.items()), states, meter.programs, meter.seconds, steps)
 
 
-def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dict[str, float], tuple[Step, ...]]:
-    """Bisection between what blocks of one element reach and `upper`, which no blocks exceed; with sizes that reach it.
+def bisect_throughput(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dict[str, float], tuple[Step, ...]]:
+    """Bisection between the throughput of blocks of one element and `upper`, which no blocks exceed.
 
-    One PuLP problem is built; a step changes its right sides. It maximises the margin by which all runs exceed r′ (as a
-    logarithm): a throughput is feasible where that is not negative, and the sizes found may reach more than was asked for.
+    Returns the throughput, sizes that reach it, and the steps. A single PuLP problem is built, and each step changes its right
+    sides. It maximises the margin by which all runs exceed r′, as a logarithm. A throughput is feasible if the margin is not
+    negative. The sizes found may reach more than was asked for.
     """
     sizes = program.ones
     low, high = min(program.throughput_at(sizes), upper), upper
@@ -77,16 +75,16 @@ def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dic
     if not hops or low >= high:
         return low, sizes, (Step(low, True, low, low),)
     space = [space_row(k, row) for k, row in enumerate(program.space) if row.shuffle.factors]
-    runs = [LinearRow(f"run_{k}", ((_MARGIN, 1.0), *log_terms(row.run.exponents, -1.0)), 0.0) for k, row in hops]
-    lp = LinearProgram("feasible", {_MARGIN: 1.0}, {_MARGIN: (None, None), **log_limits(program)}, (*runs, *space))
+    runs = [LinearRow(f"run_{k}", ((MARGIN, 1.0), *log_terms(row.run.exponents, -1.0)), 0.0) for k, row in hops]
+    lp = LinearProgram("feasible", {MARGIN: 1.0}, {MARGIN: (None, None), **log_limits(program)}, (*runs, *space))
     steps: list[Step] = []
     tried = high
-    while len(steps) < MOST_STEPS:
+    while len(steps) < MOST_BISECTION_STEPS:
         point = None
         for number, row in hops:
             lp.change(f"run_{number}", -_needed(program, row, tried))
         point = lp.solve(meter)
-        feasible = point is not None and point[_MARGIN] >= -_NOISE
+        feasible = point is not None and point[MARGIN] >= -ROW_ERROR
         if feasible:
             assert point is not None
             sizes = sizes_of(program, point)
@@ -94,7 +92,7 @@ def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dic
         else:
             high = tried
         steps.append(Step(tried, feasible, low, high))
-        if high - low <= PRECISION * high:
+        if high - low <= BISECTION_WIDTH * high:
             break
         tried = math.sqrt(low) * math.sqrt(high)
         if not low < tried < high:
@@ -103,17 +101,19 @@ def search(program: PathProgram, meter: Meter, upper: float) -> tuple[float, dic
 
 
 def _needed(program: PathProgram, row: ThroughputRow, throughput: float) -> float:
-    """The logarithm of the product of block sizes that the run of a hop needs for a throughput it can reach."""
-    run = min(row.throughput.inverse(throughput), row.run.value(program.highs))  # rounding must not ask for more than there is
+    """The logarithm of the product of block sizes that the run of a hop needs for a throughput within its reach."""
+    run = min(row.throughput.inverse(throughput), row.run.value(program.highs))  # rounding must not ask for an impossible run
     return math.log(run / row.run.coefficient)
 
 
-def centred(program: PathProgram, throughput: float, sizes: dict[str, float], meter: Meter) -> tuple[float, dict[str, float]]:
-    """Of all blocks that reach a throughput, those in the middle: a row is tight only where it has to be.
+def centred_sizes(
+    program: PathProgram, throughput: float, sizes: dict[str, float], meter: Meter
+) -> tuple[float, dict[str, float]]:
+    """The most central blocks among those that reach a throughput: a row is tight only where it has to be.
 
-    First a program finds the rows that can have any slack at all, then a second makes the smallest slack among these as large
-    as possible. `sizes` are returned where rounding leaves the programs nothing. The throughput comes with them, lowered to
-    what they reach exactly.
+    A first program finds the rows that can have any slack. A second one maximises the smallest slack among these rows. The
+    throughput is returned with the sizes, lowered to what they reach exactly. Where rounding makes the programs infeasible,
+    `sizes` is returned.
     """
     for wanted in (throughput, throughput * (1 - ROUNDING)):
         point = _centre(program, wanted, meter)
@@ -139,20 +139,20 @@ def _centre(program: PathProgram, throughput: float, meter: Meter) -> dict[str, 
     first = LinearProgram(
         "slack",
         slacks,
-        {**limits, **dict.fromkeys(slacks, (0.0, _SMALL))},
+        {**limits, **dict.fromkeys(slacks, (0.0, SMALL_SLACK))},
         [LinearRow(row.name, (*row.terms, (f"slack_{row.name}", 1.0)), row.bound) for row in rows],
     )
     point = first.solve(meter)
     if point is None:
         return None
-    free = {row.name for row in rows if point[f"slack_{row.name}"] > _SMALL / 10}
+    free = {row.name for row in rows if point[f"slack_{row.name}"] > SMALL_SLACK / 10}
     if not free:
         return point
     second = LinearProgram(
         "middle",
-        {_MARGIN: 1.0},
-        {**limits, _MARGIN: (0.0, None)},
-        [LinearRow(row.name, (*row.terms, *(((_MARGIN, 1.0),) if row.name in free else ())), row.bound) for row in rows],
+        {MARGIN: 1.0},
+        {**limits, MARGIN: (0.0, None)},
+        [LinearRow(row.name, (*row.terms, *(((MARGIN, 1.0),) if row.name in free else ())), row.bound) for row in rows],
     )
     return second.solve(meter) or point
 
@@ -162,12 +162,12 @@ def feasible_region(
 ) -> tuple[tuple[float, float], ...]:
     """The sizes (x, y) with which a path reaches a throughput (bytes per second): the vertices of a polygon, in order.
 
-    The polygon is one in the logarithms: on linear axes its edges are curves, for which `samples` points are put on every edge,
-    its first vertex among them. Empty where no sizes reach the throughput; it may be a point or a line. Other variables of
-    the program are held at the sizes in `at`.
+    The polygon has straight edges in the logarithms of the sizes. On linear axes the edges are curves, so every edge gets
+    `samples` points, its first vertex among them. The result is empty where no sizes reach the throughput; it may be a point or a
+    line. Other variables of the program have the sizes in `at`.
 
     Raises:
-        InputError: x or y is no variable of the program, they are the same, or another variable has no size in `at`.
+        InputError: x or y is not a variable of the program, x equals y, or another variable has no size in `at`.
     """
     highs = program.highs
     fixed = dict(at or {})

@@ -1,7 +1,7 @@
-"""What a plan's own path can sustain at most: the solved program of its path, kept, and the plan held against it.
+"""The upper bound on the throughput of a plan's own path: the solved program of the path, cached, and a check of the plan.
 
-Planning itself finds blocks by search and needs no program. Where a plan is shown or explained the program of its path says how
-far the plan is from what its path sustains, and what holds it back.
+Planning finds blocks by search and needs no program. Where a plan is shown or explained, the program of its path says how far the
+plan is from the most that its path sustains, and which constraint limits it.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InternalError, LimitError, TransferError
-from isoviz.planner.hop_facts import paying_hop
-from isoviz.planner.one_path.chunk_size import compared, settled
-from isoviz.planner.one_path.optimum import any_choice, clock_of
+from isoviz.planner.hop_facts import conversion_hop
+from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.path_bound import PathProgram, Solution, solve
 from isoviz.planner.program.path_program import path_program
-from isoviz.planner.program.program_text import plain_number
+from isoviz.planner.program.program_text import plain_number, row_to_json
+from isoviz.planner.program.tuning import BOUND_TOLERANCE
 from isoviz.units import format_rate
 
 if TYPE_CHECKING:
@@ -32,17 +33,17 @@ if TYPE_CHECKING:
     from isoviz.planner.program.path_bound import RowState
     from isoviz.planner.time.path_time import Clock
 
-ROUNDING = 1e-9
-"""How far a plan may be above the bound of its path, relative."""
-MOST_KEPT = 64
-_KEPT: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
+MOST_CERTIFICATES = 64
+"""Certificates that are cached, those used last."""
+_CERTIFICATES: OrderedDict[tuple[Plan, Options], Certificate] = OrderedDict()
 _LOCK = threading.Lock()
 
 
 class Certificate:
-    """A plan's path, taken up again: its `choice` with the `least` T and as it is settled, and the solved `program` of it.
+    """The certificate of a plan: the solved `program` of its path.
 
-    No blocks and chunk on that path, in layouts of the kind that the plan has, sustain more than `bound` bytes per second.
+    `least` is the choice for the path with the least T, `choice` the same with larger chunks. No blocks and chunk on this path,
+    in layouts of the kind that the plan has, sustain more than `bound` bytes per second.
     """
 
     def __init__(self, problem: Problem, route: Route, clock: Clock, least: Choice, choice: Choice, plan: Plan) -> None:
@@ -51,22 +52,20 @@ class Certificate:
 
     @property
     def bound(self) -> float:
-        """The optimum of the program, bytes per second."""
+        """The optimum of the program, in bytes per second."""
         return self.solution.throughput
 
     @property
     def binding(self) -> tuple[RowState, ...]:
-        """The rows that hold the throughput back, each with its shadow prices."""
+        """The rows that limit the throughput, each with its shadow prices."""
         return self.solution.binding
 
     def __str__(self) -> str:
-        first, *rest = certified(self.solution)
+        first, *rest = certificate_lines(self.solution)
         return "\n".join([f"  {first}", *(f"    {line}" for line in rest)])
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object: bytes and bytes per second; prices are bytes per second for one unit more of a row's bound."""
-        from isoviz.planner.explanation.explanation_file import row_to_json
-
+        """A JSON object, in bytes and bytes per second. A price is in bytes per second per unit of the row's bound."""
         return {
             "bound": self.bound,
             "sizes": self.solution.sizes,
@@ -75,11 +74,11 @@ class Certificate:
 
 
 def certificate(plan: Plan, machine: Machine, options: Options | None = None) -> Certificate:
-    """The solved program of a plan's path; one that was solved before is returned again. `options` are those of the plan.
+    """The solved program of a plan's path, cached. `options` are those of the plan.
 
     Raises:
-        TransferError: the plan was made for another machine, or with other options. InternalError: the plan says that it sustains
-            more than its path can.
+        TransferError: the plan was made for another machine, or with other options.
+        InternalError: the plan claims to sustain more than its path can.
     """
     if plan.machine_digest != machine.digest:
         raise TransferError(
@@ -88,18 +87,18 @@ def certificate(plan: Plan, machine: Machine, options: Options | None = None) ->
     options = replace(options or Options(), planner="auto", planning_time=None)
     key = plan, options
     with _LOCK:
-        found = _KEPT.get(key)
+        found = _CERTIFICATES.get(key)
     if found is None:
         found = _certificate(plan, machine, options)
         with _LOCK:
-            _KEPT[key] = found
-            while len(_KEPT) > MOST_KEPT:
-                _KEPT.popitem(last=False)
+            _CERTIFICATES[key] = found
+            while len(_CERTIFICATES) > MOST_CERTIFICATES:
+                _CERTIFICATES.popitem(last=False)
     return found
 
 
-def certified(solution: Solution) -> list[str]:
-    """What the program of a path allows: the bound with the sizes of blocks, then the binding rows with their duals."""
+def certificate_lines(solution: Solution) -> list[str]:
+    """The bound of a path's program with the sizes of its blocks, then the binding rows with their dual values."""
     sizes = "".join(f", {name} = {plain_number(size)}" for name, size in solution.sizes.items())
     lines = [f"program of this path: at most {format_rate(solution.throughput)}{sizes}"]
     for row in solution.binding:
@@ -110,14 +109,14 @@ def certified(solution: Solution) -> list[str]:
 
 def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
     problem = Problem(plan.transfer, machine, options)
-    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), paying_hop(plan.transfer, plan.orders))
+    route = Route(tuple(machine.channel(hop.channel) for hop in plan.hops), conversion_hop(plan.transfer, plan.orders))
     clock = clock_of(problem, route)
-    choice = any_choice(problem, route, clock)
+    choice = best_feasible_choice(problem, route, clock)
     if choice is None:
         raise TransferError("plan: its path has no room within the limits given; explain it with the options it was made with")
-    least, choice = compared(problem, choice, clock), settled(problem, choice, clock)
+    least, choice = with_comparable_chunks(problem, choice, clock), with_larger_chunks(problem, choice, clock)
     found = Certificate(problem, route, clock, least, choice, plan)
-    if plan.throughput > found.bound * (1 + ROUNDING):
+    if plan.throughput > found.bound * (1 + BOUND_TOLERANCE):
         raise InternalError(
             f"plan of planner {plan.planner!r}: says {plan.throughput!r} B/s in the steady state, and the program of its path"
             f" {' → '.join(plan.memories)} allows at most {found.bound!r} B/s"
@@ -126,20 +125,23 @@ def _certificate(plan: Plan, machine: Machine, options: Options) -> Certificate:
 
 
 def _program(problem: Problem, choice: Choice, plan: Plan) -> tuple[PathProgram, Solution]:
-    """The program of a choice, solved; where a plan is above its bound because its layouts are of another family, that of the
-    family that sustains the most."""
+    """The program of a choice, solved.
+
+    A plan with layouts of another family may be above this bound. Then the result is the program of the family that sustains the
+    most.
+    """
     program = path_program(problem, choice, min(plan.chunk_bytes, plan.bytes))
     solution = solve(program)
-    if plan.throughput <= solution.throughput * (1 + ROUNDING):
+    if plan.throughput <= solution.throughput * (1 + BOUND_TOLERANCE):
         return program, solution
-    every = [(program, solution), *_others(problem, choice)]
+    every = [(program, solution), *_other_families(problem, choice)]
     return max(every, key=lambda each: each[1].throughput)
 
 
-def _others(problem: Problem, choice: Choice) -> Iterator[tuple[PathProgram, Solution]]:
-    for shape in problem.ends.shapes if choice.shape is not None else ():
-        if shape != choice.shape:
-            program = path_program(problem, choice._replace(shape=shape, a=1, b=1))
+def _other_families(problem: Problem, choice: Choice) -> Iterator[tuple[PathProgram, Solution]]:
+    for family in problem.ends.families if choice.family is not None else ():
+        if family != choice.family:
+            program = path_program(problem, choice._replace(family=family, a=1, b=1))
             try:
                 yield program, solve(program)
             except LimitError:

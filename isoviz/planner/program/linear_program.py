@@ -12,23 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.program.tuning import LP_OPTIONS, UNIT
+
 if TYPE_CHECKING:
     from isoviz.planner.program.program_rows import PathProgram, SpaceRow
 
 LOG_TP = "log_TP"
 """The variable of the throughput: log (TP / a reference)."""
-UNIT = 1000.0
-"""What a logarithm of 1 is in the numbers HiGHS gets: its tolerances are absolute, 1e-10 at best, so 1e-13 here."""
-SMALLEST_SLOPE = 1e-12
-"""Smaller coefficients are no use to HiGHS; a function that rises less is taken for flat."""
-
-_OPTIONS = {
-    "presolve": "off",  # costs more than it saves at this size
-    "primal_feasibility_tolerance": 1e-10,
-    "dual_feasibility_tolerance": 1e-10,
-    "small_matrix_value": 1e-12,
-}
-
 Terms = tuple[tuple[str, float], ...]
 
 
@@ -43,17 +33,18 @@ class LinearRow:
 
 @dataclass
 class Meter:
-    """Counts the programs solved and the seconds that took."""
+    """Counts the programs that were solved, and the seconds that solving took."""
 
     programs: int = 0
     seconds: float = 0.0
 
 
 class LinearProgram:
-    """Maximise Σ coefficient × variable under rows; one PuLP problem, solved again as rows are added or bounds changed.
+    """Maximise Σ coefficient × variable under rows.
 
-    `limits` gives the lowest and highest value of every variable, None where it has none. All numbers are logarithms; `unit`
-    is the factor between them and the numbers of the PuLP problem.
+    It is one PuLP problem, which is solved again after rows are added or bounds are changed. `limits` gives the lowest and
+    highest value of every variable, None where it has none. All numbers are logarithms; `unit` is the factor between them and the
+    numbers of the PuLP problem.
     """
 
     def __init__(
@@ -81,7 +72,7 @@ class LinearProgram:
             self.add(row)
 
     def add(self, row: LinearRow) -> None:
-        """One more row; the next solve counts it in."""
+        """Add a row; the next solve includes it."""
         name = re.sub(r"\W+", "_", row.name, flags=re.ASCII)
         while name in self._rows:
             name += "_"
@@ -90,13 +81,13 @@ class LinearProgram:
         self.problem.addConstraint(made)
 
     def change(self, name: str, bound: float) -> None:
-        """Another right side for a row."""
+        """Change the right side of a row."""
         self._rows[name].changeRHS(bound * self._unit)
 
     def solve(self, meter: Meter) -> dict[str, float] | None:
         """The values of all variables at an optimum; None where no values satisfy all rows."""
         begin = time.perf_counter()
-        status = self.problem.solve(self._pulp.HiGHS(msg=False, **_OPTIONS))
+        status = self.problem.solve(self._pulp.HiGHS(msg=False, **LP_OPTIONS))
         meter.seconds += time.perf_counter() - begin
         meter.programs += 1
         if status != self._pulp.LpStatusOptimal:
@@ -132,7 +123,7 @@ def log_terms(exponents: Iterable[tuple[str, int]], factor: float = 1.0) -> Term
 
 
 def space_row(number: int, row: SpaceRow, shift: float = 0.0) -> LinearRow:
-    """The row log shuffle ≤ log limit + shift, the constant part moved to the right."""
+    """The row log shuffle ≤ log limit + shift, with the constant part on the right side."""
     bound = math.log(row.limit / row.shuffle.coefficient) + shift
     return LinearRow(f"space_{number}", log_terms(row.shuffle.exponents), bound)
 

@@ -1,8 +1,9 @@
-"""The constraint program of one path, solved the direct way: maximise log TP (Isometry, section 4.2).
+"""The constraint program of one path, solved directly: maximise log TP (Isometry, section 4.2).
 
-In the logarithms of block sizes every row is linear but log tp. Where log tp is concave in log r, it is the lowest of its pieces
-or tangents, and the whole is one linear program; tangents of smooth functions are added where the solution needs them (Kelley's
-cutting planes). Where it is not concave, the concave hull gives an upper bound, and bisection decides.
+1. In the logarithms of block sizes all rows are linear except those with log tp.
+2. Where log tp is concave in log r, it is the minimum of its pieces or tangents. The whole is then one linear program. Tangents
+   of smooth functions are added where the solution needs them (Kelley's cutting planes).
+3. Where log tp is not concave, its concave hull gives an upper bound, and bisection decides.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from isoviz.machines import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.program.bisection import Bisection, Step, bisect, centred, feasible_region, search
+from isoviz.planner.program.bisection import Bisection, Step, bisect, bisect_throughput, centred_sizes, feasible_region
 from isoviz.planner.program.linear_program import (
     LOG_TP,
-    SMALLEST_SLOPE,
     LinearProgram,
     LinearRow,
     Meter,
@@ -26,7 +26,6 @@ from isoviz.planner.program.linear_program import (
     space_row,
 )
 from isoviz.planner.program.program_rows import (
-    ROUNDING,
     Monomial,
     Optimum,
     PathProgram,
@@ -39,6 +38,7 @@ from isoviz.planner.program.program_rows import (
 )
 from isoviz.planner.program.program_text import program_text
 from isoviz.planner.program.shadow_prices import shadow_prices
+from isoviz.planner.program.tuning import MOST_CUTS, ROUNDING, SMALLEST_SLOPE, VIOLATION
 
 __all__ = [
     "Bisection",
@@ -56,22 +56,17 @@ __all__ = [
     "solve",
 ]
 
-VIOLATION = 1e-12
-"""How far, as a logarithm, the solution may lie above a smooth function."""
-MOST_CUTS = 60
-"""Rounds of tangents; a handful suffice."""
-
 Line = tuple[float, float]
-"""Slope and value at log r = 0 of a line that log tp nowhere exceeds."""
+"""Slope and value at log r = 0 of a line that lies on or above log tp."""
 
 
 @dataclass(frozen=True)
 class Solution(Optimum):
-    """What the direct way found.
+    """The result of the direct program.
 
-    `bound` is the optimum of the linear program, bytes per second: the throughput itself where it is `exact`, which it is where
-    all functions are concave within reach; an upper bound where the concave hull of a function was taken for it. `text` is the
-    program as a textbook writes it, with the optimum; `linear` the rows of the linear program in its last round.
+    `bound` is the optimum of the linear program, in bytes per second. It is the throughput itself if it is `exact`: all functions
+    are concave within reach. Otherwise a concave hull replaced some function, and `bound` is an upper bound. `text` is the
+    program in textbook form, with its optimum. `linear` holds the rows of the linear program in its last round.
     """
 
     bound: float
@@ -89,7 +84,7 @@ class Solution(Optimum):
 
 
 def solve(program: PathProgram, *, prices: bool = True) -> Solution:
-    """The highest throughput of a path, found the direct way; with `prices`, every row with its shadow price.
+    """The highest throughput of a path by the direct program; with `prices`, every row with its shadow price.
 
     Raises:
         LimitError: no blocks fit the limits; the message names the rows.
@@ -112,7 +107,7 @@ def solve(program: PathProgram, *, prices: bool = True) -> Solution:
     bound, sizes = reference, program.ones
     for _ in range(MOST_CUTS):
         point = lp.solve(meter)
-        if point is None:  # blocks of one element are feasible, so numerical trouble: what is known so far is a bound
+        if point is None:  # blocks of one element are feasible, so this is a numerical failure; the last bound still holds
             exact = False
             break
         bound, sizes = reference * math.exp(point[LOG_TP]), sizes_of(program, point)
@@ -124,8 +119,8 @@ def solve(program: PathProgram, *, prices: bool = True) -> Solution:
         rows += cuts
     throughput = bound
     if not exact:
-        throughput, sizes, _ = search(program, meter, min(reference, bound * (1 + ROUNDING)))
-    throughput, sizes = centred(program, throughput, sizes, meter)
+        throughput, sizes, _ = bisect_throughput(program, meter, min(reference, bound * (1 + ROUNDING)))
+    throughput, sizes = centred_sizes(program, throughput, sizes, meter)
     found = shadow_prices(program, throughput, sizes, meter) if prices else None
     states = row_states(program, throughput, sizes, found)
     return Solution(
@@ -143,7 +138,7 @@ def solve(program: PathProgram, *, prices: bool = True) -> Solution:
 
 
 def _row(program: PathProgram, hop: int, line: Line, reference: float, pieces: list[int]) -> LinearRow:
-    """The row log TP ≤ line (log run), relative to the reference; counted in `pieces`."""
+    """The row log TP ≤ line (log run), relative to the reference; `pieces` counts it."""
     slope, value = line
     pieces[hop] += 1
     run = program.throughput[hop].run
@@ -152,7 +147,10 @@ def _row(program: PathProgram, hop: int, line: Line, reference: float, pieces: l
 
 
 def _lines(row: ThroughputRow, program: PathProgram) -> tuple[list[Line], bool]:
-    """Lines above log tp, within the runs that blocks can reach, and whether they are log tp itself (or can be made so)."""
+    """Lines on or above log tp within the runs that blocks can reach, and whether their minimum is log tp itself.
+
+    For a smooth function it becomes log tp as tangents are added.
+    """
     tp = row.throughput
     low, high = row.run.value(program.ones), row.run.value(program.highs)
     top = (0.0, math.log(tp(high)))
@@ -176,7 +174,7 @@ def _lines(row: ThroughputRow, program: PathProgram) -> tuple[list[Line], bool]:
 
 
 def _hull(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """The corners of the lowest concave function that is nowhere below the points; the points go from left to right."""
+    """The corners of the lowest concave function on or above the points; the points go from left to right."""
     hull: list[tuple[float, float]] = []
     for x, y in points:
         while len(hull) > 1:
@@ -196,7 +194,7 @@ def _tangent(tp: LatencyBandwidth, run: float, top: Line) -> Line:
 def _cuts(
     program: PathProgram, sizes: dict[str, float], log_throughput: float, reference: float, pieces: list[int]
 ) -> list[LinearRow]:
-    """Tangents at the solution of the smooth functions that it lies above."""
+    """Tangents of the smooth functions that the solution violates, at the runs of the solution."""
     cuts = []
     for hop, row in enumerate(program.throughput):
         tp, run = row.throughput, row.run.value(sizes)

@@ -1,8 +1,8 @@
-"""The constraint program of one path as values: its rows, and what solving it finds (Isometry, section 4.2).
+"""The constraint program of one path as values: its rows, and the result of solving it (Isometry, section 4.2).
 
-The unknowns are the extents of blocks, real numbers here, and the throughput of the path, TP. Every row bounds a product of
-them, so in the logarithms all rows are linear but the throughput functions. Runs, shuffle sizes and limits are in bytes,
-throughputs and capacities in bytes per second.
+The unknowns are the throughput of the path, TP, and the extents of blocks, which are real numbers here. Every row bounds a
+product of them. So in the logarithms all rows are linear except the throughput functions. Runs, shuffle sizes and limits are in
+bytes, throughputs and capacities in bytes per second.
 """
 
 from __future__ import annotations
@@ -15,22 +15,18 @@ from typing import Literal
 
 from isoviz.errors import InputError, LimitError
 from isoviz.machines import ThroughputFunction
+from isoviz.planner.program.tuning import BINDING, ROUNDING
 from isoviz.units import format_bytes
 
 SpaceKind = Literal["space", "memory-limit", "capacity"]
 RowKind = Literal["throughput", "space", "memory-limit", "capacity", "resource"]
 
-BINDING = 1e-6
-"""A row is binding where its relative slack is at most this."""
-ROUNDING = 1e-12
-"""Relative error that floating-point numbers may bring into a row."""
-
 
 @dataclass(frozen=True)
 class Monomial:
-    """`coefficient` × the product of the block variables named by `factors`, in bytes; where `cap` is set, at most `cap`.
+    """`coefficient` × the product of the block variables in `factors`, in bytes; at most `cap`, where that is set.
 
-    `text` is how people read it, such as `|F| × x_in`; without one it is put together from the numbers and names.
+    `text` is the form for people, such as `|F| × x_in`. Without a text, the label consists of the numbers and names.
 
     Raises:
         InputError: the coefficient or the cap is not a finite number above 0.
@@ -56,11 +52,11 @@ class Monomial:
 
     @property
     def exponents(self) -> tuple[tuple[str, int], ...]:
-        """Pairs (variable, how often it is a factor), in order of first mention."""
+        """Pairs (variable, its exponent), in order of first mention."""
         return tuple(Counter(self.factors).items())
 
     def value(self, sizes: Mapping[str, float]) -> float:
-        """Its bytes for blocks of the given sizes."""
+        """The bytes for blocks of the given sizes."""
         product = self.coefficient * math.prod(sizes[name] for name in self.factors)
         return product if self.cap is None else min(product, self.cap)
 
@@ -83,7 +79,7 @@ class Variable:
 
 @dataclass(frozen=True)
 class ThroughputRow:
-    """TP ≤ tp(run): hop number `hop` goes through `channel` in contiguous runs of `run` bytes."""
+    """TP ≤ tp(run): hop `hop` goes through `channel` in contiguous runs of `run` bytes."""
 
     hop: int
     channel: str
@@ -98,10 +94,10 @@ class ThroughputRow:
 
 @dataclass(frozen=True)
 class SpaceRow:
-    """`shuffle` ≤ `limit` bytes; `name` is what the limit is called. `hop` is None for a limit of the whole path.
+    """`shuffle` ≤ `limit` bytes.
 
-    `kind` is `space` for the limit of one slot (the paper's TH), `memory-limit` for all buffers of the transfer together,
-    `capacity` for what a memory has free.
+    `name` is the name of the limit. `hop` is None for a limit of the whole path. `kind` is `space` for the limit of one slot (the
+    paper's TH), `memory-limit` for all buffers of the transfer together, and `capacity` for the free bytes of a memory.
 
     Raises:
         InputError: the limit is not a finite number above 0, or the shuffle size has a cap.
@@ -146,7 +142,7 @@ class ResourceRow:
 
     @property
     def peak(self) -> float:
-        """The highest throughput it allows, bytes per second."""
+        """The highest throughput that it allows, in bytes per second."""
         return self.capacity / self.weight if self.weight else math.inf
 
     @property
@@ -163,7 +159,7 @@ class PathProgram:
     """All rows of one path: find the block sizes with the highest TP.
 
     Raises:
-        InputError: no throughput row (TP would have no bound), a variable twice, or a factor that is no variable.
+        InputError: there is no throughput row (TP would be unbounded), a variable occurs twice, or a factor is not a variable.
     """
 
     variables: tuple[Variable, ...]
@@ -186,7 +182,7 @@ class PathProgram:
 
     @property
     def rows(self) -> tuple[ProgramRow, ...]:
-        """All rows in one order: throughput, space, resources."""
+        """All rows in order: throughput, space, resources."""
         return (*self.throughput, *self.space, *self.resources)
 
     @property
@@ -201,18 +197,18 @@ class PathProgram:
 
     @property
     def upper_bound(self) -> float:
-        """A throughput that no block sizes exceed: every hop with the longest run its blocks and cap allow."""
+        """A throughput that no block sizes exceed: every hop with the longest run that its blocks and its cap allow."""
         highs = self.highs
         hops = (row.throughput(row.run.value(highs)) for row in self.throughput)
         return min(*hops, *(row.peak for row in self.resources), math.inf)
 
     def throughput_at(self, sizes: Mapping[str, float]) -> float:
-        """The throughput that blocks of these sizes reach; the space rows are not asked."""
+        """The throughput that blocks of these sizes reach, whether or not they satisfy the space rows."""
         hops = (row.throughput(row.run.value(sizes)) for row in self.throughput)
         return min(*hops, *(row.peak for row in self.resources), math.inf)
 
     def check_limits(self) -> None:
-        """See that blocks of one element fit every limit, so that the program has a solution.
+        """Check that blocks of one element satisfy every limit, so that the program has a solution.
 
         Raises:
             LimitError: they do not; the message names the rows.
@@ -232,12 +228,14 @@ class PathProgram:
 class RowState:
     """A row at the optimum, in natural units: `left` ≤ `bound`.
 
-    Bytes for `space`, `memory-limit` and `capacity`; bytes per second for `throughput` (TP ≤ tp(run)); resource bytes per
-    second for `resource`. `slack` is bound − left, `relative_slack` its share of the bound; `run` is the run of a throughput
-    row, bytes. The prices are shadow prices, d TP / d bound: what one unit more (`price_up`) of the bound would add to TP, and
-    what one unit less (`price_down`) would take from it; they differ only where the optimum has a kink, and `price_down` is
-    infinite where nothing less is feasible. The bound of a throughput row grows as its whole throughput function is scaled.
-    NaN where prices were not asked for.
+    Units are bytes for `space`, `memory-limit` and `capacity`, bytes per second for `throughput` (TP ≤ tp(run)), and resource
+    bytes per second for `resource`. `slack` is bound − left, `relative_slack` its share of the bound. `run` is the run of a
+    throughput row in bytes.
+
+    The prices are shadow prices, d TP / d bound. `price_up` is what one unit more of the bound adds to TP, `price_down` what one
+    unit less takes from it. They differ only where the optimum has a kink; `price_down` is infinite where nothing less is
+    feasible. The bound of a throughput row grows as its whole throughput function is scaled. Prices are NaN where they were not
+    asked for.
     """
 
     kind: RowKind
@@ -251,7 +249,7 @@ class RowState:
 
     @property
     def slack(self) -> float:
-        """How much of the bound is left."""
+        """The unused part of the bound."""
         return max(0.0, self.bound - self.left)
 
     @property
@@ -261,7 +259,7 @@ class RowState:
 
     @property
     def binding(self) -> bool:
-        """Whether nothing of the bound is left (relative 1e-6)."""
+        """Whether the bound is used up (relative 1e-6)."""
         return self.relative_slack <= BINDING
 
     @property
@@ -274,8 +272,8 @@ class RowState:
 class Optimum:
     """The highest throughput of a path and the blocks that reach it.
 
-    `throughput` in bytes per second; `values` are pairs (variable, size); `rows` are in the order of `PathProgram.rows`;
-    `programs` counts the linear programs solved, `solver_seconds` is the time spent in solving them.
+    `throughput` is in bytes per second. `values` are pairs (variable, size). `rows` are in the order of `PathProgram.rows`.
+    `programs` counts the linear programs that were solved, and `solver_seconds` is the time for solving them.
     """
 
     throughput: float
@@ -291,14 +289,18 @@ class Optimum:
 
     @property
     def binding(self) -> tuple[RowState, ...]:
-        """The rows that hold the throughput back, or would leave no room."""
+        """The rows without slack: they limit the throughput, or leave no free bytes."""
         return tuple(row for row in self.rows if row.binding)
 
 
 def row_states(
     program: PathProgram, throughput: float, sizes: Mapping[str, float], prices: Mapping[int, tuple[float, float]] | None
 ) -> tuple[RowState, ...]:
-    """All rows at a point. `prices` are pairs (up, down) by number of the row, 0 where not named; None: not asked for."""
+    """All rows at a point.
+
+    `prices` holds pairs (up, down) by number of the row; a row that is absent has price 0. None means that prices were not asked
+    for.
+    """
     states = []
     for number, row in enumerate(program.rows):
         up, down = (math.nan, math.nan) if prices is None else prices.get(number, (0.0, 0.0))

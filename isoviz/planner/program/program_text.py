@@ -1,9 +1,10 @@
-"""The constraint program of a path, written as a textbook writes it."""
+"""The constraint program of a path in textbook form, and its rows as JSON objects."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from isoviz.machines import LatencyBandwidth
 from isoviz.planner.program.program_rows import Monomial, PathProgram, RowState
@@ -18,9 +19,9 @@ def program_text(
     pieces: Sequence[int],
     bound: float | None,
 ) -> str:
-    """The program and its optimum, one row a line.
+    """The program and its optimum, one row per line.
 
-    `pieces` counts the linear rows that stand for each throughput row; `bound` is the optimum with concave hulls (bytes per
+    `pieces` counts the linear rows that stand for each throughput row. `bound` is the optimum with concave hulls (bytes per
     second), where some function is not concave.
     """
     lines = []
@@ -59,6 +60,23 @@ def _exponent(state: RowState, throughput: float) -> str:
 
 
 def plain_number(value: float) -> str:
-    """A number as it is; a size that rounding leaves beside a whole number as that."""
+    """A number as text; a size next to a whole number is rounded to it."""
     near = round(value)
     return str(near) if abs(value - near) <= 1e-9 * value and near < 1e16 else f"{value:.6g}"
+
+
+def row_to_json(row: RowState) -> dict[str, Any]:
+    """A row of a program at its optimum as a JSON object; infinite and unknown numbers are null."""
+    found = {
+        "kind": row.kind,
+        "label": row.label,
+        "hop": row.hop,
+        "left": row.left,
+        "bound": row.bound,
+        "slack": row.slack,
+        "binding": row.binding,
+        "price_up": row.price_up,
+        "price_down": row.price_down,
+        "run": row.run,
+    }
+    return {name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in found.items()}

@@ -1,1 +1,1 @@
-"""The search for the best path through machines on which not all paths can be listed."""
+"""Branch and bound over the paths of machines that have too many paths to list."""

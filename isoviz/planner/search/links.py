@@ -1,4 +1,4 @@
-"""The channels of a machine as arrays: what the search for a path asks of all of them at once."""
+"""The channels of a machine as arrays, for questions that the search asks about all of them at once."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
-from isoviz.planner.time.run_rates import SHORT, rates_of
+from isoviz.planner.search.tuning import MOST_LINKS, ROUND_DOWN
+from isoviz.planner.time.run_rates import SHORTEST_RUN, rates_of
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -23,15 +24,12 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.intp]
 
-SAFE = 1 - 1e-12
-"""Arrays and scalars round differently: bounds are lowered by this factor."""
-
 
 class Links:
-    """The channels between the memories of some nodes, by the number of the memory that they leave, then by name.
+    """The channels between the memories of some nodes, ordered by the number of the memory that they leave, then by name.
 
-    `here` and `there` are numbers of memories, `setup` and `conversion_setup` seconds. `grade` is equal for channels that cost
-    the same whatever moves; a resource that only one channel uses counts as a bound of its own.
+    `here` and `there` are numbers of memories; `setup` and `conversion_setup` are in seconds. Channels of equal `cost_class` cost
+    the same whatever moves; a resource that only one channel uses counts as a bound of this channel.
     """
 
     def __init__(self, machine: Machine, nodes: frozenset[int] | None) -> None:
@@ -47,24 +45,24 @@ class Links:
         self.loops = self.here == self.there
         self.leaving: tuple[range, ...] = self._leaving()
         self.firsts: Numbers = np.array([each.start for each in self.leaving if each], np.intp)
-        """Where the channels of each memory that has any begin; `starting` are these memories."""
+        """The first channel of every memory that has any; `starting` holds these memories."""
         self.starting: Numbers = np.array([k for k, each in enumerate(self.leaving) if each], np.intp)
-        self._grade(machine)
-        self._gather()
+        self._classify(machine)
+        self._collect_functions()
 
     def _leaving(self) -> tuple[range, ...]:
         ends = np.searchsorted(self.here, np.arange(len(self.memories) + 1)).tolist()
         return tuple([range(low, high) for low, high in pairwise(ends)])
 
-    def _grade(self, machine: Machine) -> None:
+    def _classify(self, machine: Machine) -> None:
         resources = {each.name: each for each in machine.resources}
         users: dict[str, int] = {}
         for channel in self.channels:
             for name, weight in channel.resources:
                 users[name] = users.get(name, 0) + (weight > 0)
-        grades: dict[Hashable, int] = {}
-        self.grade: list[int] = []
-        caps, holds = [], []
+        cost_classes: dict[Hashable, int] = {}
+        self.cost_class: list[int] = []
+        least_seconds_per_byte, held_factor = [], []
         for channel in self.channels:
             cap, hold, shared = 0.0, 1.0, []
             for name, weight in channel.resources:
@@ -75,16 +73,16 @@ class Links:
                     cap = max(cap, weight / resource.capacity)
                 if weight > 0 and users[name] > 1:
                     shared.append((name, weight))
-            caps.append(cap)
-            holds.append(hold)
+            least_seconds_per_byte.append(cap)
+            held_factor.append(hold)
             key = channel.throughput, channel.setup, channel.conversion_setup, cap, hold, tuple(sorted(shared))
-            self.grade.append(grades.setdefault(key, len(grades)))
-        self.caps: Floats = np.array(caps, float)
+            self.cost_class.append(cost_classes.setdefault(key, len(cost_classes)))
+        self.least_seconds_per_byte: Floats = np.array(least_seconds_per_byte, float)
         """Seconds per byte that its share of resources costs a channel at least."""
-        self.holds: Floats = np.array(holds, float)
+        self.held_factor: Floats = np.array(held_factor, float)
         """By what factor a channel alone is slowed down by the resources that it holds."""
 
-    def _gather(self) -> None:
+    def _collect_functions(self) -> None:
         latency, flow = np.zeros(len(self.channels)), np.zeros(len(self.channels))
         others: dict[int, list[int]] = {}
         functions = {}
@@ -102,18 +100,18 @@ class Links:
         self._logs = [_logarithms(function) for _, function in self._others]
         self._steep = [k for k, (_, function) in enumerate(self._others) if not function.is_concave]
 
-    def paces(self, runs: Floats) -> Floats:
-        """Seconds per byte of every channel (rows) for every run length (columns), on its own."""
+    def seconds_per_byte(self, runs: Floats) -> Floats:
+        """Seconds per byte of every channel (rows) for every run length (columns), when it is alone."""
         found: Floats = self._latency / runs + self._flow
         logs = np.log(runs)
         for k, (rows, _) in enumerate(self._others):
             found[rows] = self._other(k, runs, logs)
-        found *= self.holds[:, None]
-        np.maximum(found, self.caps[:, None], out=found)
-        return found * SAFE
+        found *= self.held_factor[:, None]
+        np.maximum(found, self.least_seconds_per_byte[:, None], out=found)
+        return found * ROUND_DOWN
 
     def _other(self, number: int, runs: Floats, logs: Floats) -> Floats:
-        """Seconds per byte of a function that is no formula."""
+        """Seconds per byte of a function that is not given by a formula."""
         known = self._logs[number]
         if known is not None:
             return np.exp(-np.interp(logs, *known))
@@ -122,47 +120,48 @@ class Links:
 
     def chunk_seconds(self, low: Floats, high: Floats, bound: Floats | float) -> Floats:
         """The least seconds that a chunk of `low` to `high` bytes takes on every channel, in runs of at most `bound` bytes."""
-        found: Floats = low * self.paces(np.minimum(low, bound))
-        for k in self._steep:  # only there a larger chunk may be the faster one
+        found: Floats = low * self.seconds_per_byte(np.minimum(low, bound))
+        for k in self._steep:  # only with these functions a larger chunk may take less time
             rows, function = self._others[k]
             knots = [run for run, _ in function.samples]
             for size in (*(np.clip(knot, low, high) for knot in knots), high, np.clip(bound, low, high)):
                 runs = np.minimum(size, bound)
-                pace = self._other(k, runs, np.log(runs)) * self.holds[rows, None]
-                found[rows] = np.minimum(found[rows], size * np.maximum(pace, self.caps[rows, None]) * SAFE)
+                pace = self._other(k, runs, np.log(runs)) * self.held_factor[rows, None]
+                found[rows] = np.minimum(
+                    found[rows], size * np.maximum(pace, self.least_seconds_per_byte[rows, None]) * ROUND_DOWN
+                )
         return found
 
-    def pace(self, link: int, run: float) -> float:
-        """Seconds per byte of one channel on its own."""
+    def seconds_per_byte_of(self, link: int, run: float) -> float:
+        """Seconds per byte of one channel when it is alone."""
         rate = self.channels[link].throughput(run)
-        return max(float(self.holds[link]) / rate if rate else math.inf, float(self.caps[link]))
+        return max(float(self.held_factor[link]) / rate if rate else math.inf, float(self.least_seconds_per_byte[link]))
 
 
 def _logarithms(function: ThroughputFunction) -> tuple[Floats, Floats] | None:
-    """The logarithms of the samples of a function that is straight between them; None where it is of another kind."""
+    """The logarithms of the samples of a function that is linear in log-log between them; None for functions of another kind."""
     if not isinstance(function, Sampled):
         return None
     known = np.array(function.samples, float)
-    # Below the first sample the slope is 1.
-    runs, rates = np.append(SHORT, known[:, 0]), np.append(known[0, 1] * (SHORT / known[0, 0]), known[:, 1])
+    # Below the first sample a function has slope 1.
+    runs, rates = np.append(SHORTEST_RUN, known[:, 0]), np.append(known[0, 1] * (SHORTEST_RUN / known[0, 0]), known[:, 1])
     return np.log(runs), np.log(rates)
 
 
-_KNOWN: OrderedDict[tuple[str, frozenset[int] | None], Links] = OrderedDict()
-_MOST_KNOWN = 64
+_LINKS: OrderedDict[tuple[str, frozenset[int] | None], Links] = OrderedDict()
 
 
 def links_of(machine: Machine, nodes: frozenset[int] | None) -> Links:
-    """The channels of a machine between the memories of some nodes (None: all), kept for machines that were used last."""
+    """The channels of a machine between the memories of some nodes (None: all), cached for the machines used last."""
     key = machine.digest, nodes
-    found = _KNOWN.get(key)
+    found = _LINKS.get(key)
     if found is None:
-        found = _KNOWN[key] = Links(machine, nodes)
-        while len(_KNOWN) > _MOST_KNOWN:
-            _KNOWN.popitem(last=False)
+        found = _LINKS[key] = Links(machine, nodes)
+        while len(_LINKS) > MOST_LINKS:
+            _LINKS.popitem(last=False)
     return found
 
 
 def forget_links() -> None:
-    """Forget the channels of all machines."""
-    _KNOWN.clear()
+    """Drop the cached channels of all machines."""
+    _LINKS.clear()

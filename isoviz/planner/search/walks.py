@@ -1,4 +1,4 @@
-"""Paths in a box: the walk that its bound comes from, and all paths that may be better than the best one known."""
+"""The paths in a box: the walk that gives the bound of the box, and all paths that may be better than the best one known."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.search.box import Kind
+from isoviz.planner.search.box import ConvertingHop
+from isoviz.planner.search.tuning import EDGE, MOST_PATHS
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -14,20 +15,17 @@ if TYPE_CHECKING:
     from isoviz.planner.search.bounds import Bounds
     from isoviz.planner.search.links import Floats
 
-MOST_PATHS = 48
-"""A box with more paths that may be the best is halved instead."""
-
 
 class Walk(NamedTuple):
-    """Numbers of channels, and which of them converts (None: none does)."""
+    """Numbers of channels, and the position of the one that converts (None: none does)."""
 
     links: tuple[int, ...]
     converting: int | None
 
 
 def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
-    """The walk that the bound of a box comes from, and the seconds that its slowest hop takes there."""
-    question, links = bounds.question, bounds.question.links
+    """The walk that gives the bound of a box, and the seconds that its slowest hop takes."""
+    space, links = bounds.space, bounds.space.links
     after, before = bounds.after[column], bounds.before[column]
     leaving = bounds.leaving
     start = bounds.first.total[leaving.start : leaving.stop, column] + before[links.there[leaving.start : leaving.stop]]
@@ -41,16 +39,16 @@ def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
         inner = bounds.inner.total[at.start : at.stop, column]
         if not done and bounds.converting is not None:
             stay = inner + before[ways]
-            turn = bounds.converting.total[at.start : at.stop, column] + after[ways]
-            best, other = int(np.argmin(stay)), int(np.argmin(turn))
-            if turn[other] <= stay[best]:
+            convert = bounds.converting.total[at.start : at.stop, column] + after[ways]
+            best, other = int(np.argmin(stay)), int(np.argmin(convert))
+            if convert[other] <= stay[best]:
                 best, done, converted = other, True, len(found)
             found.append(at.start + best)
             costs = bounds.converting if converted == len(found) - 1 else bounds.inner
             slowest = max(slowest, float(costs.slowest[found[-1], column]))
             continue
         stay = inner + after[ways]
-        last = np.where(ways == question.destination, bounds.last.total[at.start : at.stop, column], np.inf)
+        last = np.where(ways == space.destination, bounds.last.total[at.start : at.stop, column], np.inf)
         best, other = int(np.argmin(stay)), int(np.argmin(last))
         if last[other] <= stay[best]:
             found.append(at.start + other)
@@ -61,20 +59,24 @@ def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
     return Walk(tuple(found), len(found) - 1 if converted == -1 else converted), slowest
 
 
-def _end(kind: Kind) -> int | None:
-    """The hop that converts where it is one at an end; −1 is the last one."""
-    return {Kind.FIRST: 0, Kind.LAST: -1}.get(kind)
+def _end(kind: ConvertingHop) -> int | None:
+    """The hop that converts, where it is an end hop; −1 is the last hop."""
+    return {ConvertingHop.FIRST: 0, ConvertingHop.LAST: -1}.get(kind)
 
 
-class Found(NamedTuple):
-    """A path with the least that it takes in a box."""
+class BoundedWalk(NamedTuple):
+    """A path with its lower bound in a box."""
 
     bound: float
     walk: Walk
 
 
 class _Label(NamedTuple):
-    """The beginning of a path: what it costs so far, what its slowest hop adds, the memories and self-loops that it has used."""
+    """The beginning of a path.
+
+    `total` is its cost so far, `slowest` what its slowest hop adds, both in seconds. `visited` and `loops` are the memories and
+    self-loops that it has used.
+    """
 
     links: tuple[int, ...]
     at: int
@@ -85,38 +87,39 @@ class _Label(NamedTuple):
     loops: frozenset[int]
 
 
-def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[Found] | None:
-    """All paths of a box that may take at most `goal` seconds, best first; None where that takes more than `most` beginnings.
+def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[BoundedWalk] | None:
+    """All paths of a box that may take at most `goal` seconds, best first; None where more than `most` beginnings are needed.
 
-    Of paths whose hops cost the same in every role the first one stands for all: fewest hops, then names in order.
+    Of paths whose hops cost the same in every role one stands for all: the one with the fewest hops, then the first names in
+    order.
     """
-    return _Listing(bounds, column, goal, most).run()
+    return _PathListing(bounds, column, goal, most).run()
 
 
-class _Listing:
+class _PathListing:
     def __init__(self, bounds: Bounds, column: int, goal: float, most: int) -> None:
         self.bounds, self.column, self.goal, self.most = bounds, column, goal, most
-        self.question, self.links = bounds.question, bounds.question.links
+        self.space, self.links = bounds.space, bounds.space.links
         self.box = bounds.boxes[column]
-        self.grade = self.links.grade
+        self.cost_class = self.links.cost_class
         self.here, self.there = self.links.here.tolist(), self.links.there.tolist()
         self.floor = float(bounds.floor[column])
         self.inner = self._column(bounds.inner.total), self._column(bounds.inner.rest)
         self.last = self._column(bounds.last.total), self._column(bounds.last.rest)
-        self.turn = self.inner
-        self.least_turn = 0.0
+        self.convert = self.inner
+        self.least_convert = 0.0
         if bounds.converting is not None:
-            self.turn = self._column(bounds.converting.total), self._column(bounds.converting.rest)
-            self.least_turn = min(self.turn[0])
+            self.convert = self._column(bounds.converting.total), self._column(bounds.converting.rest)
+            self.least_convert = min(self.convert[0])
         self.after, self.before = bounds.after[column].tolist(), bounds.before[column].tolist()
-        self.leaving = self._useful()
-        self.bounded = not self.question.problem.alike or self.question.problem.memory_limit is not None
-        self.complete: dict[Hashable, list[tuple[frozenset[int], Found]]] = {}
+        self.leaving = self._useful_channels()
+        self.bounded = not self.space.problem.alike or self.space.problem.memory_limit is not None
+        self.complete: dict[Hashable, list[tuple[frozenset[int], BoundedWalk]]] = {}
         self.count = 0
         self.seen: dict[Hashable, list[_Label]] = {}
 
-    def _useful(self) -> list[list[int]]:
-        """For every memory the channels that lead from it to a path within the goal."""
+    def _useful_channels(self) -> list[list[int]]:
+        """For every memory, the channels that lead from it to a path within the goal."""
         bounds, column, links = self.bounds, self.column, self.links
         after, before = bounds.after[column][links.there], bounds.before[column][links.there]
         ways = bounds.inner.total[:, column] + np.minimum(after, before)
@@ -134,10 +137,10 @@ class _Listing:
         found: list[float] = values[:, self.column].tolist()
         return found
 
-    def run(self) -> list[Found] | None:
-        source = self.question.source
+    def run(self) -> list[BoundedWalk] | None:
+        source = self.space.source
         total, rest = self._column(self.bounds.first.total), self._column(self.bounds.first.rest)
-        converting = 0 if self.box.kind is Kind.FIRST else None
+        converting = 0 if self.box.kind is ConvertingHop.FIRST else None
         start = frozenset((source,))
         labels: list[_Label] = []
         for link in self.bounds.leaving:
@@ -145,7 +148,7 @@ class _Listing:
             if total[link] + self.before[at] + max(rest[link], self.floor) <= self.goal:
                 loops = start if at == source else frozenset()
                 label = _Label((link,), at, converting, total[link], rest[link], start | {at}, loops)
-                labels += self._kept(label)
+                labels += self._unless_dominated(label)
         tried = len(labels)
         while labels:
             onwards: list[_Label] = []
@@ -159,10 +162,10 @@ class _Listing:
         return sorted(found, key=lambda each: (each.bound, len(each.walk.links)))
 
     def _extended(self, label: _Label) -> list[_Label]:
-        """The label with one more hop between two buffers, in every way; whole paths are kept."""
-        question, box = self.question, self.box
-        here, source, destination = label.at, question.source, question.destination
-        ready = box.kind is not Kind.MIDDLE or label.converting is not None
+        """The label extended by one hop between two buffers, in every way; complete paths are recorded."""
+        space, box = self.space, self.box
+        here, source, destination = label.at, space.source, space.destination
+        ready = box.kind is not ConvertingHop.MIDDLE or label.converting is not None
         rest = self.after if ready else self.before
         limit = self.goal
         found: list[_Label] = []
@@ -174,23 +177,23 @@ class _Listing:
             elif there in label.visited and not (there == destination == source):
                 continue
             elif here == source == destination and len(label.visited) > 1:
-                continue  # back home, only a self-loop may follow
+                continue  # the path has returned to its source: only a self-loop may follow
             if there == destination and ready:
                 total = label.total + self.last[0][link]
                 slowest = max(label.slowest, self.last[1][link])
                 if total + max(slowest, self.floor) <= limit:
                     self._complete(label, link, total + max(slowest, self.floor))
-            if there != here or question.paired:
+            if there != here or space.paired:
                 total, slowest = label.total + self.inner[0][link], max(label.slowest, self.inner[1][link])
                 if total + rest[there] + max(slowest, self.floor) <= limit:
-                    found += self._kept(self._onwards(label, link, total, slowest, label.converting))
+                    found += self._unless_dominated(self._one_more_hop(label, link, total, slowest, label.converting))
             if not ready:
-                total, slowest = label.total + self.turn[0][link], max(label.slowest, self.turn[1][link])
+                total, slowest = label.total + self.convert[0][link], max(label.slowest, self.convert[1][link])
                 if total + self.after[there] + max(slowest, self.floor) <= limit:
-                    found += self._kept(self._onwards(label, link, total, slowest, len(label.links)))
+                    found += self._unless_dominated(self._one_more_hop(label, link, total, slowest, len(label.links)))
         return found
 
-    def _onwards(self, label: _Label, link: int, total: float, slowest: float, converting: int | None) -> _Label:
+    def _one_more_hop(self, label: _Label, link: int, total: float, slowest: float, converting: int | None) -> _Label:
         there = self.there[link]
         loops = label.loops | {there} if there == label.at else label.loops
         return _Label((*label.links, link), there, converting, total, slowest, label.visited | {there}, loops)
@@ -198,30 +201,30 @@ class _Listing:
     def _inside(self, links: tuple[int, ...]) -> list[str]:
         return [self.links.memories[self.there[link]] for link in links]
 
-    def _kept(self, label: _Label) -> list[_Label]:
-        """The label in a list, or nothing where it has no room, or where another one stands for it."""
-        question = self.question
-        if self.bounded and question.problem.limit(self._inside(label.links)) < self.box.low * (1 - 1e-9):
+    def _unless_dominated(self, label: _Label) -> list[_Label]:
+        """The label as a list; empty where its buffers do not fit the limits, or where another label dominates it."""
+        space = self.space
+        if self.bounded and space.problem.limit(self._inside(label.links)) < self.box.chunk_low * (1 - EDGE):
             return []
-        middle = self.box.kind is Kind.MIDDLE
+        middle = self.box.kind is ConvertingHop.MIDDLE
         key = label.at, label.converting is not None, self._signature(label.links, label.converting)
         alike = self.seen.setdefault(key, [])
-        free = question.problem.alike and not question.paired
+        free = space.problem.alike and not space.paired
         for other in alike:
             if free and not middle:
                 return []
             if other.visited <= label.visited and other.loops <= label.loops:
                 return []
-            # What completes the label completes the other one, unless it comes back, after converting, to where that was before:
-            # then the cycle cannot be left out, for it holds the conversion.
+            # A completion of the label completes the other one too, except in one case: after converting it returns to a memory
+            # that the other one passed before. The cycle would then contain the conversion, so it cannot be left out.
             converted = label.converting is not None
             been = self._before(other) if converted else other.visited
-            turn = 0.0 if converted else self.least_turn
+            convert = 0.0 if converted else self.least_convert
             again = label.at in other.loops and label.at not in label.loops
             if (
                 free
                 and not again
-                and all(label.total + turn + self.after[memory] + self.floor > self.goal for memory in been - label.visited)
+                and all(label.total + convert + self.after[memory] + self.floor > self.goal for memory in been - label.visited)
             ):
                 return []
         alike.append(label)
@@ -229,24 +232,24 @@ class _Listing:
 
     def _before(self, label: _Label) -> frozenset[int]:
         """The memories that a beginning passes until it converts."""
-        return frozenset((self.question.source, *(self.there[link] for link in label.links[: label.converting])))
+        return frozenset((self.space.source, *(self.there[link] for link in label.links[: label.converting])))
 
     def _signature(self, links: tuple[int, ...], converting: int | None, *, whole: bool = False) -> Hashable:
-        """What decides the cost of a path or of a beginning: the grades of its hops by role."""
-        grades = [self.grade[link] for link in links]
-        if self.question.paired:
-            return tuple(grades), converting
-        named = sorted({0, converting or 0, len(grades) - 1 if whole else 0})
-        roles = tuple([grades[hop] for hop in named])
-        others = tuple(sorted([grade for hop, grade in enumerate(grades) if hop not in named]))
-        return roles, others, converting == 0, converting == len(grades) - 1
+        """The key that determines the cost of a path or of a beginning: the cost classes of its hops by role."""
+        cost_classes = [self.cost_class[link] for link in links]
+        if self.space.paired:
+            return tuple(cost_classes), converting
+        named = sorted({0, converting or 0, len(cost_classes) - 1 if whole else 0})
+        roles = tuple([cost_classes[hop] for hop in named])
+        others = tuple(sorted([cost_class for hop, cost_class in enumerate(cost_classes) if hop not in named]))
+        return roles, others, converting == 0, converting == len(cost_classes) - 1
 
     def _complete(self, label: _Label, link: int, bound: float) -> None:
         links = (*label.links, link)
-        converting = len(links) - 1 if self.box.kind is Kind.LAST else label.converting
+        converting = len(links) - 1 if self.box.kind is ConvertingHop.LAST else label.converting
         same = self.complete.setdefault(self._signature(links, converting, whole=True), [])
         inside = frozenset(self.there[each] for each in links[:-1])
-        if any(self.question.problem.alike or other <= inside for other, _ in same):
+        if any(self.space.problem.alike or other <= inside for other, _ in same):
             return
-        same.append((inside, Found(bound, Walk(links, converting))))
+        same.append((inside, BoundedWalk(bound, Walk(links, converting))))
         self.count += 1

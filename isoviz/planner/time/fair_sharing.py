@@ -6,14 +6,14 @@ import math
 from collections.abc import Mapping, Sequence
 
 Uses = tuple[tuple[str, float], ...]
-"""(resource, resource bytes that each payload byte costs)."""
+"""Pairs (resource, resource bytes that each payload byte costs)."""
 
 
 def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[str, float]) -> list[float]:
-    """Bytes per second of every request that is at work, in the order given.
+    """Bytes per second of every active request, in the order given.
 
-    No request is faster than its `most`, no resource carries more than its `capacity`, and no request could be faster without a
-    slower or equal one becoming slower still.
+    No request exceeds its `most`, and no resource exceeds its `capacity`. No request could be faster without slowing down another
+    request that is no faster than it.
     """
     rates = [0.0] * len(most)
     left = dict(capacity)
@@ -38,7 +38,7 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
             for i in growing
             if rates[i] >= most[i] * (1 - 1e-12) or any(weight > 0 and name in full for name, weight in uses[i])
         }
-        if not stopped:  # rounding
+        if not stopped:  # rounding left every request just below its limit
             stopped = set(growing) if math.isclose(step, 0.0) else {min(growing, key=lambda i: most[i] - rates[i])}
         growing -= stopped
     return rates

@@ -1,10 +1,10 @@
-"""How long a pipeline of whole chunks and a shorter last one takes, exactly.
+"""The exact time of a pipeline of full chunks and a shorter last one.
 
-The planner minimises T, in which the last chunk counts for what is in it (`isoviz.planner.time.path_time`): smooth, so that it
-can be searched. What runs is a flow shop: hop h begins chunk c once hop h − 1 has written it, its own last chunk is done, and a
-slot of its output is free. Its completion time is a longest path through the grid of hops and chunks. As all chunks but the last
-are alike, that path has a closed form; with shared resources the rates of hops change whenever one begins or ends, and the
-pipeline is followed until it repeats itself.
+The planner minimises T, in which the last chunk counts as a fraction (`isoviz.planner.time.path_time`). T is smooth, so it can be
+searched. The real pipeline is a flow shop: hop h begins chunk c once hop h − 1 has written it, hop h has finished chunk c − 1,
+and a slot of its output is free. The completion time is the longest path through the grid of hops and chunks. All chunks but the
+last are alike, so this longest path has a closed form. With shared resources the rate of a hop changes whenever another hop
+begins or ends; then the pipeline is simulated until it repeats itself.
 """
 
 from __future__ import annotations
@@ -16,16 +16,18 @@ from collections.abc import Sequence
 from isoviz.planner.time.fair_sharing import fair_rates
 
 SAME = 1e-12
-"""Relative difference below which two states of a pipeline are one."""
+"""Two states of a pipeline are equal if they differ by less than this share: it covers the rounding of a few additions."""
 MOST_FOLLOWED = 2048
-"""Chunks after which a pipeline that does not repeat itself is taken to go on as it last did."""
+"""A pipeline that has not repeated itself after this many chunks is extrapolated from its last period; the error is then below
+one period in 2048."""
 
 
 def makespan(hops: Sequence[float], chunks: int, last: float, *, slots: int = 2, overlap: bool = True) -> float:
-    """Seconds from the start of the first hop to the end of the last one.
+    """Seconds from the start of the first hop to the end of the last hop.
 
-    `hops` are seconds of a full chunk for every hop, `chunks` how many chunks there are, `last` the share of a full one that the
-    last of them has, `slots` those of every buffer. Without `overlap` all hops of a chunk end before the next chunk begins.
+    `hops` holds the seconds that each hop takes for a full chunk. `chunks` is the number of chunks, `last` the size of the last
+    chunk as a share of a full one, `slots` the number of slots per buffer. Without `overlap` all hops of a chunk end before the
+    next chunk begins.
     """
     full = chunks - 1
     if not overlap:
@@ -47,10 +49,10 @@ def makespan(hops: Sequence[float], chunks: int, last: float, *, slots: int = 2,
 
 
 def _one_slot(hops: Sequence[float], hop: int, chunks: int) -> float:
-    """When a hop is done with so many full chunks, where two neighbours never work at the same time.
+    """The time at which a hop has finished `chunks` full chunks, where two neighbouring hops never work at the same time.
 
-    A longest path goes to and fro between neighbours, once for every chunk but the first. It may lead on beyond `hop`: then it
-    has to come back over every pair on the way.
+    The longest path moves back and forth between neighbouring hops, once for every chunk but the first. It may go beyond `hop`;
+    then it has to return over every pair that it passed.
     """
     pairs = [here + there for here, there in itertools.pairwise(hops)]
     best = -math.inf
@@ -69,13 +71,16 @@ def _one_slot(hops: Sequence[float], hop: int, chunks: int) -> float:
 def shared_makespan(
     hops: Sequence[float], chunks: int, last: float, shares: Sequence[Sequence[float]], *, slots: int = 2, overlap: bool = True
 ) -> float:
-    """As `makespan`, where hops share resources: `shares` are, for every resource, the seconds of it that a full chunk costs on
-    each hop. Hops at work get fair shares (`isoviz.planner.time.fair_sharing`)."""
-    return _Shared(hops, chunks, last, shares, slots, overlap).run()
+    """The makespan of hops that share resources.
+
+    `shares` holds, for every resource and hop, the seconds of the resource that a full chunk costs. Active hops get fair shares
+    (`isoviz.planner.time.fair_sharing`). The other arguments are those of `makespan`.
+    """
+    return _SharedPipeline(hops, chunks, last, shares, slots, overlap).run()
 
 
-class _Shared:
-    """A pipeline on shared resources, followed from event to event."""
+class _SharedPipeline:
+    """A pipeline on shared resources, simulated from event to event."""
 
     def __init__(
         self, hops: Sequence[float], chunks: int, last: float, shares: Sequence[Sequence[float]], slots: int, overlap: bool
@@ -87,12 +92,12 @@ class _Shared:
         self.capacity = {str(k): 1.0 for k in range(len(shares))}
         self.done = [0] * len(hops)
         self.left: list[float | None] = [None] * len(hops)
-        """What every hop has still to do of the chunk it works on."""
+        """The rest of the current chunk of every hop, as a share of a full chunk; None for an idle hop."""
         self.now = 0.0
 
     def run(self) -> float:
         seen: tuple[float, tuple[float, ...]] | None = None
-        safe = self.chunks - 1 - (self.slots + 1) * len(self.hops)  # so far no hop has heard of the last chunk
+        safe = self.chunks - 1 - (self.slots + 1) * len(self.hops)  # until then the last chunk cannot affect any hop
         while self.done[-1] < self.chunks:
             before = self.done[-1]
             self._begin()
@@ -111,21 +116,21 @@ class _Shared:
         return self.now
 
     def _begin(self) -> None:
-        """Let every hop that can begin its next chunk do so."""
+        """Start the next chunk on every hop that can start one."""
         for h in range(len(self.hops)):
             chunk = self.done[h]
             if self.left[h] is not None or chunk == self.chunks:
                 continue
             if h and self.done[h - 1] <= chunk:
-                continue  # not there yet
+                continue  # the chunk has not arrived
             if h + 1 < len(self.hops) and chunk - self.done[h + 1] >= self.slots:
-                continue  # no slot
+                continue  # no slot is free
             if not self.overlap and h == 0 and self.done[-1] < chunk:
                 continue
             self.left[h] = 1.0 if chunk < self.chunks - 1 else self.last
 
     def _advance(self) -> None:
-        """To the next moment at which a hop is done with a chunk."""
+        """Advance to the next moment at which a hop finishes a chunk."""
         busy = [h for h, left in enumerate(self.left) if left is not None]
         rates = fair_rates([self.most[h] for h in busy], [self.uses[h] for h in busy], self.capacity)
         todo = [self.left[h] or 0.0 for h in busy]

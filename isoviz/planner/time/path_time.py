@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.one_path.sizes import FEW, SMALL
+from isoviz.planner.one_path.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 from isoviz.planner.time.run_rates import rates_of
 
 if TYPE_CHECKING:
@@ -78,7 +78,9 @@ class Clock:
         self.functions = pace.functions
         self.setup = pace.setup + sum([pace.channels[hop].conversion_setup for hop in converting])
         self.resources = {resource.name: resource for resource in machine.resources} if pace.uses_resources else {}
-        self.every = 0 if pace.is_concave and not self.resources else SMALL if pace.is_concave else FEW
+        self.every = (
+            0 if pace.is_concave and not self.resources else MOST_SIZES_TRIED if pace.is_concave else MOST_SIZES_NOT_CONVEX
+        )
         """So many sizes are all tried: none where T is known to be convex in the logarithms of chunk and runs, few where shared
         resources might leave it with several minima, many where a throughput function might."""
         self.overlap = machine.limits.overlap

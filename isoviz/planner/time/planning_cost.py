@@ -1,52 +1,50 @@
-"""What planning costs on this computer, so that `auto` plans no longer than pays."""
+"""The cost of planning on this computer. It lets `auto` plan no longer than planning can save."""
 
 from __future__ import annotations
 
 import time
 from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING
 
-from isoviz.planner.options import PLANNING_TIME
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import preset
+from isoviz.planner.build_plan import make_plan
+from isoviz.planner.full import search
+from isoviz.planner.options import PLANNING_TIME, Options
+from isoviz.planner.problem import Problem
+from isoviz.planner.transfer import Transfer
 
-if TYPE_CHECKING:
-    from isoviz.planner.problem import Problem
-
-SHARE = 0.1
+PLANNING_SHARE = 0.1
 """Planning pays where it takes less than this share of the predicted transfer (Isometry, section 4.4)."""
-LEAST, MOST = 50e-6, 50e-3
-"""Seconds between which the full planner takes on any computer: outside of ten times that, nothing needs measuring."""
-LEAST_SEARCH = 5e-3
-"""Seconds in which a search for a path among many finds a good one on any computer."""
+LEAST_FULL_SECONDS, MOST_FULL_SECONDS = 50e-6, 50e-3
+"""The range of seconds that the full planner takes on any computer: transfers beyond ten times that range need no measurement."""
+LEAST_SEARCH_SECONDS = 5e-3
+"""Seconds in which a search among too many paths to list finds a good one on any computer; with less time it is not begun."""
 
 
 def planning_time(problem: Problem, seconds: float, *, listed: bool) -> float:
-    """Seconds that the full planner may take for a transfer that is predicted to take `seconds`; 0 where it does not pay.
+    """Seconds that the full planner may take for a transfer that is predicted to take `seconds`; 0 where planning does not pay.
 
-    Where the paths of the machine are `listed` it takes what it takes, so it has to cost less than the share; where they are not
-    it can be stopped, but needs some time to begin with.
+    Where the paths are `listed`, planning cannot be cut short, so its whole cost has to stay below the share. Where they are not,
+    the search can be stopped, but needs some time to find anything.
     """
     most = problem.options.planning_time or PLANNING_TIME
     if not listed:
-        return min(most, SHARE * seconds) if SHARE * seconds >= LEAST_SEARCH else 0.0
-    pays = seconds >= MOST / SHARE or (
-        seconds >= LEAST / SHARE and planning_cost(min(len(problem.transfer.space), 2)) < SHARE * seconds
+        return min(most, PLANNING_SHARE * seconds) if PLANNING_SHARE * seconds >= LEAST_SEARCH_SECONDS else 0.0
+    pays = seconds >= MOST_FULL_SECONDS / PLANNING_SHARE or (
+        seconds >= LEAST_FULL_SECONDS / PLANNING_SHARE
+        and planning_cost(min(len(problem.transfer.space), 2)) < PLANNING_SHARE * seconds
     )
     return most if pays else 0.0
 
 
 @cache
 def planning_cost(dimensions: int) -> float:
-    """Seconds the full planner takes for a conversion of an array of 1 or of 2 and more dimensions: the median of a few between
-    the GPUs of two nodes, measured once per process. Paths are known by then, as they are for a machine in use."""
-    from isoviz.layouts import FieldSpace, IndexSpace
-    from isoviz.machines import preset
-    from isoviz.planner.build_plan import make_plan
-    from isoviz.planner.full import search
-    from isoviz.planner.options import Options
-    from isoviz.planner.problem import Problem
-    from isoviz.planner.transfer import Transfer
+    """Seconds that the full planner takes to plan a conversion of an array of 1 dimension, or of 2 and more.
 
+    It is the median over a few transfers between the GPUs of two nodes, measured once per process. The routes of the machine are
+    known by then, as they are for a machine in use.
+    """
     machine, fields = preset("two-node"), FieldSpace(re="float32", im="float32")
     layouts = ("<F, x>", "<x, F>") if dimensions == 1 else ("<F, x, y>", "<y, F, x>")
     found = []

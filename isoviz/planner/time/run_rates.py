@@ -1,4 +1,4 @@
-"""Throughput functions over many runs at once."""
+"""Throughput functions evaluated for many runs at once."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-SHORT = 1e-9
-"""A run, in bytes, below all others."""
+SHORTEST_RUN = 1e-9
+"""A run, in bytes, that is shorter than every real one: it stands for the left end of a sampled function."""
 
 
 def rates_of(function: ThroughputFunction, runs: Floats) -> Floats:
-    """Bytes per second for runs of these bytes (above 0, or infinite), but for rounding."""
+    """Bytes per second for runs of the given bytes (above 0, or infinite), equal to the function itself up to rounding."""
     if isinstance(function, LatencyBandwidth):
         return function.bandwidth / (1.0 + function.latency * function.bandwidth / runs)
     if isinstance(function, Constant):
@@ -28,8 +28,8 @@ def rates_of(function: ThroughputFunction, runs: Floats) -> Floats:
     if not isinstance(function, Sampled):
         return np.array([function(run) for run in runs.tolist()])
     known = np.array(function.samples, float)
-    # Below the first sample the slope is 1.
-    at = np.log(np.append(SHORT, known[:, 0]))
-    values = np.log(np.append(known[0, 1] * (SHORT / known[0, 0]), known[:, 1]))
+    # Below the first sample a function has slope 1.
+    at = np.log(np.append(SHORTEST_RUN, known[:, 0]))
+    values = np.log(np.append(known[0, 1] * (SHORTEST_RUN / known[0, 0]), known[:, 1]))
     found: Floats = np.exp(np.interp(np.log(runs), at, values))
     return found

@@ -1,5 +1,5 @@
 """Section 4.2 of Isometry as one mixed-integer linear program in PuLP: path, layouts and block sizes in one solve.
 
-`stages` says where the path may go, `rates` what a channel sustains, `model` states the rows, `solving` solves them with HiGHS,
-`planner` makes a plan of what was found, `wording` says it to people.
+`stages` holds the network of all paths, `rate_lines` the throughput functions as lines, `whole_model` the rows (with
+`layout_rows` and `limit_rows`), `solving` the solution with HiGHS, `program_planner` the plan, and `wording` its texts.
 """

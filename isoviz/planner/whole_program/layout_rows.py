@@ -1,20 +1,20 @@
-"""The rows of the layouts: how much of both ends' orders the buffers keep together, and what a slot then has to hold.
+"""The rows of the layouts: how much of both ends' orders the buffers keep together, and the block that a slot then has to hold.
 
-Where a hop between two buffers converts, the buffers before it hold a layout L and those after it a layout M. L keeps a beginning
-of the order of the source A together, M one of the order of the destination B. The smallest block that both number alike, D, is
-the union of the two beginnings; its size is the shuffle size (Isometry, 4.2; DESIGN, section 2, says why no other layouts can
-win). Per digit of the common refinement of A and B the program has, in the logarithms of extents:
+Where a hop between two buffers converts, the buffers before it hold a layout L, those after it a layout M. L keeps a beginning of
+the source's order A together, M a beginning of the destination's order B. The smallest block that both number alike, D, is the
+union of the two beginnings; its size is the shuffle size (Isometry, section 4.2; DESIGN, section 2, says why no other layouts can
+be optimal). Per digit of the common refinement of A and B the program has these variables, as logarithms of extents:
 
-- `kept_source`, `kept_destination`: the part of the digit that belongs to the beginning, between 0 and the whole digit; a digit
-  is begun only where the one before it is whole (a binary says so), and F is whole or left out;
-- `block`: the part in D, at least what either beginning has.
+- `kept_source`, `kept_destination`: the part of the digit that belongs to the beginning, from nothing to the whole digit. A digit
+  is begun only where the digit before it is whole (a binary), and F is whole or absent.
+- `block`: the part in D, at least that of either beginning.
 
 The run of the first hop is then the beginning of A, that of the last hop the beginning of B. Two cases have longer runs:
 
-- D is a beginning of A and nothing more: with the blocks in the order of A, L is A and the first hop moves whole chunks (binary
-  `source_whole`); likewise with B. The order of the blocks is one, so only one of the two may be said.
-- D is the same set of first digits in A and in B, all whole: the run at the end whose order the blocks do not have goes on with
-  the digits that follow alike in both (binary `both_i`); with everything where all that follows is alike.
+- D is a beginning of A and nothing more. With the blocks in the order of A, L is A and the first hop moves whole chunks (binary
+  `source_whole`). The same holds for B. The blocks have one order, so at most one of the two binaries is 1.
+- D is the same set of first digits in A and in B, all whole. The run at the end whose order the blocks do not have continues with
+  the digits that follow alike in both (binary `both_i`); it is everything where all that follows is alike.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ def digit_name(problem: Problem, digit: int) -> str:
 
 
 def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, str], most: float) -> None:
-    """Bound the runs of the first and the last hop, and define the block, where Σ `between` is 1: a hop between buffers converts.
+    """Bound the runs of the first and the last hop and define the block, where a hop between buffers converts: Σ `between` is 1.
 
-    `runs` name the logarithms of the two runs, which are at most `most`.
+    `runs` names the logarithms of the two runs, which are at most `most`.
     """
     between = list(between)
     orders = [order.digits for order in problem.ends.orders]
@@ -52,32 +52,32 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
     block = {digit: rows.variable(f"block_{digit_name(problem, digit)}", 0.0, extents[digit]) for digit in extents}
     kept = [_add_beginning(rows, problem, end, extents, block) for end in (0, 1)]
 
-    room = math.log(problem.largest)
+    log_largest = math.log(problem.largest)
     entry = math.log(problem.entry / problem.largest)
     fields = extents.get(F, 0.0)
     size = [(block[digit], 1.0 if digit != F else entry / fields) for digit in extents if digit != F or fields > 0]
-    rows.variable(BLOCK, room, None)
-    rows.equal("shuffle_size", [(BLOCK, 1.0), *((name, -factor) for name, factor in size)], room)
+    rows.variable(BLOCK, log_largest, None)
+    rows.equal("shuffle_size", [(BLOCK, 1.0), *((name, -factor) for name, factor in size)], log_largest)
 
     whole = [rows.binary(f"{end}_whole") for end in ENDS]
-    rows.most("one_order_of_blocks", [(name, 1.0) for name in whole], 1.0)
+    rows.at_most("one_order_of_blocks", [(name, 1.0) for name in whole], 1.0)
     for end in (0, 1):
         for digit, high in extents.items():
             if high > 0:
                 terms = [(block[digit], 1.0), (whole[end], high)]
                 terms += [(kept[end][digit][0], -1.0)]
-                rows.most(f"{ENDS[end]}_whole_{digit_name(problem, digit)}", terms, high)
+                rows.at_most(f"{ENDS[end]}_whole_{digit_name(problem, digit)}", terms, high)
     both = _add_both(rows, problem, kept, block, extents)
     mean = math.log(problem.mean)
     for end in (0, 1):
-        # run ≤ log mean + Σ kept, unless nothing converts between buffers, the end is whole, or the run goes on
+        # run ≤ log mean + Σ kept; big-M lifts the row where no hop between buffers converts, the end is whole or the run goes on
         lift = most - mean
         terms = [(runs[end], 1.0), *((name, -1.0) for name, _ in kept[end].values())]
         terms += [(whole[end], -lift), *((name, -lift) for name, _ in both), *((name, lift * factor) for name, factor in between)]
-        rows.most(f"{ENDS[end]}_run", terms, mean + lift)
+        rows.at_most(f"{ENDS[end]}_run", terms, mean + lift)
         for name, onwards in both:
             if onwards < most:
-                rows.most(
+                rows.at_most(
                     f"{ENDS[end]}_run_{name}",
                     [(runs[end], 1.0), (name, most - onwards), (whole[end], -(most - onwards))],
                     most,
@@ -87,7 +87,7 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
 def _add_beginning(
     rows: Rows, problem: Problem, end: int, extents: dict[int, float], block: dict[int, str]
 ) -> dict[int, tuple[str, str]]:
-    """By digit: the variable of what is kept of it in the beginning of an end's order, and the binary that it is whole."""
+    """Per digit: the variable of the part that is kept in the beginning of an end's order, and the binary that it is whole."""
     found: dict[int, tuple[str, str]] = {}
     before: str | None = None
     for digit in problem.ends.orders[end].digits:
@@ -97,11 +97,11 @@ def _add_beginning(
         if digit == F:
             rows.equal(f"fields_{ENDS[end]}", [(kept, 1.0), (full, -high)], 0.0)
         else:
-            rows.most(f"whole_{ENDS[end]}_{text}_is", [(full, high), (kept, -1.0)], 0.0)
+            rows.at_most(f"whole_{ENDS[end]}_{text}_is", [(full, high), (kept, -1.0)], 0.0)
         if before is not None:
-            rows.most(f"order_{ENDS[end]}_{text}", [(kept, 1.0), (before, -high)], 0.0)
-            rows.most(f"order_{ENDS[end]}_{text}_whole", [(full, 1.0), (before, -1.0)], 0.0)
-        rows.most(f"block_holds_{ENDS[end]}_{text}", [(kept, 1.0), (block[digit], -1.0)], 0.0)
+            rows.at_most(f"order_{ENDS[end]}_{text}", [(kept, 1.0), (before, -high)], 0.0)
+            rows.at_most(f"order_{ENDS[end]}_{text}_whole", [(full, 1.0), (before, -1.0)], 0.0)
+        rows.at_most(f"block_holds_{ENDS[end]}_{text}", [(kept, 1.0), (block[digit], -1.0)], 0.0)
         found[digit] = kept, full
         before = full
     return found
@@ -110,8 +110,10 @@ def _add_beginning(
 def _add_both(
     rows: Rows, problem: Problem, kept: list[dict[int, tuple[str, str]]], block: dict[int, str], extents: dict[int, float]
 ) -> list[tuple[str, float]]:
-    """Binaries that the block is a set of first digits of both orders, each with the log run with which both go on (infinite:
-    everything)."""
+    """Binaries that say: the block is a set of first digits of both orders. Each comes with the log run with which both continue.
+
+    The log run is infinite where it is everything.
+    """
     a, b = (order.digits for order in problem.ends.orders)
     found = []
     for i in range(1, len(a) + 1):
@@ -120,15 +122,15 @@ def _add_both(
             continue
         name = rows.binary(f"both_{i}")
         for end, order in ((0, a), (1, b)):
-            rows.most(f"{name}_{ENDS[end]}", [(name, 1.0), (kept[end][order[i - 1]][1], -1.0)], 0.0)
+            rows.at_most(f"{name}_{ENDS[end]}", [(name, 1.0), (kept[end][order[i - 1]][1], -1.0)], 0.0)
         for digit, high in extents.items():
             if digit not in inside and high > 0:
-                rows.most(f"{name}_{digit_name(problem, digit)}", [(block[digit], 1.0), (name, high)], high)
+                rows.at_most(f"{name}_{digit_name(problem, digit)}", [(block[digit], 1.0), (name, high)], high)
         alike = [x for x, _ in takewhile(lambda pair: pair[0] == pair[1], zip(a[i:], b[i:], strict=True))]
         run = math.log(problem.mean) + sum(extents[digit] for digit in (*inside, *alike))
         found.append((name, math.inf if len(alike) == len(a) - i else run))
     if found:
-        rows.most("one_both", [(name, 1.0) for name, _ in found], 1.0)
+        rows.at_most("one_both", [(name, 1.0) for name, _ in found], 1.0)
     return found
 
 

@@ -1,4 +1,4 @@
-"""A mixed-integer linear program in PuLP: variables and rows by name, and one solve after another with HiGHS in this process.
+"""A mixed-integer linear program in PuLP: variables and rows by name, solved repeatedly with HiGHS in this process.
 
 PuLP and HiGHS are loaded when the first program is built.
 """
@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.whole_program.tuning import LEAST_SECONDS, MIP_GAP, MIP_OPTIONS
+
 if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
@@ -23,18 +25,10 @@ if TYPE_CHECKING:
 
 Terms = Iterable[tuple[str, float]]
 
-_OPTIONS = {
-    "primal_feasibility_tolerance": 1e-9,
-    "dual_feasibility_tolerance": 1e-9,
-    "mip_feasibility_tolerance": 1e-9,
-    "small_matrix_value": 1e-12,
-    "random_seed": 0,
-}
-
 
 @dataclass(frozen=True)
 class Point:
-    """What a solve found: the value of every variable, the objective, and the value that no point exceeds."""
+    """The result of a solve: the value of every variable, the objective, and a bound that no point exceeds."""
 
     values: dict[str, float]
     objective: float
@@ -46,7 +40,7 @@ class Point:
 
 
 class Rows:
-    """A program that grows: PuLP's problem with what this package knows about it."""
+    """A program that grows: a PuLP problem with its variables and rows by name."""
 
     def __init__(self, name: str) -> None:
         import pulp
@@ -62,46 +56,47 @@ class Rows:
         self.seconds = 0.0
         """Seconds that all solves took."""
         self.solves = 0
-        """How many programs were solved."""
+        """The number of programs that were solved."""
 
     # ---- building
 
     def variable(self, name: str, low: float | None, high: float | None) -> str:
-        """A variable between two bounds; None: it has none."""
-        self._variables[name] = self._make(self._said(name), low, high)
+        """Add a variable between two bounds; None means unbounded."""
+        self._variables[name] = self._make(self._pulp_name(name), low, high)
         return name
 
     def binary(self, name: str) -> str:
-        """A variable that is 0 or 1."""
-        self._variables[name] = self._make(self._said(name), 0, 1, self._pulp.LpInteger)
+        """Add a variable that is 0 or 1."""
+        self._variables[name] = self._make(self._pulp_name(name), 0, 1, self._pulp.LpInteger)
         self._binaries.append(name)
         return name
 
-    def most(self, name: str, terms: Terms, bound: float) -> None:
-        """The row Σ coefficient × variable ≤ bound."""
+    def at_most(self, name: str, terms: Terms, bound: float) -> None:
+        """Add the row Σ coefficient × variable ≤ bound."""
         self._add(name, terms, self._pulp.LpConstraintLE, bound)
 
     def equal(self, name: str, terms: Terms, value: float) -> None:
-        """The row Σ coefficient × variable = value."""
+        """Add the row Σ coefficient × variable = value."""
         self._add(name, terms, self._pulp.LpConstraintEQ, value)
 
-    def under(self, name: str, what: str, line: Line, run: str, low: float, when: Terms) -> None:
-        """`what` ≤ line(run) wherever Σ `when` is 1, `when` a sum of binaries of at most 1; elsewhere no row, as `what` ≤ 0.
+    def below_line(self, name: str, what: str, line: Line, run: str, low: float, when: Terms) -> None:
+        """Add the row `what` ≤ line(run) for Σ `when` = 1, where `when` is a sum of binaries of at most 1. `what` is at most 0.
 
-        `low` is the least value of `run`: the line is lifted there to 0, the least that makes the row void.
+        This is a big-M row. For Σ `when` = 0 the line is lifted so that it is 0 at `low`, the least value of `run`; that is the
+        smallest lift with which the row has no effect.
         """
         lift = max(0.0, -line.at(low))
         if lift > 0:
             terms = [(what, 1.0), (run, -line.slope), *((each, factor * lift) for each, factor in when)]
-            self.most(name, terms, line.value + lift)
+            self.at_most(name, terms, line.value + lift)
 
     def maximise(self, terms: Terms) -> None:
-        """Take another objective."""
+        """Set the objective."""
         self.problem.sense = self._pulp.LpMaximize
         self.problem.setObjective(self._expression(terms))
 
     def minimise(self, terms: Terms) -> None:
-        """Take another objective."""
+        """Set the objective."""
         self.problem.sense = self._pulp.LpMinimize
         self.problem.setObjective(self._expression(terms))
 
@@ -112,21 +107,21 @@ class Rows:
 
     @property
     def variable_count(self) -> int:
-        """How many variables it has."""
+        """The number of variables."""
         return len(self._variables)
 
     @property
     def binary_count(self) -> int:
-        """How many of them are 0 or 1."""
+        """The number of variables that are 0 or 1."""
         return len(self._binaries)
 
     @property
     def row_count(self) -> int:
-        """How many rows it has."""
+        """The number of rows."""
         return len(self._rows)
 
     def slacks(self, point: Point) -> dict[str, float]:
-        """By row: the bound less the left side, for a point; negative where the row is broken."""
+        """Per row, the bound minus the left side at a point; negative where the row is violated."""
         return {
             name: bound - sum(factor * point[variable] for variable, factor in terms)
             for name, (terms, bound) in self._rows.items()
@@ -137,19 +132,19 @@ class Rows:
         return tuple(name for name, _ in self._rows[row][0])
 
     def write(self, path: Path) -> None:
-        """Write it as an LP file."""
+        """Write the program as an LP file."""
         self.problem.writeLP(str(path))
 
     def solve(self, seconds: float = math.inf, *, whole: bool = True) -> Point | None:
-        """An optimum; None where there is none, or none was found in so many seconds. `whole`: binaries are 0 or 1."""
+        """An optimum; None where there is none, or where none was found within `seconds`. `whole` asks for binaries of 0 or 1."""
         begin = time.perf_counter()
         solver = _interruptible(self._pulp)(
             msg=False,
             mip=whole,
             gapRel=0.0,
-            gapAbs=1e-10,
-            timeLimit=None if math.isinf(seconds) else max(seconds, 0.01),
-            **_OPTIONS,
+            gapAbs=MIP_GAP,
+            timeLimit=None if math.isinf(seconds) else max(seconds, LEAST_SECONDS),
+            **MIP_OPTIONS,
         )
         status = self.problem.solve(solver)
         self.seconds += time.perf_counter() - begin
@@ -164,7 +159,7 @@ class Rows:
         return Point(values, objective, bound, self.problem.sol_status == self._pulp.LpSolutionOptimal and self._is_done(model))
 
     def fix(self, point: Point) -> None:
-        """Hold all binaries at their values in a point."""
+        """Fix all binaries at their values in a point."""
         for name in self._binaries:
             value = float(round(point[name]))
             self._variables[name].lowBound = self._variables[name].upBound = value
@@ -182,10 +177,10 @@ class Rows:
     def _add(self, name: str, terms: Terms, sense: int, bound: float) -> None:
         kept = tuple(terms)
         self._rows[name] = kept, bound
-        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, self._said(name), bound))
+        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, self._pulp_name(name), bound))
 
-    def _said(self, name: str) -> str:
-        """The name in PuLP: without signs that LP files cannot hold, and unique."""
+    def _pulp_name(self, name: str) -> str:
+        """A unique name for PuLP, without characters that LP files do not allow."""
         said = re.sub(r"[^A-Za-z0-9_.]", "_", name)
         while said in self._names:
             said += "_"
@@ -198,7 +193,10 @@ class Rows:
 
 @cache
 def _interruptible(pulp: Any) -> Any:
-    """PuLP's HiGHS, but for Ctrl-C: HiGHS asks between its steps whether it is to stop, and what was pressed comes after that."""
+    """PuLP's HiGHS with a working Ctrl-C.
+
+    HiGHS asks between its steps whether it should stop. The handler of the signal runs after HiGHS has stopped.
+    """
 
     class Interruptible(pulp.HiGHS):  # type: ignore[misc]
         def callSolver(self, lp: Any) -> None:  # noqa: N802  PuLP's name
@@ -209,7 +207,7 @@ def _interruptible(pulp: Any) -> Any:
                 pressed.append((number, frame))
                 model.cancelSolve()
 
-            # Signals come to the main thread; a linear program takes a millisecond.
+            # Only the main thread gets signals. A linear program takes a millisecond, so it need not be interrupted.
             if not self.mip or not callable(before) or threading.current_thread() is not threading.main_thread():
                 model.run()
                 return

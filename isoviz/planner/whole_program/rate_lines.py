@@ -1,9 +1,11 @@
 """Throughput functions as lines in the logarithms of run and throughput, exactly: concave parts, and a choice between them.
 
-log tp never falls as log run grows. Where it is concave on an interval it is the lowest of its lines there. A function that is
-not concave is cut into the fewest parts that are. A program chooses a part k, has a run of at least its beginning, and stays
-below the lines of k and below the value at the end of k. Each such point lies below the function, as the function never falls;
-and each point below the function is such a point for the part that holds its run. So the choice between parts is exact.
+1. log tp never decreases as log run grows. Where it is concave on an interval, it is the minimum of its lines there.
+2. A function that is not concave is cut into the fewest concave parts.
+3. A program chooses a part k. Its run is at least the beginning of k, and its rate is below the lines of k and below the value at
+   the end of k.
+4. Every such point lies below the function, because the function never decreases. And every point below the function is such a
+   point, for the part that contains its run. So the choice between parts is exact.
 """
 
 from __future__ import annotations
@@ -13,42 +15,41 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from isoviz.machines import Constant, LatencyBandwidth, Sampled, ThroughputFunction
-
-FIRST_TANGENTS = 12
-"""Tangents that stand for a smooth function before any is added where a solution needs it."""
-FLAT = 1e-12
-"""Lines that rise less are flat: a solver leaves smaller coefficients out."""
+from isoviz.planner.program.tuning import ROUNDING, SMALLEST_SLOPE
+from isoviz.planner.whole_program.tuning import FIRST_TANGENTS
 
 
 @dataclass(frozen=True)
 class Line:
-    """log tp ≤ `value` + `slope` × log run, run in bytes, tp in bytes per second."""
+    """log tp ≤ `value` + `slope` × log run, with run in bytes and tp in bytes per second."""
 
     slope: float
     value: float
 
     def at(self, log_run: float) -> float:
-        """Its value at a run."""
+        """The value at a run."""
         return self.value + self.slope * log_run
 
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a throughput function on which its logarithm is concave: from log run `low` on, the lowest of `lines`, which
-    hold the value at the end of the part as a flat one."""
+    """A part of a throughput function whose logarithm is concave there.
+
+    From log run `low` on it is the minimum of `lines`. The last of them is flat, at the value at the end of the part.
+    """
 
     low: float
     lines: tuple[Line, ...]
 
 
 def parts_of(function: ThroughputFunction, low: float, high: float) -> tuple[Part, ...]:
-    """The parts of a function for log runs between `low` and `high`, by growing run; one part where its logarithm is concave.
+    """The parts of a function for log runs from `low` to `high`, in ascending order; one part where its logarithm is concave.
 
-    Of a smooth function (`smooth`) there are tangents at a few runs: more are added where they are needed. Of a function of
-    another kind than the machine files know, its highest value alone is a line.
+    A smooth function (`is_smooth`) has tangents at a few runs; more are added where they are needed. A function of a kind that
+    machine files do not know has a single line, its highest value.
     """
     top = Line(0.0, math.log(function(math.exp(high))))
-    if high - low <= FLAT:
+    if high - low <= SMALLEST_SLOPE:
         return (Part(low, (top,)),)
     if isinstance(function, LatencyBandwidth):
         runs = [low + (high - low) * k / (FIRST_TANGENTS - 1) for k in range(FIRST_TANGENTS)]
@@ -60,20 +61,20 @@ def parts_of(function: ThroughputFunction, low: float, high: float) -> tuple[Par
     found: list[list[tuple[float, Line, float]]] = []
     for (x0, y0), (x1, y1) in pairwise(points):
         slope = (y1 - y0) / (x1 - x0)
-        line = Line(slope, y0 - slope * x0) if slope >= FLAT else Line(0.0, y1)
-        if not found or line.slope > found[-1][-1][1].slope * (1 + 1e-12) + FLAT:
+        line = Line(slope, y0 - slope * x0) if slope >= SMALLEST_SLOPE else Line(0.0, y1)
+        if not found or line.slope > found[-1][-1][1].slope * (1 + ROUNDING) + SMALLEST_SLOPE:
             found.append([])
         found[-1].append((x0, line, y1))
     return tuple(Part(each[0][0], (*(line for _, line, _ in each), Line(0.0, each[-1][2]))) for each in found)
 
 
 def is_smooth(function: ThroughputFunction) -> bool:
-    """Whether lines only approach it, so that a solution may need another tangent."""
+    """Whether lines only approximate the function, so that a solution may need a further tangent."""
     return isinstance(function, LatencyBandwidth)
 
 
 def is_known(function: ThroughputFunction) -> bool:
-    """Whether `parts_of` is the function itself."""
+    """Whether the parts of `parts_of` are the function itself."""
     return isinstance(function, LatencyBandwidth | Sampled | Constant)
 
 
@@ -82,4 +83,4 @@ def tangent(function: LatencyBandwidth, log_run: float) -> Line:
     run = math.exp(log_run)
     slope = 1 / (1 + run / (function.latency * function.bandwidth))
     value = math.log(function(run))
-    return Line(slope, value - slope * log_run) if slope >= FLAT else Line(0.0, math.log(function.peak))
+    return Line(slope, value - slope * log_run) if slope >= SMALLEST_SLOPE else Line(0.0, math.log(function.peak))

@@ -1,9 +1,12 @@
-"""Solving the program of section 4.2: HiGHS, and tangents where a solution needs them.
+"""The solution of the program of section 4.2: HiGHS, with tangents added where a solution needs them.
 
-A smooth throughput function, and exp where resources are shared, stand in the program as tangents, which lie on the far side of
-them: each optimum is a bound. So the program is solved, its path and layouts are held, and the linear program that is left gets
-the tangents that its optimum needs, which are rows for every path. Then the whole is solved again, until its bound is what the
-path found sustains. Nothing is enumerated, and no row is an approximation once that holds.
+1. A smooth throughput function is represented by tangents, and so is exp where resources are shared. Tangents lie outside the
+   feasible region, so each optimum is a bound.
+2. The program is solved. Its path and layouts are then fixed, and the remaining linear program gets the tangents that its optimum
+   needs. These tangents are rows for every path.
+3. The whole program is solved again, until its bound equals what the path found sustains.
+
+Nothing is enumerated. At the end no row is an approximation.
 """
 
 from __future__ import annotations
@@ -14,8 +17,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isoviz.errors import LimitError, NoPathError
+from isoviz.machines import shortest_path
+from isoviz.planner.failures import limits_too_small
 from isoviz.planner.whole_program.layout_rows import BLOCK, ENDS, digit_name
 from isoviz.planner.whole_program.limit_rows import CHUNK
+from isoviz.planner.whole_program.tuning import MOST_ROUNDS, MOST_SECONDS, NO_SLACK, PRESENT, TOLERANCE
 from isoviz.planner.whole_program.whole_model import Model
 
 if TYPE_CHECKING:
@@ -25,27 +31,19 @@ if TYPE_CHECKING:
     from isoviz.planner.whole_program.mip_rows import Point
     from isoviz.planner.whole_program.stages import Arc
 
-TOLERANCE = 1e-8
-"""Relative difference between a bound and what a path sustains, up to which the path is the best."""
-MOST_SECONDS = 60.0
-"""Seconds that a solve may take where nobody says how many."""
-NO_SLACK = 1e-7
-"""A row with less slack, in logarithms, is binding."""
-MOST_ROUNDS = 40
-"""Programs with further tangents; a handful suffice."""
-
 
 @dataclass(frozen=True)
 class WholeSolution:
-    """What the program of section 4.2 says about a transfer on a machine.
+    """The solution of the program of section 4.2 for a transfer on a machine.
 
-    No path, layouts and blocks sustain more than `bound` bytes per second; the path of `channels`, which converts in hop
-    `converting` (None: nothing to convert), sustains `throughput`. `exact` says whether the program holds everything that section
-    4.2 does; where it is not, the layouts or a throughput function were left out, and it only bounds. `finished` is whether the
-    bound was reached, and not time up. `chunk` and `block` are in bytes, `kept` the digits of both ends' orders that the
-    buffers keep together, with how many of their values (a real number); `binding` are the names of the rows without slack.
+    No path, layouts and blocks sustain more than `bound` bytes per second. The path of `channels`, which converts in hop
+    `converting` (None: nothing to convert), sustains `throughput`. `exact` says whether the program contains everything of
+    section 4.2; otherwise it omits the layouts or a throughput function, and its optimum is only a bound. `finished` says whether
+    the bound was reached before the time ran out. `chunk` and `block` are in bytes. `kept` holds the digits of both ends' orders
+    that the buffers keep together, each with its number of values (a real number). `binding` holds the names of the rows without
+    slack.
 
-    What a solve took is no part of what makes solutions equal: `seconds` of it all, `rounds` of whole programs.
+    `seconds` (of all solves) and `rounds` (of whole programs) do not affect the equality of solutions.
     """
 
     throughput: float
@@ -67,30 +65,32 @@ class WholeSolution:
 
     @property
     def gap(self) -> float:
-        """How far the throughput may be from the best, as a share of the bound."""
+        """The share of the bound by which the throughput may be below the best."""
         return max(0.0, 1 - self.throughput / self.bound)
 
     def write(self, path: Path) -> None:
-        """Write the program as an LP file, with all tangents that were needed. Logarithms are of the throughput as a share of
-        `model.reference` bytes per second, and of bytes.
+        """Write the program as an LP file, with all tangents that were added.
+
+        The file has logarithms of bytes, and of the throughput as a share of `model.reference` bytes per second.
 
         Raises:
-            OSError: it cannot be written.
+            OSError: the file cannot be written.
         """
         self.model.rows.write(path)
 
 
 def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution | None:
-    """The best path of a transfer by the program of section 4.2; None where the time is up before any path was found.
+    """The best path of a transfer by the program of section 4.2; None where the time runs out before any path is found.
 
     Raises:
-        NoPathError: no channels lead there. LimitError: no path has room for an element.
+        NoPathError: no channels lead to the destination.
+        LimitError: on no path an element fits the limits.
     """
     began = time.perf_counter()
     left = MOST_SECONDS if seconds is None else seconds
     model = Model(problem)
     if not model.stages.arcs or not model.reaches:
-        raise _nowhere(problem)
+        raise _no_path_error(problem)
 
     def remaining() -> float:
         return left - (time.perf_counter() - began)
@@ -102,10 +102,10 @@ def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution
         rounds += 1
         if point is None:
             if rounds == 1 and remaining() > 0:
-                raise _no_room(problem)
+                raise _limit_error(problem)
             break
         bound = min(bound, model.bound(point))
-        polished = _polish(model, point)
+        polished = _with_tangents(model, point)
         found = model.throughput(polished)
         if found > reached:
             best, reached = polished, found
@@ -121,14 +121,14 @@ def solve_whole(problem: Problem, seconds: float | None = None) -> WholeSolution
     return _solution(model, best, min(bound, model.reference), finished, time.perf_counter() - began, rounds)
 
 
-def _polish(model: Model, point: Point) -> Point:
+def _with_tangents(model: Model, point: Point) -> Point:
     """The path and layouts of a point with the best sizes: tangents are added until none is missing."""
     rows = model.rows
     rows.fix(point)
     try:
         for _ in range(MOST_ROUNDS):
             held = rows.solve()
-            if held is None:  # rounding: the binaries were nearly whole
+            if held is None:  # the binaries were whole only up to rounding
                 break
             point = held
             if not model.refine(held, TOLERANCE / 100):
@@ -139,7 +139,7 @@ def _polish(model: Model, point: Point) -> Point:
 
 
 def _shortest(model: Model, best: Point, reached: float, seconds: float) -> Point:
-    """Of all paths with that throughput one with the fewest hops."""
+    """A path with the fewest hops among the paths with that throughput."""
     began = time.perf_counter()
     model.keep_throughput(best, TOLERANCE)
     for _ in range(MOST_ROUNDS):
@@ -149,7 +149,7 @@ def _shortest(model: Model, best: Point, reached: float, seconds: float) -> Poin
         model.aim_at_throughput()
         if shorter is None or not shorter.proved or model.cost(shorter) >= model.cost(best):
             break
-        polished = _polish(model, shorter)
+        polished = _with_tangents(model, shorter)
         if model.throughput(polished) >= reached * (1 - 2 * TOLERANCE):
             return polished
     return best
@@ -162,20 +162,20 @@ def _solution(model: Model, point: Point, bound: float, finished: bool, seconds:
         (ENDS[end], digit_name(model.problem, digit), math.exp(value))
         for end in (0, 1)
         for digit in ends.orders[end].digits
-        if (name := f"kept_{ENDS[end]}_{digit_name(model.problem, digit)}") in rows and (value := point[name]) > 1e-9
+        if (name := f"kept_{ENDS[end]}_{digit_name(model.problem, digit)}") in rows and (value := point[name]) > PRESENT
     ]
-    turns = next((number for number, arc in enumerate(route) if arc.converts), None)
-    between = turns is not None and 0 < turns < len(route) - 1
+    converting = next((number for number, arc in enumerate(route) if arc.converts), None)
+    between = converting is not None and 0 < converting < len(route) - 1
     slacks = rows.slacks(point)
     throughput = model.throughput(point)
     return WholeSolution(
         throughput=throughput,
         bound=max(bound, throughput),
         channels=tuple(arc.channel.name for arc in route),
-        converting=turns,
+        converting=converting,
         exact=model.exact,
         finished=finished,
-        chunk=math.exp(point[CHUNK]) if len(route) > 1 else model.only,
+        chunk=math.exp(point[CHUNK]) if len(route) > 1 else model.direct_chunk,
         block=math.exp(point[BLOCK]) if between else None,
         kept=tuple(kept) if between else (),
         variables=rows.variable_count,
@@ -189,7 +189,7 @@ def _solution(model: Model, point: Point, bound: float, finished: bool, seconds:
 
 
 def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> tuple[str, ...]:
-    """The rows of throughput, space and resources that hold the path back: those without slack that name one of its arcs."""
+    """The rows of throughput, space and resources that limit the path: those without slack that name one of its arcs."""
     used = {arc.name for arc in route}
     kinds = ("rate_", "top_", "resource_", "slot_", "room_", "together_")
     found = []
@@ -199,17 +199,15 @@ def _binding(model: Model, slacks: dict[str, float], route: tuple[Arc, ...]) -> 
     return tuple(found)
 
 
-def _nowhere(problem: Problem) -> NoPathError | LimitError:
+def _no_path_error(problem: Problem) -> NoPathError | LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    problem.machine.shortest_path(here, there)  # says what can be reached
+    shortest_path(problem.machine, here, there)  # raises an error that names the reachable memories
     if here == there and not problem.machine.between(here, here):
         return NoPathError(f"machine {problem.machine.name}: no channels lead from {here} back to it within the limits")
-    return _no_room(problem)
+    return _limit_error(problem)
 
 
-def _no_room(problem: Problem) -> LimitError:
-    from isoviz.planner.failures import too_small
-
+def _limit_error(problem: Problem) -> LimitError:
     here, there = problem.transfer.source.memory, problem.transfer.destination.memory
-    inside = tuple(channel.destination for channel in problem.machine.shortest_path(here, there)[:-1])
-    return too_small(problem, [inside])
+    inside = tuple(channel.destination for channel in shortest_path(problem.machine, here, there)[:-1])
+    return limits_too_small(problem, [inside])

@@ -1,13 +1,12 @@
-"""The channels of a machine by the part that they may play on a path: the network through which the program sends one unit.
+"""The network through which the program sends one unit: the channels of a machine by the roles that they may have on a path.
 
-A path is a sequence of hops, and what the layouts bound depends on three of them: the first, the last, and the one that
-converts. So every channel becomes several arcs between *states*: the start, a memory whose buffer holds the source's side of
-the conversion (`before`), a memory whose buffer holds the other side (`after`), and the goal. An arc from `before` to `after`
-converts between two buffers. A path from start to goal then passes exactly one arc that converts, where there is something to
-convert.
+A path is a sequence of hops. The layouts bound three of them: the first, the last, and the one that converts. So every channel
+becomes several arcs between *states*. The states are the start, each memory before the conversion (`before`), each memory after
+it (`after`), and the goal. An arc from `before` to `after` converts between two buffers. Where there is something to convert,
+each path from start to goal passes exactly one arc that converts.
 
 A memory may be passed twice, before and after its self-loop. A self-loop is an arc out of the start, into the goal, or from
-`before` to `after`; between two buffers of one memory that hold the same layout it would only be a detour: without it there are
+`before` to `after`. Between two buffers of one memory with the same layout it would only be a detour; without such arcs there are
 fewer rows and fewer buffers.
 """
 
@@ -24,11 +23,11 @@ if TYPE_CHECKING:
     from isoviz.machines import Channel, Machine
 
 State = tuple[str, str]
-"""A memory and a side: "before" or "after" the conversion; of the start and the goal the memory alone counts."""
+"""A memory and a side: "before" or "after" the conversion, "start" or "goal"."""
 
 
 class Role(StrEnum):
-    """The part that a channel plays on a path."""
+    """The role of a channel on a path."""
 
     ONLY = "only"
     FIRST = "first"
@@ -50,19 +49,19 @@ class Arc:
 
     @property
     def name(self) -> str:
-        """Its name in the program: unique, and without signs that files of programs cannot hold."""
-        turn = "_converts" if self.converts else ""
-        return f"use_{self.number}_{self.role}{turn}"
+        """Its name in the program: unique, and without characters that LP files do not allow."""
+        suffix = "_converts" if self.converts else ""
+        return f"use_{self.number}_{self.role}{suffix}"
 
     @property
     def fills(self) -> str | None:
-        """The memory in which it fills a buffer; None where it ends at the goal."""
+        """The memory in which it fills a buffer; None where it leads to the goal."""
         return None if self.destination[1] == "goal" else self.destination[0]
 
 
 @dataclass(frozen=True)
 class Stages:
-    """The arcs from the start to the goal of one transfer, those on no way from one to the other left out."""
+    """The arcs of one transfer that lie on a way from the start to the goal."""
 
     arcs: tuple[Arc, ...]
     start: State
@@ -75,16 +74,16 @@ class Stages:
 
 
 def stages_of(machine: Machine, here: str, there: str, converts: bool) -> Stages:
-    """The arcs of a transfer between two memories; none where no channels lead there."""
+    """The arcs of a transfer between two memories; none where no channels lead to the destination."""
     start, goal = (here, "start"), (there, "goal")
     nodes = routes_of(machine).nodes(here, there)
     arcs: list[Arc] = []
     for channel in machine.channels:
         ends = {channel.source, channel.destination} - {here, there}
         if nodes is None or all(machine.memory(name).node in nodes for name in ends):
-            for role, turns, source, destination in _uses(channel, start, goal, converts):
+            for role, converts_here, source, destination in _uses(channel, start, goal, converts):
                 if destination == goal or machine.memory(destination[0]).holds_buffers:
-                    arcs.append(Arc(len(arcs), channel, role, turns, source, destination))
+                    arcs.append(Arc(len(arcs), channel, role, converts_here, source, destination))
     ahead = _reached(start, [(arc.source, arc.destination) for arc in arcs])
     behind = _reached(goal, [(arc.destination, arc.source) for arc in arcs])
     kept = [arc for arc in arcs if arc.source in ahead and arc.destination in behind]
@@ -92,18 +91,18 @@ def stages_of(machine: Machine, here: str, there: str, converts: bool) -> Stages
 
 
 def _uses(channel: Channel, start: State, goal: State, converts: bool) -> Iterator[tuple[Role, bool, State, State]]:
-    """The roles that a channel may play, each with whether it converts, and the states that it joins."""
+    """The roles that a channel may have, each with the information whether it converts, and the states that it joins."""
     a, b, here, there = channel.source, channel.destination, start[0], goal[0]
     if (a, b) == (here, there):
         yield Role.ONLY, converts, start, goal
     if b == here != there and not channel.is_self_loop:
-        return  # no way leads back to the source
+        return  # a path never returns to its source
     before, after = ("before" if converts else "after"), "after"
-    for turns in (False, True) if converts else (False,):
+    for converts_here in (False, True) if converts else (False,):
         if a == here:
-            yield Role.FIRST, turns, start, (b, after if turns else before)
+            yield Role.FIRST, converts_here, start, (b, after if converts_here else before)
         if b == there:
-            yield Role.LAST, turns, (a, before if turns else after), goal
+            yield Role.LAST, converts_here, (a, before if converts_here else after), goal
     if not channel.is_self_loop:
         for side in dict.fromkeys((before, after)):
             yield Role.MIDDLE, False, (a, side), (b, side)

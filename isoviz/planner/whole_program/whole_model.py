@@ -1,20 +1,25 @@
-"""Section 4.2 of Isometry as one mixed-integer linear program: which path, which layouts, which blocks sustain the most.
+"""Section 4.2 of Isometry as one mixed-integer linear program: the path, layouts and blocks with the highest throughput.
 
-**Connectivity.** One unit flows from the start to the goal over arcs (`stages`), a binary each. A memory is entered at most once
-over channels from other memories, and at most one of its self-loops is taken. Each arc between two memories has the second one
-later than the first one (`order_…`; Miller, Tucker and Zemlin), so that no cycle stands beside the path.
+**Connectivity.** One unit flows from the start to the goal over arcs (`stages`), with a binary for each arc. A memory is entered
+at most once over channels from other memories, and at most one of its self-loops is taken. Each memory has a place in an order,
+and an arc leads to a later place (`order_…`; Miller, Tucker and Zemlin), so no cycle can exist beside the path.
 
-**Throughput.** TP ≤ tp(run) for each arc that is used, the run at most a chunk: the runs of the first and the last hop and of a
-hop between two buffers that converts are variables, all other hops move whole chunks. In logarithms, by parts (`rates`).
+**Throughput.** TP ≤ tp(run) for each arc that is used, with a run of at most a chunk. The runs of the first hop, the last hop and
+a converting hop between two buffers are variables; all other hops move whole chunks. The rows are in logarithms, by concave parts
+(`rate_lines`).
 
-**Layouts and space.** `layout_rows` and `limit_rows`.
+**Layouts and space.** See `layout_rows` and `limit_rows`.
 
-**Shared resources.** TP × Σ weights ≤ capacity, the sum over the hops of the path. The sum is linear in the binaries, but its
-logarithm is not. So the program has the period too, 1 / TP, a second for each byte: Σ weights / capacity ≤ period is linear and
-exact. Period and log TP are bound by period ≥ exp(−log TP), a convex region: it is the intersection of its tangents, which are
-rows. The objective is then the least period. At the optimum the period is the larger one of exp(−log TP), with log TP as high as
-the hops allow, and of the largest Σ weights / capacity: 1 / period is the lower one of what the hops and what the resources
-allow, which is the TP of section 4.2. Without resources in reach the objective is log TP itself.
+**Shared resources.** TP × Σ weights ≤ capacity, summed over the hops of the path.
+
+1. The sum is linear in the binaries, but its logarithm is not. So the program has the period too, 1 / TP, in seconds per byte: Σ
+   weights / capacity ≤ period is linear and exact.
+2. Period and log TP are joined by period ≥ exp(−log TP). This region is convex, so it is the intersection of its tangents, which
+   are rows.
+3. The objective is the least period.
+4. At the optimum the period is the maximum of exp(−log TP), with log TP as high as the hops allow, and the largest Σ weights /
+   capacity. So 1 / period is the minimum of what the hops and the resources allow, which is the TP of section 4.2.
+5. Without resources in reach the objective is log TP itself.
 
 Throughputs are relative to `reference`, which no path exceeds: log_TP ≤ 0, period ≥ 1.
 """
@@ -31,20 +36,20 @@ from isoviz.planner.whole_program.limit_rows import CHUNK, add_limits, slot_boun
 from isoviz.planner.whole_program.mip_rows import Point, Rows
 from isoviz.planner.whole_program.rate_lines import Line, Part, is_known, is_smooth, parts_of, tangent
 from isoviz.planner.whole_program.stages import Arc, Role, Stages, State, route_of, stages_of
+from isoviz.planner.whole_program.tuning import FIRST_PERIODS
 
 if TYPE_CHECKING:
     from isoviz.machines import Channel, LatencyBandwidth, ThroughputFunction
     from isoviz.planner.problem import Problem
 
-TP, PERIOD, FIRST_RUN, LAST_RUN, TURN_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
-FIRST_PERIODS = (0.0, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0)
-"""Where tangents of exp(−log TP) are from the beginning; more are added where they are needed."""
-_RUNS = {Role.FIRST: FIRST_RUN, Role.LAST: LAST_RUN, Role.BETWEEN: TURN_RUN, Role.MIDDLE: CHUNK}
+TP, PERIOD, FIRST_RUN, LAST_RUN, CONVERTING_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
+_RUNS = {Role.FIRST: FIRST_RUN, Role.LAST: LAST_RUN, Role.BETWEEN: CONVERTING_RUN, Role.MIDDLE: CHUNK}
 
 
 @dataclass
 class Group:
-    """Arcs of which a path uses one at most, with one throughput function and one run: they share their rows."""
+    """Arcs that share their rows: they have the same throughput function and the same run, and a path uses at most one of
+    them."""
 
     name: str
     function: ThroughputFunction
@@ -55,10 +60,10 @@ class Group:
 
 
 class Model:
-    """The program of one transfer; `rows` is what PuLP has of it.
+    """The program of one transfer; `rows` holds its PuLP problem.
 
-    `layouts` says whether the program holds the layouts exactly; where the blocks of the ends do not nest, or pad, it leaves them
-    out, and its optimum is a bound.
+    `layouts` says whether the program contains the layouts exactly. Where the blocks of the ends do not nest, or pad, the program
+    omits them, and its optimum is a bound.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -73,17 +78,17 @@ class Model:
         self.exact = self.layouts and all(is_known(arc.channel.throughput) for arc in self.stages.arcs)
         self.rows = Rows("isometry_4_2")
         if self.stages.arcs:
-            self._state()
+            self._build_rows()
 
     def _fitting(self, stages: Stages) -> Stages:
-        """The arcs that fill buffers with room for an element."""
+        """The arcs whose buffers can hold an element."""
         kept = [arc for arc in stages.arcs if arc.fills is None or self.bounds[arc.fills] > 0]
         return Stages(tuple(kept), stages.start, stages.goal)
 
     # ---- numbers
 
     def _ranges(self) -> None:
-        """The logarithms of the shortest and the longest runs."""
+        """Set the logarithms of the shortest and the longest runs."""
         problem = self.problem
         reached = {arc.fills for arc in self.stages.arcs if arc.fills is not None}
         longest = max((self.bounds[name] for name in reached), default=float(problem.largest))
@@ -92,22 +97,22 @@ class Model:
         together = problem.memory_limit is not None
         same = len({self.bounds[name] for name in reached}) <= 1 and problem.alike and not together
         self.chunk_low = self.most if same else self.least
-        self.turn = problem.ends.run if self.converts else math.inf
-        shortest = min(problem.mean, math.exp(self.most), self.turn, *problem.end_runs)
+        self.conversion_run = problem.ends.run if self.converts else math.inf
+        shortest = min(problem.mean, math.exp(self.most), self.conversion_run, *problem.end_runs)
         self.run_low = math.log(shortest)
-        self.only = problem.longest_chunk(())
+        self.direct_chunk = problem.longest_chunk(())
 
     def _span(self, arc: Arc) -> tuple[float, float]:
         """The shortest and the longest log run of an arc."""
         end_runs = self.problem.end_runs
         if arc.role is Role.ONLY:
-            run = math.log(min(self.only, *end_runs, self.turn))
+            run = math.log(min(self.direct_chunk, *end_runs, self.conversion_run))
             return run, run
         if arc.role is Role.MIDDLE:
             return self.chunk_low, self.most
         high = self.most
         if arc.converts:
-            high = min(high, math.log(self.turn))
+            high = min(high, math.log(self.conversion_run))
         if arc.role is Role.FIRST:
             high = min(high, math.log(end_runs[0]))
         elif arc.role is Role.LAST:
@@ -115,7 +120,7 @@ class Model:
         return min(self.run_low, high), high
 
     def _cap(self, arc: Arc) -> float:
-        """The log throughput that an arc never exceeds: its longest run, and its resources alone."""
+        """The log throughput that an arc never exceeds, by its longest run and by its resources alone."""
         _, high = self._span(arc)
         most = math.log(arc.channel.throughput(math.exp(high)))
         for name, weight in self._weights(arc.channel):
@@ -123,7 +128,7 @@ class Model:
         return most
 
     def _weights(self, channel: Channel) -> list[tuple[str, float]]:
-        """What a byte on a channel costs of each resource, in the unit of its capacity; of one that is held, at the least."""
+        """The cost of a byte on a channel per resource, in the unit of its capacity; for a held resource its lower bound."""
         found = []
         for name, weight in channel.resources:
             held = self.problem.machine.resource(name).held
@@ -131,8 +136,8 @@ class Model:
                 found.append((name, weight / channel.peak if held else weight))
         return found
 
-    def _widest(self, caps: dict[int, float]) -> float:
-        """The paper's U: the throughput of the widest way from start to goal, in logarithms; −∞ where there is none."""
+    def _widest_path_rate(self, caps: dict[int, float]) -> float:
+        """The paper's U: the log throughput of the widest path from start to goal; −∞ where there is none."""
         best: dict[State, float] = {self.stages.start: math.inf}
         queue = {self.stages.start}
         while queue:
@@ -147,14 +152,14 @@ class Model:
 
     # ---- rows
 
-    def _state(self) -> None:
+    def _build_rows(self) -> None:
         self._ranges()
         arcs = self.stages.arcs
         self._outgoing: dict[State, list[Arc]] = {}
         for arc in arcs:
             self._outgoing.setdefault(arc.source, []).append(arc)
         self.caps = {arc.number: self._cap(arc) for arc in arcs}
-        self.log_reference = self._widest(self.caps)
+        self.log_reference = self._widest_path_rate(self.caps)
         self.reaches = math.isfinite(self.log_reference)
         if not self.reaches:
             return
@@ -163,9 +168,9 @@ class Model:
         self.names = {arc.number: rows.binary(arc.name) for arc in arcs}
         rows.variable(TP, None, 0.0)
         rows.variable(CHUNK, self.chunk_low, self.most)
-        for run in (FIRST_RUN, LAST_RUN, TURN_RUN):
+        for run in (FIRST_RUN, LAST_RUN, CONVERTING_RUN):
             rows.variable(run, self.run_low, self.most)
-            rows.most(f"{run}_in_chunk", [(run, 1.0), (CHUNK, -1.0)], 0.0)
+            rows.at_most(f"{run}_in_chunk", [(run, 1.0), (CHUNK, -1.0)], 0.0)
         self._add_flow()
         between = [(self.names[arc.number], 1.0) for arc in arcs if arc.role is Role.BETWEEN]
         if between:
@@ -199,11 +204,11 @@ class Model:
         for what, by_memory in (("entered", entered), ("loop", looped)):
             for memory, several in by_memory.items():
                 if len(several) > 1:
-                    rows.most(f"{what}_once_{memory}", [(names[arc.number], 1.0) for arc in several], 1.0)
+                    rows.at_most(f"{what}_once_{memory}", [(names[arc.number], 1.0) for arc in several], 1.0)
         self._add_order()
 
     def _add_order(self) -> None:
-        """Each memory later than the one before it, so that no cycle stands beside the path."""
+        """Each memory has a later place than the one before it, so that no cycle exists beside the path."""
         inner: dict[tuple[str, str], list[Arc]] = {}
         for arc in self.stages.arcs:
             if arc.role in (Role.MIDDLE, Role.BETWEEN) and not arc.channel.is_self_loop:
@@ -213,23 +218,23 @@ class Model:
         places = {name: self.rows.variable(f"place_{name}", 1.0, last) for name in memories}
         for (a, b), several in inner.items():
             used = [(self.names[arc.number], last) for arc in several]
-            self.rows.most(f"order_{a}_{b}", [(places[a], 1.0), (places[b], -1.0), *used], last - 1.0)
+            self.rows.at_most(f"order_{a}_{b}", [(places[a], 1.0), (places[b], -1.0), *used], last - 1.0)
 
     def _add_runs(self) -> None:
-        """What the layouts and the ends leave of the runs, besides the hop between two buffers that converts."""
+        """The bounds on runs by the ends, and by a conversion in an end hop."""
         rows, end_runs = self.rows, self.problem.end_runs
         for run, role, end in ((FIRST_RUN, Role.FIRST, 0), (LAST_RUN, Role.LAST, 1)):
             own = [(self.names[arc.number], 1.0) for arc in self.stages.arcs if arc.role is role and arc.converts]
-            if own and math.log(self.turn) < self.most:
-                lift = self.most - math.log(self.turn)
-                rows.most(f"{run}_converts", [(run, 1.0), *((name, lift) for name, _ in own)], self.most)
+            if own and math.log(self.conversion_run) < self.most:
+                lift = self.most - math.log(self.conversion_run)
+                rows.at_most(f"{run}_converts", [(run, 1.0), *((name, lift) for name, _ in own)], self.most)
             if end_runs[end] < math.exp(self.most):
-                rows.most(f"{run}_of_part", [(run, 1.0)], math.log(end_runs[end]))
-        if self.turn < math.exp(self.most):
-            rows.most(f"{TURN_RUN}_of_ends", [(TURN_RUN, 1.0)], math.log(self.turn))
+                rows.at_most(f"{run}_of_part", [(run, 1.0)], math.log(end_runs[end]))
+        if self.conversion_run < math.exp(self.most):
+            rows.at_most(f"{CONVERTING_RUN}_of_ends", [(CONVERTING_RUN, 1.0)], math.log(self.conversion_run))
 
     def _groups(self) -> list[Group]:
-        """Arcs that share their rows. Those that whole chunks move on are together where they fill the same memory."""
+        """Arcs that share their rows. Arcs with whole chunks form a group where they fill the same memory."""
         found: dict[object, Group] = {}
         numbers: dict[object, int] = {}
         for arc in self.stages.arcs:
@@ -248,7 +253,7 @@ class Model:
         return list(found.values())
 
     def _above(self, function: ThroughputFunction, low: float) -> bool:
-        """Whether a function holds nothing back, even in the shortest runs."""
+        """Whether a function never limits the throughput, even in the shortest runs."""
         return math.log(function(math.exp(low))) >= self.log_reference
 
     def _add_group(self, group: Group) -> None:
@@ -267,21 +272,22 @@ class Model:
         least = self._least_of(group)
         if part.low > least:
             lift = part.low - least
-            self.rows.most(f"{chosen}_begins", [(group.run, -1.0), (chosen, lift)], lift - part.low)
+            self.rows.at_most(f"{chosen}_begins", [(group.run, -1.0), (chosen, lift)], lift - part.low)
         for line in part.lines:
             self._add_line(group, line, [(chosen, 1.0)])
 
     def _add_line(self, group: Group, line: Line, when: Sequence[tuple[str, float]]) -> None:
         self._count[group.name] += 1
         relative = Line(line.slope, line.value - self.log_reference)
-        self.rows.under(f"rate_{group.name}_{self._count[group.name]}", TP, relative, group.run, self._least_of(group), when)
+        self.rows.below_line(f"rate_{group.name}_{self._count[group.name]}", TP, relative, group.run, self._least_of(group), when)
 
     def _least_of(self, group: Group) -> float:
         """The least value of the variable of a group's run."""
         return self.chunk_low if group.run == CHUNK else self.run_low
 
     def _add_tops(self) -> None:
-        """The highest throughput of each arc: of all that share a role at an end, or a memory that they fill, one is used."""
+        """The highest throughput of each arc. Arcs of one role at an end share a row, and so do arcs into one memory: a path uses
+        one of them."""
         together: dict[str, list[Arc]] = {}
         for arc in self.stages.arcs:
             if arc.role is Role.MIDDLE:
@@ -294,10 +300,10 @@ class Model:
             low = [(self.names[arc.number], self.log_reference - self.caps[arc.number]) for arc in several]
             terms = [(each, lift) for each, lift in low if lift > 0]
             if terms:
-                self.rows.most(f"top_{name}", [(TP, 1.0), *terms], 0.0)
+                self.rows.at_most(f"top_{name}", [(TP, 1.0), *terms], 0.0)
 
     def _add_resources(self) -> bool:
-        """The rows of shared resources; whether there are any."""
+        """Add the rows of shared resources; returns whether there are any."""
         used: dict[str, list[tuple[str, float]]] = {}
         for arc in self.stages.arcs:
             for name, weight in self._weights(arc.channel):
@@ -307,7 +313,7 @@ class Model:
         if shared:
             self.rows.variable(PERIOD, 1.0, None)
             for name, terms in shared.items():
-                self.rows.most(f"resource_{name}", [*terms, (PERIOD, -1.0)], 0.0)
+                self.rows.at_most(f"resource_{name}", [*terms, (PERIOD, -1.0)], 0.0)
             self._periods = 0
             for at in FIRST_PERIODS:
                 self._add_period(-at)
@@ -317,7 +323,7 @@ class Model:
         """The period is at least exp(−log TP): the tangent at a log TP."""
         self._periods += 1
         slope = math.exp(-at)
-        self.rows.most(f"period_{self._periods}", [(PERIOD, -1.0), (TP, -slope)], -slope * (1 + at))
+        self.rows.at_most(f"period_{self._periods}", [(PERIOD, -1.0), (TP, -slope)], -slope * (1 + at))
 
     # ---- solutions
 
@@ -326,7 +332,7 @@ class Model:
         return route_of(self.stages, [arc for arc in self.stages.arcs if point[self.names[arc.number]] > 0.5])
 
     def throughput(self, point: Point) -> float:
-        """The throughput of a solution from its runs, bytes per second, by the throughput functions as they are."""
+        """The throughput of a solution by the throughput functions themselves, at its runs, in bytes per second."""
         rates, loads = [], dict[str, float]()
         for arc in self.route(point):
             low, high = self._span(arc)
@@ -338,13 +344,13 @@ class Model:
         return min(*rates, *shared, math.inf)
 
     def bound(self, point: Point) -> float:
-        """The throughput that no path exceeds, by what a solve proved; bytes per second."""
+        """The throughput that no path exceeds, as a solve proved, in bytes per second."""
         if self.resources:
             return self.reference / max(1.0, point.bound)
         return self.reference * math.exp(min(0.0, point.bound))
 
     def refine(self, point: Point, tolerance: float) -> bool:
-        """Add the tangents that a point lies above by more than a relative tolerance; whether there were any."""
+        """Add the tangents that a point violates by more than a relative tolerance; returns whether there were any."""
         used = {arc.number for arc in self.route(point)}
         added = False
         for group in self.groups:
@@ -360,26 +366,26 @@ class Model:
         return added
 
     def aim_at_throughput(self) -> None:
-        """Ask for the highest throughput."""
+        """Set the objective: the highest throughput."""
         if self.resources:
             self.rows.minimise([(PERIOD, 1.0)])
         else:
             self.rows.maximise([(TP, 1.0)])
 
     def aim_at_fewest_hops(self) -> None:
-        """Ask for the fewest hops; of as many hops, for a conversion at an end, which needs no blocks."""
+        """Set the objective: the fewest hops; among these, a conversion at an end, which needs no blocks."""
         self.rows.minimise([(self.names[arc.number], _cost(arc)) for arc in self.stages.arcs])
 
     def cost(self, point: Point) -> float:
-        """What `aim_at_fewest_hops` asks to be small."""
+        """The value of the objective of `aim_at_fewest_hops`."""
         return sum(map(_cost, self.route(point)))
 
     def keep_throughput(self, point: Point, slack: float) -> None:
-        """From now on lose no more than `slack` (relative) against a point."""
+        """From now on lose at most the share `slack` of a point's throughput."""
         if self.resources:
-            self.rows.most("no_slower", [(PERIOD, 1.0)], point.objective * (1 + slack))
+            self.rows.at_most("no_slower", [(PERIOD, 1.0)], point.objective * (1 + slack))
         else:
-            self.rows.most("no_slower", [(TP, -1.0)], -point.objective + slack)
+            self.rows.at_most("no_slower", [(TP, -1.0)], -point.objective + slack)
 
 
 def _cost(arc: Arc) -> float:

@@ -1,4 +1,4 @@
-"""What the program of section 4.2 found, in words."""
+"""The result of the program of section 4.2 in words and as JSON."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ if TYPE_CHECKING:
 
 
 def program_note(solution: WholeSolution) -> str:
-    """What a plan says about its program: the same each time it is planned."""
+    """The note of a plan about its program. It contains no times, so it is the same for every run."""
     said = f"program of Isometry, section 4.2: no path sustains more than {format_rate(solution.bound)}; {_size(solution)}"
     return f"{said}; {_honest(solution)}" if not (solution.finished and solution.exact) else said
 
 
 def cut_off_note() -> str:
-    """What a plan says whose program had no time to find a path."""
+    """The note of a plan whose program had no time to find a path."""
     return "program of Isometry, section 4.2: the planning time was up before it found a path; this is the shortest one"
 
 
 def no_whole_blocks_note() -> str:
-    """What a plan says whose blocks fit in real numbers alone."""
+    """The note of a plan on whose path blocks fit only in real numbers."""
     return "on its path no whole numbers fit the limits, so this is the path of planner 'full'"
 
 
 def program_lines(solution: WholeSolution) -> list[str]:
-    """What the program found, for an explanation."""
+    """The result of the program, for an explanation."""
     reaches = ", which is that bound" if solution.finished else ""
     lines = [
         "One mixed-integer program holds every path, layout and block size.",
@@ -53,13 +53,13 @@ def program_lines(solution: WholeSolution) -> list[str]:
 
 
 def solved_line(solution: WholeSolution) -> str:
-    """What the solve took."""
+    """The time and size of the solve."""
     programs = "one program" if solution.rounds == 1 else f"{solution.rounds} programs, with tangents added between them"
     return f"solved in {format_seconds(solution.seconds)} ({programs}, {_size(solution)})"
 
 
 def program_json(solution: WholeSolution) -> dict[str, Any]:
-    """What the program found as a JSON object: bytes, seconds, bytes per second."""
+    """The result of the program as a JSON object, in bytes, seconds and bytes per second."""
     return {
         "throughput": solution.throughput,
         "bound": solution.bound,
@@ -85,7 +85,7 @@ def _size(solution: WholeSolution) -> str:
 
 
 def _honest(solution: WholeSolution) -> str:
-    """What is not proved."""
+    """The parts that are not proved."""
     said = []
     if not solution.finished:
         said.append(f"the planning time was up, so that its path may be {100 * solution.gap:.2g} % below the best")

@@ -22,7 +22,7 @@ from isoviz.runtime.engine.asynchronous import start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of
-from isoviz.runtime.engine.interrupts import allowed, held
+from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, ended
@@ -143,7 +143,7 @@ class Engine:
                     return ended(known.plan, known.move(self._real.channel(name), *ends))
         return self.submit(known.plan, source, destination)
 
-    @held()
+    @defer_interrupts()
     def submit(
         self,
         plan: Plan,
@@ -163,7 +163,7 @@ class Engine:
         """
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
-    @held()
+    @defer_interrupts()
     def run(
         self,
         plan: Plan,
@@ -198,7 +198,7 @@ class Engine:
         execution = self._submitted(plan, source, destination, None, pipelined, cancel, over, told, chunks, waits=True)
         left = False
         try:
-            with allowed():
+            with permit_interrupts():
                 watch(execution, moved, arrived, progress, cancel, partial(self._cancel, execution.number))
                 if execution.error is not None:
                     raise execution.error
@@ -225,7 +225,7 @@ class Engine:
             try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
                 if not moved.is_set():
                     self._cancel(execution.number)
-                    with allowed():
+                    with permit_interrupts():
                         moved.wait()
             except BaseException:
                 left = self._left(execution, error)
@@ -346,7 +346,7 @@ class Engine:
             execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
             for channel in execution.channels:
                 channel.prepare(execution.plan.bytes)
-            with allowed(execution.over != self._complete):  # in `run`, where it takes long to make data up
+            with permit_interrupts(execution.over != self._complete):  # in `run`, where it takes long to make data up
                 execution.open()
         except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
             return error
@@ -401,7 +401,7 @@ class Engine:
         if instructions:
             self._carry_out(instructions, own)
 
-    @held()
+    @defer_interrupts()
     def _cancel(self, number: int) -> None:
         self._home.require()
         with self._lock:

@@ -1,4 +1,4 @@
-"""Ctrl-C, and whatever else raises in the main thread, held back while a transfer is half submitted or half put away.
+"""Ctrl-C, and whatever else raises in the main thread, deferred while a transfer is half submitted or half put away.
 
 Python raises KeyboardInterrupt between any two steps of the main thread, and so do handlers of other signals that end a command.
 One that comes between what the scheduler says and the doing of it would leave a transfer that never ends.
@@ -19,31 +19,33 @@ _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 class _State:
     """Of the main thread, the only one that signals interrupt."""
 
-    allowed = False
+    permitted = False
     handlers: dict[int, Any] = {}  # noqa: RUF012  # there is one state
     came: tuple[int, FrameType | None] | None = None
 
 
 def _interrupted(number: int, frame: FrameType | None) -> None:
-    if _State.allowed:
+    if _State.permitted:
         _State.handlers[number](number, frame)
     else:
         _State.came = number, frame
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Signals come at the end of this, or where they are `allowed`. Other threads than the main one have nothing to hold."""
+def defer_interrupts() -> Iterator[None]:
+    """Signals come at the end of this, or where `permit_interrupts` lets them come. Other threads than the main one have nothing
+    to defer.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    if _interrupted in handlers.values():  # within another one, where they are perhaps allowed
-        before, _State.allowed = _State.allowed, False
+    if _interrupted in handlers.values():  # within another one, where they are perhaps permitted
+        before, _State.permitted = _State.permitted, False
         try:
             yield
         finally:
-            _State.allowed = before
+            _State.permitted = before
             if before:
                 _deliver()
         return
@@ -59,8 +61,8 @@ def held() -> Iterator[None]:
 
 
 @contextmanager
-def allowed(when: bool = True) -> Iterator[None]:
-    """Within `held`, where signals may come after all."""
+def permit_interrupts(when: bool = True) -> Iterator[None]:
+    """Within `defer_interrupts`, where signals may come after all."""
     if (
         not when
         or threading.current_thread() is not threading.main_thread()
@@ -69,11 +71,11 @@ def allowed(when: bool = True) -> Iterator[None]:
         yield
         return
     try:
-        _State.allowed = True
+        _State.permitted = True
         _deliver()
         yield
     finally:
-        _State.allowed = False
+        _State.permitted = False
 
 
 def _deliver() -> None:

@@ -1,8 +1,11 @@
-"""Who gets buffers when: all of a transfer's at once, in one order for all memories (Isometry, section 3.6).
+"""Who gets buffers when: all buffers of a transfer at once, in one order for all memories (Isometry, section 3.6).
 
-A transfer that nobody serves yet keeps its place: whoever comes later, or has a lower priority, and wants bytes of a memory that
-it waits for, waits behind it, even where his own few bytes would fit. So large transfers are not starved by small ones, and since
-nobody waits while holding some, somebody always ends.
+A transfer that waits keeps its place: another one that comes later, or has a lower priority, and wants bytes of a memory that it
+waits for, waits behind it, even where its own few bytes would fit. So small transfers do not starve large ones. No transfer waits
+while it holds buffers, so one of them always ends.
+
+One process can hold the admission for schedulers in several (`isoviz.runtime.scheduling.coordinator`): it knows transfers by
+their numbers only.
 """
 
 from __future__ import annotations
@@ -14,47 +17,58 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from isoviz.runtime.scheduling.pool import TransferState
-
-_Place = tuple[int, int, "TransferState"]
+_Place = tuple[int, int, int]
 """(−priority, number of its arrival, the transfer)."""
 
 
-class Waiting:
+class Admission:
     """The transfers that wait for buffers, and those that hold some. `capacity` bounds the bytes of each memory; a memory that is
     not named has no bound."""
 
     def __init__(self, capacity: Mapping[str, int]) -> None:
         self.capacity = dict(capacity)
-        self.held_bytes = 0
         self._free = dict(capacity)
         self._queues: dict[tuple[str, ...], list[_Place]] = {}
-        self._needs: dict[TransferState, dict[str, int]] = {}  # of bounded memories
-        self._bytes: dict[TransferState, int] = {}  # of all memories
-        self._waits: set[TransferState] = set()
-        self._holders: dict[str, set[TransferState]] = {name: set() for name in capacity}
+        self._needs: dict[int, dict[str, int]] = {}  # of bounded memories
+        self._priority: dict[int, int] = {}
+        self._waits: dict[int, int] = {}  # with the number of their arrival
+        self._holders: dict[str, set[int]] = {name: set() for name in capacity}
         self._lent: dict[str, int | None] = {}
         self._arrivals = itertools.count()
 
     def __len__(self) -> int:
+        """How many transfers wait."""
         return len(self._waits)
 
-    def add(self, transfer: TransferState, needs: Mapping[str, int]) -> None:
-        """A transfer wants so many bytes of each memory."""
+    @property
+    def is_idle(self) -> bool:
+        """Whether no transfer waits or holds buffers."""
+        return not self._needs
+
+    def free(self, memory: str) -> int | None:
+        """Bytes of a memory that nobody holds; None: it has no bound."""
+        return self._free.get(memory)
+
+    def request(self, transfer: int, needs: Mapping[str, int], priority: int) -> None:
+        """A transfer wants so many bytes of each memory; `granted` says when it has them."""
         bounded = {memory: nbytes for memory, nbytes in sorted(needs.items()) if memory in self.capacity and nbytes}
-        self._needs[transfer] = bounded
-        self._bytes[transfer] = sum(needs.values())
-        self._waits.add(transfer)
-        queue = self._queues.setdefault(tuple(bounded), [])
-        heappush(queue, (-transfer.work.priority, next(self._arrivals), transfer))
+        arrival = next(self._arrivals)
+        self._needs[transfer], self._priority[transfer], self._waits[transfer] = bounded, priority, arrival
+        heappush(self._queues.setdefault(tuple(bounded), []), (-priority, arrival, transfer))
 
-    def withdraw(self, transfer: TransferState) -> None:
+    def withdraw(self, transfer: int) -> None:
         """A transfer no longer waits."""
-        self._waits.discard(transfer)
-        del self._needs[transfer], self._bytes[transfer]
+        del self._waits[transfer], self._needs[transfer], self._priority[transfer]
 
-    def served(self) -> Iterator[TransferState]:
-        """The transfers that have their buffers from now on."""
+    def release(self, transfer: int) -> None:
+        """A transfer gives its buffers back."""
+        for memory, nbytes in self._needs.pop(transfer).items():
+            self._free[memory] += nbytes
+            self._holders[memory].discard(transfer)
+        del self._priority[transfer]
+
+    def granted(self) -> Iterator[int]:
+        """The transfers that hold their buffers from now on."""
         passed: set[str] = set()
         heads = [(head, memories) for memories in list(self._queues) if (head := self._head(memories)) is not None]
         heapify(heads)
@@ -63,11 +77,10 @@ class Waiting:
             needs = self._needs[transfer]
             if passed.isdisjoint(memories) and all(nbytes <= self._free[memory] for memory, nbytes in needs.items()):
                 heappop(self._queues[memories])
-                self._waits.discard(transfer)
+                del self._waits[transfer]
                 for memory, nbytes in needs.items():
                     self._free[memory] -= nbytes
                     self._holders[memory].add(transfer)
-                self.held_bytes += self._bytes[transfer]
                 following = self._head(memories)
                 if following is not None:
                     heappush(heads, (following, memories))
@@ -75,24 +88,13 @@ class Waiting:
             else:
                 passed.update(memories)
 
-    def give_back(self, transfer: TransferState) -> None:
-        """A transfer needs its buffers no more."""
-        for memory, nbytes in self._needs.pop(transfer).items():
-            self._free[memory] += nbytes
-            self._holders[memory].discard(transfer)
-        self.held_bytes -= self._bytes.pop(transfer)
-
     # ---- lent priorities
 
-    def priority_of(self, transfer: TransferState) -> int:
-        """The priority of a transfer that holds buffers: its own, or the highest that waits for one of its memories."""
-        lent = [self._lent.get(memory) for memory in self._needs[transfer]]
-        return max([transfer.work.priority, *(priority for priority in lent if priority is not None)])
-
-    def revalued(self) -> list[TransferState]:
-        """The holders of memories for which another priority waits than when this was last asked."""
+    def revalued(self) -> Iterator[tuple[int, int]]:
+        """The holders of memories for which another priority waits than when this was last asked. Each has the priority that
+        comes with it: its own, or the highest that waits for one of its memories."""
         if not self._waits and not self._lent:
-            return []
+            return
         now: dict[str, int | None] = {}
         for memories in list(self._queues):
             head = self._head(memories)
@@ -103,12 +105,14 @@ class Waiting:
         changed = [memory for memory in {*now, *self._lent} if now.get(memory) != self._lent.get(memory)]
         self._lent = now
         found = set().union(*(self._holders[memory] for memory in changed))
-        return sorted(found, key=lambda transfer: transfer.number)
+        for transfer in sorted(found):
+            lent = [priority for memory in self._needs[transfer] if (priority := now.get(memory)) is not None]
+            yield transfer, max([self._priority[transfer], *lent])
 
     def _head(self, memories: tuple[str, ...]) -> _Place | None:
-        """Who is next among those who want bytes of just these memories."""
+        """The next one of those that want bytes of just these memories."""
         queue = self._queues[memories]
-        while queue and queue[0][2] not in self._waits:
+        while queue and self._waits.get(queue[0][2]) != queue[0][1]:
             heappop(queue)
         if not queue:
             del self._queues[memories]

@@ -45,4 +45,4 @@ def work_of(
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
     names = tuple(hop.channel for hop in plan.hops)
     urgency = plan.transfer.priority if priority is None else priority
-    return Work(names, chunks, rings, requests, urgency, pipelined, plan.overlap)
+    return Work.one_path(names, chunks, rings, requests, urgency, pipelined, plan.overlap)

@@ -7,72 +7,81 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isoviz.runtime.scheduling.work import Work
+    from isoviz.runtime.scheduling.work import PathWork, Work
 
 WAITS, RUNS, STOPS, ENDED = "waits", "runs", "stops", "ended"
 
 
+class Counter:
+    """How many chunks are completely moved, without a gap from the first one on: of a hop of this scheduler, or as a hop of
+    another rank says. `dependents` are the XDs that may go on when it advances."""
+
+    __slots__ = ("count", "dependents")
+
+    def __init__(self, count: int = 0) -> None:
+        self.count = count
+        self.dependents: list[XD] = []
+
+
 class XD:
-    """A transfer descriptor: one hop of one transfer (Isometry, section 3.4). `order` says who came first."""
+    """A transfer descriptor: one hop of one transfer (Isometry, section 3.4). `order` says who came first.
+
+    It refers to no other XD: what it waits for is counters. `start` is the number of the first hop of its path.
+    """
 
     __slots__ = (
-        "ahead",
-        "behind",
         "channel",
         "chunk",
         "chunks",
-        "frees",
         "hop",
+        "lead",
         "moved",
         "order",
         "partly",
         "queued",
         "request",
         "requests",
-        "room",
         "slots",
         "transfer",
+        "upstream",
+        "waits_for",
         "whole",
     )
 
-    def __init__(self, transfer: TransferState, hop: int, channel: ChannelState, order: int) -> None:
-        work = transfer.work
+    def __init__(self, transfer: TransferState, path: PathWork, start: int, hop: int, channel: ChannelState, order: int) -> None:
         self.transfer, self.hop, self.channel, self.order = transfer, hop, channel, order
-        self.chunks = work.chunks
-        self.requests = work.requests[hop] if work.requests else 1
-        self.whole = not work.pipelined
+        self.chunks = path.chunks
+        self.requests = path.requests[hop - start] if path.requests else 1
+        self.whole = not path.pipelined
         self.chunk = self.request = 0
         """What it hands over next."""
-        self.moved = 0
-        """Chunks that are completely moved, without a gap from the first one on."""
+        self.moved = Counter()
         self.partly: dict[int, int] = {}
-        """Of chunks that are not: how many requests are done."""
+        """How many requests are done of chunks that are not completely moved."""
         self.queued = False
-        self.behind: XD | None = None
-        """Where its input comes from."""
-        self.ahead: XD | None = None
-        """Whose input it writes."""
-        self.room: XD | None = None
-        """Who has to be done with a chunk before that `slots` later may begin: mostly the one ahead."""
+        self.upstream: Counter | None = None
+        """The counter of the hop that writes its input; None: its input is there."""
+        self.lead = 0
+        """How many chunks it may be ahead of `upstream`."""
+        self.waits_for: Counter | None = None
+        """The counter of the hop that frees its output slots; None: there always is a free one."""
         self.slots = 0
-        self.frees: XD | None = None
-        """Whose room it makes."""
 
     @property
     def ready(self) -> bool:
-        """Whether its next request may go: its input is there and its output has room."""
-        chunk, behind, room = self.chunk, self.behind, self.room
+        """Whether its next request may go: its input is there and its output has a free slot."""
+        chunk, upstream, waits_for = self.chunk, self.upstream, self.waits_for
         if chunk >= self.chunks:
             return False
-        if behind is not None and (chunk >= behind.moved or (self.whole and behind.moved < self.chunks)):
+        if upstream is not None and (chunk >= upstream.count + self.lead or (self.whole and upstream.count < self.chunks)):
             return False
-        return room is None or chunk < room.moved + self.slots
+        return waits_for is None or chunk < waits_for.count + self.slots
 
 
 class TransferState:
-    """A transfer under way. `priority` is what it has, its own or lent."""
+    """A transfer under way. `priority` is what it has, its own or lent; `xds` are its hops by number."""
 
-    __slots__ = ("in_flight", "number", "outcome", "priority", "reason", "state", "work", "xds")
+    __slots__ = ("held", "in_flight", "number", "outcome", "priority", "reason", "state", "unfinished", "work", "xds")
 
     def __init__(self, number: int, work: Work) -> None:
         self.number, self.work = number, work
@@ -80,7 +89,11 @@ class TransferState:
         self.state = WAITS
         self.outcome, self.reason = "done", ""
         self.in_flight = 0
-        self.xds: tuple[XD, ...] = ()
+        self.xds: dict[int, XD] = {}
+        self.unfinished = 0
+        """How many XDs have chunks to move."""
+        self.held: int | None = None
+        """Bytes of its buffers while it holds them."""
 
 
 class Level:

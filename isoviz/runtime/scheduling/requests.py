@@ -48,11 +48,16 @@ IN_MEMORY = RequestRule(longer=4, at_least=4)
 ON_DISK = RequestRule(longer=4, at_least=4, by_runs=True)
 
 
-def rule_of(kind: str) -> RequestRule:
-    """The rule of a kind of channels, by its name as plans have it."""
-    if kind == ChannelKind.MEMCPY:
+def rule_of(name: str) -> RequestRule:
+    """The rule of a kind of channels, by its name as plans have it.
+
+    Raises:
+        MachineError: no kind of that name is registered.
+    """
+    kind = ChannelKind(name)
+    if kind.is_host_copy:
         return IN_MEMORY
-    if kind in (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE):
+    if any(end.is_file_system for end in (*kind.sources, *kind.destinations)):
         return ON_DISK
     return PLAIN
 

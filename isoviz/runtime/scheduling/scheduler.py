@@ -3,10 +3,11 @@
 A state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.runtime.scheduling.work`). The
 simulator, the engine and the ranks drive the same one, so what a picture of a simulation shows is what an engine does.
 
-- A hop of a transfer is an XD. It hands over its chunks in order, each in requests; it may go on while the hop before has written
-  the chunk and the ring behind has a slot that the next hop has read.
-- A transfer is on its channels once it holds all of its buffers, which it gets at once. Nobody waits while holding some, and who
-  waits longest among the highest priority is served first in every memory: so everything ends.
+- A hop of a transfer is an XD. It hands over its chunks in order, each in requests. It may go on while the hop before has written
+  the chunk and the ring behind has a slot that the next hop has read: both are counters, which other ranks advance where they
+  have those hops.
+- A transfer is on its channels once it holds all of its buffers, which it gets at once. No transfer waits while it holds buffers,
+  and the highest priority that waits longest is served first in every memory: so everything ends.
 - A channel gives its next request to the highest priority that has an unfinished XD there, idle or not, and among those to the
   first come that can go on. A transfer that waits for buffers lends its priority to those who hold them.
 """
@@ -15,18 +16,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LimitError
-from isoviz.runtime.scheduling.admission import Waiting
+from isoviz.runtime.scheduling.admission import Admission
 from isoviz.runtime.scheduling.pool import ENDED, RUNS, STOPS, WAITS, XD, ChannelState, TransferState, highest_priority_first
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit
+from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit, contradiction
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime.scheduling.pool import Policy
-    from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
+    from isoviz.runtime.scheduling.work import Instruction, PathWork, Stimulus, Work
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ class Scheduler:
         self.limits, self.policies, self.policy = dict(limits or {}), dict(policies or {}), policy
         self._channels: dict[str, ChannelState] = {}
         self._transfers: dict[int, TransferState] = {}
-        self._waiting = Waiting(capacity or {})
+        self._admission = Admission(capacity or {})
+        self._held_bytes = 0
         self._order = 0
 
     @classmethod
@@ -94,7 +95,7 @@ class Scheduler:
         out: list[Instruction] = []
         if not work.chunks:
             return self._end(transfer, out)
-        self._waiting.add(transfer, needs)
+        self._admission.request(number, needs, work.priority)
         self._admit(out)
         return out
 
@@ -114,24 +115,18 @@ class Scheduler:
             self._fill(channel, out)
             return out
         if self._complete(xd, chunk):
+            moved = xd.moved
             # First all that has changed, then what follows: channels choose among all who can go on by now.
-            fed, freed = xd.ahead, xd.frees
-            if fed is not None and not fed.queued and fed.ready:
-                fed.channel.wake(fed)
-            else:
-                fed = None
-            if freed is not None and not freed.queued and freed.ready:
-                freed.channel.wake(freed)
-            else:
-                freed = None
-            if xd.moved == xd.chunks:
+            woken = [each for each in moved.dependents if not each.queued and each.ready]
+            for each in woken:
+                each.channel.wake(each)
+            if moved.count == xd.chunks:
                 channel.leave(xd)
-                if xd.ahead is None:
+                transfer.unfinished -= 1
+                if not transfer.unfinished:
                     self._end(transfer, out)
-            if fed is not None:
-                self._fill(fed.channel, out)
-            if freed is not None:
-                self._fill(freed.channel, out)
+            for each in woken:
+                self._fill(each.channel, out)
         self._fill(channel, out)
         return out
 
@@ -165,17 +160,17 @@ class Scheduler:
     @property
     def capacity(self) -> Mapping[str, int]:
         """Bytes of buffers that each memory has."""
-        return self._waiting.capacity
+        return self._admission.capacity
 
     @property
     def counts(self) -> Counts:
         """How much is going on."""
         transfers = self._transfers.values()
         return Counts(
-            len(self._waiting),
+            sum(transfer.state is WAITS for transfer in transfers),
             sum(transfer.state is not WAITS for transfer in transfers),
             sum(transfer.in_flight for transfer in transfers),
-            self._waiting.held_bytes,
+            self._held_bytes,
         )
 
     def needs(self, work: Work) -> dict[str, int]:
@@ -184,14 +179,14 @@ class Scheduler:
         Raises:
             LimitError: more than a memory has. InputError: the work contradicts itself, or could never end.
         """
-        if wrong := _wrong(work):
+        if wrong := contradiction(work):
             raise InputError(f"transfer: {wrong}")
         needs: dict[str, int] = {}
         for ring in work.rings:
             needs[ring.memory] = needs.get(ring.memory, 0) + ring.total
         for memory, nbytes in needs.items():
-            if nbytes > self._waiting.capacity.get(memory, nbytes):
-                room = self._waiting.capacity[memory]
+            if nbytes > self.capacity.get(memory, nbytes):
+                room = self.capacity[memory]
                 raise LimitError(f"buffers of {nbytes} bytes in {memory}: it has {room}; plan with a smaller memory limit")
         return needs
 
@@ -216,19 +211,20 @@ class Scheduler:
 
     def _complete(self, xd: XD, chunk: int) -> bool:
         """Count a request of a chunk; whether that completed a chunk in sequence."""
+        moved = xd.moved
         if xd.requests > 1:
             count = xd.partly.get(chunk, 0) + 1
             if count < xd.requests:
                 xd.partly[chunk] = count
                 return False
-        if chunk != xd.moved:  # an earlier one is still under way
+        if chunk != moved.count:  # an earlier one is still under way
             xd.partly[chunk] = xd.requests
             return False
         xd.partly.pop(chunk, None)
-        xd.moved += 1
-        while xd.partly.get(xd.moved) == xd.requests:
-            del xd.partly[xd.moved]
-            xd.moved += 1
+        moved.count += 1
+        while xd.partly.get(moved.count) == xd.requests:
+            del xd.partly[moved.count]
+            moved.count += 1
         return True
 
     def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
@@ -250,38 +246,54 @@ class Scheduler:
     def _admit(self, out: list[Instruction]) -> None:
         """Give buffers to those who can have them, and lend the priorities of those who cannot."""
         touched: dict[ChannelState, None] = {}
-        for transfer in self._waiting.served():
-            work = transfer.work
-            transfer.state = RUNS
-            out.append(Allocate(transfer.number))
-            xds = []
-            for hop, name in enumerate(work.channels):
-                xds.append(XD(transfer, hop, self.channel(name), self._order))
-                self._order += 1
-            for behind, ahead in pairwise(xds):
-                behind.ahead, ahead.behind = ahead, behind
-            for xd in xds:
-                room = work.room(xd.hop)
-                if room is not None:
-                    xd.room, xd.slots = xds[room[0]], room[1]
-                    xd.room.frees = xd
-            transfer.xds = tuple(xds)
-            for xd in xds:
-                xd.channel.join(xd)
-            xds[0].channel.wake(xds[0])
-            touched[xds[0].channel] = None
-        for transfer in self._waiting.revalued():
-            self._lend(transfer, touched)
+        for number in self._admission.granted():
+            self._begin(self._transfers[number], touched, out)
+        for number, priority in self._admission.revalued():
+            self._lend(self._transfers[number], priority, touched)
         # Not before: channels choose by the priorities that all have by now.
         for channel in touched:
             self._fill(channel, out)
 
-    def _lend(self, transfer: TransferState, touched: dict[ChannelState, None]) -> None:
-        """Give a transfer the priority it has by now: its own, or the highest of those who wait for its buffers."""
-        priority = self._waiting.priority_of(transfer)
+    def _begin(self, transfer: TransferState, touched: dict[ChannelState, None], out: list[Instruction]) -> None:
+        """A transfer has its buffers: its hops come onto their channels."""
+        transfer.state = RUNS
+        transfer.held = sum([ring.total for ring in transfer.work.rings])
+        self._held_bytes += transfer.held
+        out.append(Allocate(transfer.number))
+        work = transfer.work
+        for path, start in zip(work.paths, work.starts, strict=True):
+            if path.chunks:
+                self._place(transfer, path, start)
+        transfer.unfinished = len(transfer.xds)
+        for xd in transfer.xds.values():
+            xd.channel.join(xd)
+        for xd in transfer.xds.values():
+            if xd.ready:
+                xd.channel.wake(xd)
+                touched[xd.channel] = None
+
+    def _place(self, transfer: TransferState, path: PathWork, start: int) -> None:
+        """Make the XDs of a path whose first hop has the number `start`."""
+        xds = transfer.xds
+        for hop, name in enumerate(path.channels, start):
+            xds[hop] = XD(transfer, path, start, hop, self.channel(name), self._order)
+            self._order += 1
+        # From the last hop on: where a hop moves a chunk, the one that reads it is woken before the one that may write again.
+        for at in range(len(path.channels) - 1, -1, -1):
+            xd = xds[start + at]
+            for reason, hop, lead in path.dependencies(at):
+                counter = xds[start + hop].moved
+                counter.dependents.append(xd)
+                if reason == "slot":
+                    xd.waits_for, xd.slots = counter, lead
+                else:
+                    xd.upstream, xd.lead = counter, lead
+
+    def _lend(self, transfer: TransferState, priority: int, touched: dict[ChannelState, None]) -> None:
+        """Give a transfer the priority that it has by now: its own, or the highest of those that wait for its buffers."""
         if priority == transfer.priority or transfer.state is not RUNS:
             return
-        unfinished = [xd for xd in transfer.xds if xd.moved < xd.chunks]
+        unfinished = [xd for xd in transfer.xds.values() if xd.moved.count < xd.chunks]
         queued = [xd for xd in unfinished if xd.queued]
         for xd in unfinished:
             xd.channel.leave(xd)
@@ -298,41 +310,24 @@ class Scheduler:
         if transfer.state in (WAITS, RUNS):
             transfer.outcome, transfer.reason = outcome, reason
             if transfer.state is WAITS:
-                self._waiting.withdraw(transfer)
-            for xd in transfer.xds:
-                if xd.moved < xd.chunks:
+                self._admission.withdraw(transfer.number)
+            for xd in transfer.xds.values():
+                if xd.moved.count < xd.chunks:
                     xd.channel.leave(xd)
                     channels.append(xd.channel)
-            held = transfer.state is RUNS
-            transfer.state = STOPS if held else ENDED
+            transfer.state = STOPS
         if not transfer.in_flight:
             self._end(transfer, out)
         return channels
 
     def _end(self, transfer: TransferState, out: list[Instruction]) -> list[Instruction]:
         """Nothing of a transfer is under way any more."""
-        held = transfer.state in (RUNS, STOPS) and bool(transfer.xds)
         transfer.state = ENDED
         del self._transfers[transfer.number]
-        if held:
+        if transfer.held is not None:
             out.append(Release(transfer.number))
-            self._waiting.give_back(transfer)
+            self._held_bytes -= transfer.held
+            self._admission.release(transfer.number)
         out.append(Finish(transfer.number, transfer.outcome, transfer.reason))
         self._admit(out)
         return out
-
-
-def _wrong(work: Work) -> str | None:
-    """What keeps work from ever ending."""
-    hops = len(work.channels)
-    if not hops or len(work.rings) != hops - 1:
-        return f"{hops} hops with {len(work.rings)} buffers between them"
-    if work.requests and (len(work.requests) != hops or min(work.requests) < 1):
-        return f"expected at least one request for each of {hops} hops, got {work.requests}"
-    if work.chunks < 0:
-        return f"{work.chunks} chunks"
-    least = 1 if work.pipelined else max(1, work.chunks)
-    for ring in work.rings:
-        if ring.slots < least or ring.nbytes < 0:
-            return f"a buffer of {ring.slots} slots of {ring.nbytes} bytes, expected at least {least} slots"
-    return None

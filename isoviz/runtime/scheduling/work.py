@@ -6,6 +6,9 @@ numbers, so that a run can be written down and replayed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -25,49 +28,181 @@ class Ring(NamedTuple):
         return self.nbytes * self.slots
 
 
-class Work(NamedTuple):
-    """A transfer as a scheduler sees it.
+class Dependency(NamedTuple):
+    """What a hop waits for. Chunk c may begin once the hop at position `hop` of the path has moved more than c − `lead` chunks;
+    on a path that is not pipelined, once that hop has moved all chunks.
 
-    `channels` name the hops of the path in order, `rings` the buffers between them, one less. All hops move `chunks` chunks, hop
-    h each in `requests[h]` requests (empty: one each). Without `pipelined` a hop begins only when the one before has moved
-    everything, as Realm did with transfers of several hops (Isometry, section 6.1): then the rings hold all of it. Without
-    `overlap` a chunk goes through all hops before the next one begins.
+    `reason` is "data" (the hop before has written the chunk), "slot" (the hop behind has read a slot) or "chunk" (the chunk
+    before has passed the last hop).
+    """
+
+    reason: str
+    hop: int
+    lead: int
+
+
+class PathWork(NamedTuple):
+    """One path of a transfer as a scheduler sees it.
+
+    `channels` name the hops in order, `rings` the buffers between them, one less. All hops move `chunks` chunks, the hop at
+    position p each in `requests[p]` requests (empty: one each). Without `pipelined` a hop begins only when the one before has
+    moved everything, as Realm did with transfers of several hops (Isometry, section 6.1): then the rings hold all of it. Without
+    `overlap` a chunk goes through all hops before the next one begins. `ranks[p]` is the rank whose scheduler carries out the hop
+    at position p (empty: the scheduler that has the work carries out all hops).
     """
 
     channels: tuple[str, ...]
     chunks: int
     rings: tuple[Ring, ...] = ()
     requests: tuple[int, ...] = ()
-    priority: int = 0
     pipelined: bool = True
     overlap: bool = True
+    ranks: tuple[int, ...] = ()
 
-    def room(self, hop: int) -> tuple[int, int] | None:
-        """What makes room for the output of a hop: (a hop, n), which has to be done with chunk c − n before chunk c may begin.
-        None: there always is room."""
+    def dependencies(self, hop: int) -> Iterator[Dependency]:
+        """What the hop at a position waits for, besides its channel."""
         last = len(self.channels) - 1
-        if hop == last:
-            return None
-        if self.overlap or not self.pipelined:
-            return hop + 1, self.rings[hop].slots
-        return None if hop else (last, 1)
+        in_turn = self.pipelined and not self.overlap
+        if hop:
+            yield Dependency("data", hop - 1, 0)
+        elif in_turn and last:
+            yield Dependency("chunk", last, 1)
+        # Where hops take turns, a slot is free whenever a chunk comes; but another rank has to say that it has allocated it.
+        if hop < last and (not in_turn or (self.ranks and self.ranks[hop] != self.ranks[hop + 1])):
+            yield Dependency("slot", hop + 1, self.rings[hop].slots)
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes equal work."""
-        return {**self._asdict(), "rings": [ring._asdict() for ring in self.rings]}
+        """A JSON object from which `from_json` makes an equal path."""
+        found = {**self._asdict(), "rings": [ring._asdict() for ring in self.rings]}
+        if not self.ranks:
+            del found["ranks"]
+        return found
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PathWork:
+        """The path that `to_json` described; KeyError or TypeError where that is none."""
+        rings = tuple(Ring(**ring) for ring in data["rings"])
+        tuples = {name: tuple(data.get(name, ())) for name in ("requests", "ranks")}
+        return cls(**{**data, **tuples, "channels": tuple(data["channels"]), "rings": rings})
+
+
+@dataclass(frozen=True)
+class Work:
+    """A transfer as a scheduler sees it: paths that are admitted together and finished together, and a priority.
+
+    Its hops are numbered path after path: hop `h` of `Issue`, `Done` and a trace is hop `h − start(path)` of its path.
+    """
+
+    paths: tuple[PathWork, ...]
+    priority: int = 0
+
+    @classmethod
+    def one_path(
+        cls,
+        channels: tuple[str, ...],
+        chunks: int,
+        rings: tuple[Ring, ...] = (),
+        requests: tuple[int, ...] = (),
+        priority: int = 0,
+        pipelined: bool = True,
+        overlap: bool = True,
+        ranks: tuple[int, ...] = (),
+    ) -> Work:
+        """A transfer along one path; see `PathWork`."""
+        return cls((PathWork(channels, chunks, rings, requests, pipelined, overlap, ranks),), priority)
+
+    @cached_property
+    def channels(self) -> tuple[str, ...]:
+        """The channels of all hops."""
+        return self.paths[0].channels if len(self.paths) == 1 else tuple(name for path in self.paths for name in path.channels)
+
+    @cached_property
+    def requests(self) -> tuple[int, ...]:
+        """Requests of a chunk, for all hops."""
+        return tuple(count for path in self.paths for count in path.requests or (1,) * len(path.channels))
+
+    @cached_property
+    def hop_chunks(self) -> tuple[int, ...]:
+        """How many chunks each hop moves: those of its path."""
+        return tuple(path.chunks for path in self.paths for _ in path.channels)
+
+    @property
+    def chunks(self) -> int:
+        """Chunks of all paths."""
+        return sum([path.chunks for path in self.paths])
+
+    @cached_property
+    def starts(self) -> tuple[int, ...]:
+        """The number of the first hop of each path."""
+        found = [0]
+        for path in self.paths[:-1]:
+            found.append(found[-1] + len(path.channels))
+        return tuple(found)
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], ...]:
+        """For all hops: the number of the path, and the position of the hop on it."""
+        return tuple((number, hop) for number, path in enumerate(self.paths) for hop in range(len(path.channels)))
+
+    @cached_property
+    def rings(self) -> tuple[Ring, ...]:
+        """The buffers of all paths."""
+        return tuple(ring for path in self.paths for ring in path.rings)
+
+    @cached_property
+    def buffers(self) -> tuple[tuple[int, Ring], ...]:
+        """The buffers of all paths, each with the number of the hop that writes it."""
+        return tuple(
+            (start + at, ring) for start, path in zip(self.starts, self.paths, strict=True) for at, ring in enumerate(path.rings)
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object from which `from_json` makes equal work: of one path the path's own, with the priority."""
+        if len(self.paths) == 1:
+            return {**self.paths[0].to_json(), "priority": self.priority}
+        return {"paths": [path.to_json() for path in self.paths], "priority": self.priority}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Work:
         """The work that `to_json` described; KeyError or TypeError where that is none."""
-        rings = tuple(Ring(**ring) for ring in data["rings"])
-        return cls(**{**data, "channels": tuple(data["channels"]), "requests": tuple(data["requests"]), "rings": rings})
+        rest = dict(data)
+        priority = rest.pop("priority")
+        if "paths" in rest:
+            return cls(tuple(PathWork.from_json(path) for path in rest["paths"]), priority)
+        return cls((PathWork.from_json(rest),), priority)
+
+
+def contradiction(work: Work) -> str | None:
+    """What keeps work from ever ending; None: nothing does."""
+    if not work.paths:
+        return "no path"
+    for number, path in enumerate(work.paths):
+        if wrong := _wrong_path(path):
+            return wrong if len(work.paths) == 1 else f"path {number}: {wrong}"
+    return None
+
+
+def _wrong_path(path: PathWork) -> str | None:
+    """What keeps a path from ever ending."""
+    hops = len(path.channels)
+    if not hops or len(path.rings) != hops - 1:
+        return f"{hops} hops with {len(path.rings)} buffers between them"
+    if path.requests and (len(path.requests) != hops or min(path.requests) < 1):
+        return f"expected at least one request for each of {hops} hops, got {path.requests}"
+    if path.chunks < 0:
+        return f"{path.chunks} chunks"
+    least = 1 if path.pipelined else max(1, path.chunks)
+    for ring in path.rings:
+        if ring.slots < least or ring.nbytes < 0:
+            return f"a buffer of {ring.slots} slots of {ring.nbytes} bytes, expected at least {least} slots"
+    return None
 
 
 # ---- stimuli
 
 
 class Submit(NamedTuple):
-    """A transfer, with a number that no other one has."""
+    """A transfer, with a number that no other one has. Schedulers of several ranks know it by the same number."""
 
     transfer: int
     work: Work

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isoviz.errors import InputError, show
 from isoviz.runtime.scheduling.work import Work
+from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from isoviz.runtime.trace.critical_path import Step
 
 
 class RequestSpan(NamedTuple):
@@ -33,7 +33,8 @@ class RequestSpan(NamedTuple):
 class TransferSpan(NamedTuple):
     """A transfer: submitted, given its buffers (None: never), ended, in seconds.
 
-    `chunk_bytes` are the bytes of a full chunk, `nbytes` those of all; the last chunk has the rest.
+    `chunk_bytes` are the bytes of a full chunk, `nbytes` those of all; the last chunk has the rest. Where it has several paths,
+    `shares` are both numbers for each of them: (bytes of all its chunks, bytes of a full chunk).
     """
 
     number: int
@@ -46,6 +47,7 @@ class TransferSpan(NamedTuple):
     ended: float
     outcome: str = "done"
     reason: str = ""
+    shares: tuple[tuple[float, float], ...] = ()
 
     @property
     def seconds(self) -> float:
@@ -57,13 +59,14 @@ class TransferSpan(NamedTuple):
         """When it had its buffers, so that its first request could go; the submission where that is not known."""
         return self.submitted if self.admitted is None else self.admitted
 
-    def payload(self, chunk: int) -> float:
-        """Bytes of a chunk."""
-        return min(self.chunk_bytes, self.nbytes - chunk * self.chunk_bytes)
+    def payload(self, hop: int, chunk: int) -> float:
+        """Bytes of a chunk of a hop."""
+        nbytes, full = self.shares[self.work.places[hop][0]] if self.shares else (self.nbytes, self.chunk_bytes)
+        return min(full, nbytes - chunk * full)
 
     def request_bytes(self, hop: int, chunk: int) -> float:
         """Bytes of a request of a chunk."""
-        return self.payload(chunk) / (self.work.requests[hop] if self.work.requests else 1)
+        return self.payload(hop, chunk) / self.work.requests[hop]
 
 
 class Span(NamedTuple):
@@ -190,14 +193,13 @@ class Trace:
     def waits(self, span: RequestSpan) -> Iterator[tuple[str, tuple[int, int, int]]]:
         """What a request had to wait for besides its buffers and its channel: the reason, and which chunk of which hop."""
         number, hop, chunk = span[:3]
-        work, last = self.of[number].work, len(self.of[number].work.channels) - 1
-        if hop:
-            yield "data", (number, hop - 1, chunk if work.pipelined else work.chunks - 1)
-        if work.pipelined and not work.overlap:
-            if last and not hop and chunk:
-                yield "chunk", (number, last, chunk - 1)
-        elif hop < last and (before := chunk - work.rings[hop].slots) >= 0:
-            yield "slot", (number, hop + 1, before)
+        work = self.of[number].work
+        at, place = work.places[hop]
+        path = work.paths[at]
+        for reason, other, lead in path.dependencies(place):
+            before = path.chunks - 1 if reason == "data" and not path.pipelined else chunk - lead
+            if before >= 0:
+                yield reason, (number, hop - place + other, before)
 
     # ---- channels and buffers
 
@@ -222,8 +224,8 @@ class Trace:
         return sum(use.seconds for use in self.uses) / any_busy if any_busy else 0.0
 
     def fill(self, transfer: int, ring: int) -> tuple[tuple[float, float], ...]:
-        """How full the buffer behind hop `ring` was: (time, slots in use from then on). A slot is in use from when the first
-        request into it begins until the last one out of it is done."""
+        """How full the buffer behind the hop with number `ring` was: (time, slots in use from then on). A slot is in use from
+        when the first request into it begins until the last one out of it is done."""
         return self._fills.get((transfer, ring), ())
 
     @cached_property
@@ -238,10 +240,11 @@ class Trace:
         changes: dict[tuple[int, int], dict[float, int]] = {}
         for (number, hop, chunk), start in begun.items():
             transfer = self.of[number]
-            if hop == len(transfer.work.rings):
+            path, place = transfer.work.places[hop]
+            if place == len(transfer.work.paths[path].rings):
                 continue
             onwards = number, hop + 1, chunk
-            whole = moved[onwards] >= (transfer.work.requests[hop + 1] if transfer.work.requests else 1)
+            whole = moved[onwards] >= transfer.work.requests[hop + 1]
             steps = changes.setdefault((number, hop), defaultdict(int))
             steps[start] += 1
             steps[self.chunk_ends[onwards] if whole else transfer.ended] -= 1
@@ -253,12 +256,6 @@ class Trace:
                 points.append((when, level))
             found[ring] = tuple(points)
         return found
-
-    def critical_path(self) -> tuple[Step, ...]:
-        """What held the run up: from the first request to the last, each with what it had waited for longest."""
-        from isoviz.runtime.trace.critical_path import critical_path
-
-        return critical_path(self)
 
     # ---- other forms
 
@@ -314,7 +311,7 @@ class Trace:
         return {
             "format": FORMAT,
             "where": self.where,
-            "transfers": [{**each._asdict(), "work": each.work.to_json()} for each in self.transfers],
+            "transfers": [_transfer_json(each) for each in self.transfers],
             "requests": [list(span) for span in self.requests],
         }
 
@@ -325,20 +322,16 @@ class Trace:
         Raises:
             InputError: not such an object.
         """
-        from isoviz.errors import InputError, show
-
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
         try:
-            transfers = tuple(TransferSpan(**{**each, "work": Work.from_json(each["work"])}) for each in data["transfers"])
+            transfers = tuple(_transfer_span(each) for each in data["transfers"])
             requests = tuple(RequestSpan(*span) for span in data["requests"])
             return cls(transfers, requests, str(data["where"]))
         except (KeyError, TypeError) as error:
             raise InputError(f"trace: {error}") from None
 
     def __str__(self) -> str:
-        from isoviz.units import format_bytes, format_rate, format_seconds
-
         done = sum(transfer.outcome == "done" for transfer in self.transfers)
         lines = [
             (
@@ -354,6 +347,18 @@ class Trace:
 FORMAT = "isoviz-trace-1"
 MOST_LANES = 1000
 """Tracks that requests of one channel at a time may take."""
+
+
+def _transfer_json(transfer: TransferSpan) -> dict[str, Any]:
+    found = {**transfer._asdict(), "work": transfer.work.to_json()}
+    if not transfer.shares:
+        del found["shares"]
+    return found
+
+
+def _transfer_span(data: Mapping[str, Any]) -> TransferSpan:
+    shares = tuple((nbytes, full) for nbytes, full in data.get("shares", ()))
+    return TransferSpan(**{**data, "work": Work.from_json(data["work"]), "shares": shares})
 
 
 def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.cli import main
 from isoviz.errors import FileError, TransferError
-from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, preset
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, preset, save
 from isoviz.measure.run_file import run_file
 from isoviz.planner import load_transfer
 
@@ -100,8 +100,8 @@ def described(folder: Path, machine: str, source: str = "", destination: str = "
 
 def test_the_directory_of_a_transfer_file_is_where_its_data_are(used: set[Path], tmp_path: Path) -> None:
     """Named relatively or not at all; with a directory, with a machine file that says it, and without either."""
-    preset("local", measure="assumed", directory=tmp_path / "two").save(tmp_path / "machine.json")
-    with_disks(dsk=None).save(tmp_path / "bare.json")
+    save(preset("local", measure="assumed", directory=tmp_path / "two"), tmp_path / "machine.json")
+    save(with_disks(dsk=None), tmp_path / "bare.json")
     data = np.zeros(1000, [("a", "f4"), ("b", "f4")])
     for k, (machine, place) in enumerate(
         (

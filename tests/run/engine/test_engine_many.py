@@ -28,7 +28,7 @@ from isoviz.errors import Cancelled, EngineClosed, LimitError, RunError, Transfe
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime import Event, Progress, first_come_first_served
 from isoviz.runtime.engine.dispatcher import Dispatcher
-from isoviz.runtime.engine.interrupts import allowed, held
+from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -893,15 +893,15 @@ def test_a_signal_is_held_back_and_comes_after_all(number: signal.Signals, reque
     before = signal.signal(number, stop)
     request.addfinalizer(lambda: signal.signal(number, before))
 
-    @held()
+    @defer_interrupts()
     def interrupted(where: str) -> None:
         signal.raise_signal(number)
         reached.append(where)
 
-    @held()
+    @defer_interrupts()
     def outer(*, inside: bool) -> None:
         interrupted("within")
-        with allowed(inside):
+        with permit_interrupts(inside):
             reached.append("not allowed")
 
     with pytest.raises(KeyboardInterrupt):
@@ -910,14 +910,14 @@ def test_a_signal_is_held_back_and_comes_after_all(number: signal.Signals, reque
         outer(inside=True)
     with pytest.raises(KeyboardInterrupt):
         outer(inside=False)
-    with held(), allowed():
+    with defer_interrupts(), permit_interrupts():
         with pytest.raises(KeyboardInterrupt):
             interrupted("in what is allowed")
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(number)
     assert reached == ["held", "within", "within", "not allowed", "in what is allowed"]
     assert signal.getsignal(number) is stop
-    thread = threading.Thread(target=held()(lambda: reached.append("elsewhere")))
+    thread = threading.Thread(target=defer_interrupts()(lambda: reached.append("elsewhere")))
     thread.start()
     thread.join()
     assert reached[-1] == "elsewhere"

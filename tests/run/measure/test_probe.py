@@ -14,7 +14,7 @@ import pytest
 
 import isoviz
 from isoviz.errors import FileError, InputError, RunError
-from isoviz.machines import Machine, Sampled, preset
+from isoviz.machines import Machine, Sampled, load, machine_from_json, machine_to_json, preset
 from isoviz.measure import probe as probing
 from isoviz.measure.channel_timer import MIB, Bench, Job
 from isoviz.measure.probe import ProbeProgress, probe
@@ -59,7 +59,7 @@ def test_a_probe_of_this_computer(tiny: Path, no_leaked_threads: None) -> None:
     assert list(tiny.iterdir()) == [], "nothing is left on the disk"
     assert told[0].done == 0 and told[-1].done <= told[-1].steps
     assert any("DiskRead" in each.what for each in told)
-    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+    assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine
 
     used = preset("local", directory=tiny)
     assert used.channels == machine.channels and used.resources == machine.resources
@@ -187,7 +187,7 @@ def test_on_the_command_line(tmp_path: Path, tiny: Path, capsys: pytest.CaptureF
     assert main(["machine", "--measure", "--disk", str(tiny), "-o", str(out), "--figure", str(figure)]) == 0
     printed = capsys.readouterr()
     assert printed.out == f"{out}\n"
-    machine = Machine.load(out)
+    machine = load(out)
     assert machine.measurement is not None
     svg = figure.read_text()
     assert svg.startswith("<svg") and "DiskWrite" in svg and machine.measurement.computer.host in svg

@@ -23,7 +23,17 @@ from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.figures import page
 from isoviz.figures.plans.plan_html import report_html
 from isoviz.layouts import StridedCopy
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource
+from isoviz.machines import (
+    Channel,
+    ChannelKind,
+    LatencyBandwidth,
+    Limits,
+    Machine,
+    Memory,
+    MemoryKind,
+    Resource,
+    save,
+)
 from isoviz.measure import trial
 from isoviz.measure.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
@@ -576,7 +586,7 @@ def test_a_trial_that_fails_is_no_reason_not_to_run(monkeypatch: pytest.MonkeyPa
 
 
 def test_isoviz_run_tries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    machine(1e7).save(tmp_path / "machine.json")
+    save(machine(1e7), tmp_path / "machine.json")
     file = tmp_path / "transfer.toml"
     file.write_text(described(SYS, "<x, F>", f'file = "{tmp_path / "machine.json"}"'))
     assert main(["run", str(file)]) == 0

@@ -12,7 +12,7 @@ from hypothesis import settings
 
 from isoviz.cli import main
 from isoviz.errors import printable
-from isoviz.machines import preset
+from isoviz.machines import machine_to_json, preset
 
 TRANSFER = """
 [space]
@@ -42,7 +42,7 @@ LONGEST_LINE = 400
 
 def small_machine() -> str:
     """Two memories, as a machine file: whatever is planned on it is planned at once."""
-    data = preset("two-node").to_json()
+    data = machine_to_json(preset("two-node"))
     names = ("node0.sys", "node0.reg")
     data["memories"] = [each for each in data["memories"] if each["name"] in names]
     data["channels"] = [each for each in data["channels"] if each["source"] in names and each["destination"] in names]

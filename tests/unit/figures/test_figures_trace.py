@@ -37,6 +37,7 @@ from isoviz.machines import preset
 from isoviz.planner import Plan, Transfer, chunk_curve, plan
 from isoviz.runtime import RequestSpan, Simulator, Span, Trace, TransferSpan, simulate
 from isoviz.runtime.scheduling.work import Issue, Ring, Work
+from isoviz.runtime.trace.critical_path import critical_path
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +146,7 @@ def test_bars_cover_what_the_channels_did() -> None:
 
 
 def test_requests_that_overlap_lie_beside_each_other() -> None:
-    work = Work(("a->b",), 6)
+    work = Work.one_path(("a->b",), 6)
     spans = [RequestSpan(0, 0, k, 0, 0.1 * k, 0.1 * k + 0.35) for k in range(6)]
     trace = Trace((TransferSpan(0, "t", work, 600, 100, 0.0, 0.0, 0.85),), tuple(spans), "real")
     rows = lanes(trace, TimeAxis(trace.seconds, 0, 700))["a->b"]
@@ -240,7 +241,7 @@ def test_critical_path_is_the_whole_run(name: str) -> None:
     assert found.before + found.gaps + sum(part.seconds for part in found.parts) == pytest.approx(found.seconds, rel=1e-9)
     assert found.seconds == pytest.approx(max(span.end for span in trace.requests) - trace.begin)
     assert found.gaps <= 1e-3 * found.seconds
-    steps = trace.critical_path()
+    steps = critical_path(trace)
     assert sum(part.requests for part in found.parts) == len(steps)
     assert all(here.span.end <= there.span.start * (1 + 1e-9) for here, there in pairwise(steps))
     assert set(found.by_channel()) <= set(trace.channels)
@@ -250,7 +251,7 @@ def test_critical_path_is_the_whole_run(name: str) -> None:
 def test_critical_path_names_its_reasons() -> None:
     assert set(critical_parts(traced("stored")).by_reason()) == {"start", "data", "channel"}
     assert "buffers" in critical_parts(traced("waiting")).by_reason()
-    slow_end = Work(("a", "b"), 4, (Ring("m", 8, 1),))
+    slow_end = Work.one_path(("a", "b"), 4, (Ring("m", 8, 1),))
     spans = []
     for chunk in range(4):
         spans += [
@@ -260,7 +261,7 @@ def test_critical_path_names_its_reasons() -> None:
     trace = Trace((TransferSpan(0, "t", slow_end, 32, 8, 0.0, 0.0, 44.0),), tuple(spans))
     found = critical_parts(trace)
     assert found.by_reason() == pytest.approx({"data": 40.0, "slot": 3.0, "start": 1.0})
-    taking_turns = trace.transfers[0]._replace(work=slow_end._replace(overlap=False))
+    taking_turns = trace.transfers[0]._replace(work=Work((slow_end.paths[0]._replace(overlap=False),)))
     assert critical_parts(Trace((taking_turns,), trace.requests)).by_reason() == pytest.approx(
         {"data": 40.0, "chunk": 3.0, "start": 1.0}
     )

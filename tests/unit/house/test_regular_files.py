@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from isoviz.errors import FileError
-from isoviz.machines import Machine, preset
+from isoviz.machines import Machine, load, machine_to_json, preset, save
 from isoviz.planner import load_transfer
 from isoviz.regular_files import final_path, open_for_reading, read_some
 from isoviz.runtime.ledger.ledger import Ledger
@@ -53,7 +53,7 @@ def test_what_is_no_file_is_refused_at_once(no_file: tuple[Path, str]) -> None:
         open_for_reading,
         lambda path: read_some(path, 10),
         load_transfer,
-        Machine.load,
+        load,
         Recording.load,
         lambda path: Ledger(path).read(),
     ):
@@ -112,8 +112,8 @@ def test_a_pipe_in_the_place_of_a_cache_file(tmp_path: Path, monkeypatch: pytest
 
 def test_pipes_of_a_shell_are_read(tmp_path: Path) -> None:
     """`isoviz plan <(…)`: the other end is open already, and what it writes may come late and in pieces."""
-    machine = json.dumps(preset("local", measure="assumed").to_json())
-    for text, read in ((TRANSFER, load_transfer), (machine, Machine.load)):
+    machine = json.dumps(machine_to_json(preset("local", measure="assumed")))
+    for text, read in ((TRANSFER, load_transfer), (machine, load)):
         reading, writing = os.pipe()
 
         def write(text: str = text, writing: int = writing) -> None:
@@ -141,5 +141,5 @@ def test_names_that_can_be_no_file(tmp_path: Path, no_file: tuple[Path, str]) ->
         final_path(f"{tmp_path}/new/")
     if kind != "device":  # of which this computer has no other one
         with pytest.raises(FileError, match=f"is a {kind}"):
-            preset("laptop").save(path)
+            save(preset("laptop"), path)
         assert not path.is_file()

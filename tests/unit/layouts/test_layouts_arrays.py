@@ -6,7 +6,18 @@ import numpy as np
 import pytest
 
 from isoviz.errors import LayoutError
-from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View, apply, strided_copies
+from isoviz.layouts import (
+    Box,
+    FieldSpace,
+    IndexSpace,
+    Layout,
+    Linearization,
+    View,
+    apply,
+    layout_of_array,
+    strided_copies,
+    view_of_array,
+)
 
 SPACE = IndexSpace(x=6, y=4)
 SPACE_OF_A_LINE = IndexSpace(x=24)
@@ -36,7 +47,7 @@ def test_structured_arrays(layout: Layout, order: str, axes: tuple[str, str], fi
         at = {dim: int(i) for dim, i in zip(axes, index, strict=True)}
         for field, start in zip(fields.names, fields.starts, strict=True):
             assert lin.offset(at, field) == address(array, index) + start
-    assert Layout.from_array(array, axes).on(SPACE, fields).same_as(lin)
+    assert layout_of_array(array, axes).on(SPACE, fields).same_as(lin)
 
 
 def test_struct_of_arrays() -> None:
@@ -78,21 +89,21 @@ def test_arrays_that_have_no_layout() -> None:
     array = np.zeros((4, 6))
     for bad in (array[::-1], np.broadcast_to(array[0], (3, 6)), array[:, ::2], np.zeros((3, 0))):
         with pytest.raises(LayoutError):
-            View.from_array(bad)
+            view_of_array(bad)
     with pytest.raises(LayoutError, match="not packed"):
-        Layout.from_array(np.zeros(3, np.dtype([("a", "u1"), ("b", "f8")], align=True)))
+        layout_of_array(np.zeros(3, np.dtype([("a", "u1"), ("b", "f8")], align=True)))
     with pytest.raises(LayoutError, match="3 names"):
-        Layout.from_array(array, ("a", "b", "c"))
+        layout_of_array(array, ("a", "b", "c"))
     with pytest.raises(LayoutError, match="gaps"):
-        Layout.from_array(array[:, :4])
-    assert View.from_array(array[:, :4]).linearization.space.as_dict() == {"x": 6, "y": 4}
+        layout_of_array(array[:, :4])
+    assert view_of_array(array[:, :4]).linearization.space.as_dict() == {"x": 6, "y": 4}
 
 
 def test_default_names_count_from_the_last_axis() -> None:
-    assert str(Layout.from_array(np.zeros((2, 3, 4)))) == "<F, x, y, z>"
-    assert str(Layout.from_array(np.zeros((2, 3, 4), order="F"))) == "<F, z, y, x>"
-    assert str(Layout.from_array(np.zeros(()))) == "<F>"
-    assert Layout.from_array(np.zeros((2,) * 9)).dims[0] == "d0"
+    assert str(layout_of_array(np.zeros((2, 3, 4)))) == "<F, x, y, z>"
+    assert str(layout_of_array(np.zeros((2, 3, 4), order="F"))) == "<F, z, y, x>"
+    assert str(layout_of_array(np.zeros(()))) == "<F>"
+    assert layout_of_array(np.zeros((2,) * 9)).dims[0] == "d0"
 
 
 def test_fields_of_different_sizes_have_different_strides() -> None:

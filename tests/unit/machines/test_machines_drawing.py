@@ -6,13 +6,13 @@ import dataclasses
 
 import pytest
 
-from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, preset
+from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, draw, preset
 
 
 @pytest.mark.parametrize("options", [{"nodes": 1, "gpus": 0}, {}, {"nodes": 4, "gpus": 2}, {"nodes": 9, "gpus": 16}])
 def test_fits_and_names_everything(options: dict[str, int]) -> None:
     machine = preset("sapling", **options)
-    text = str(machine)
+    text = draw(machine)
     lines = text.splitlines()
     assert max(map(len, lines)) <= 120
     assert len(lines) < 60
@@ -28,7 +28,7 @@ def test_fits_and_names_everything(options: dict[str, int]) -> None:
 
 
 def test_alike_nodes_are_drawn_once() -> None:
-    text = str(preset("sapling", nodes=4, gpus=2))
+    text = draw(preset("sapling", nodes=4, gpus=2))
     assert "nodes 0–3, each:" in text
     assert text.count("│ zcm ↺") == 1
     assert "between any two nodes" in text
@@ -37,7 +37,7 @@ def test_alike_nodes_are_drawn_once() -> None:
 
 
 def test_peak_and_latency_and_provenance_in_one_row() -> None:
-    rows = [line for line in str(preset("two-node")).splitlines() if "GPURead" in line and "zcm" in line]
+    rows = [line for line in draw(preset("two-node")).splitlines() if "GPURead" in line and "zcm" in line]
     (row,) = rows
     assert "6.42 GB/s" in row
     assert "5.8 µs" in row
@@ -48,7 +48,7 @@ def test_peak_and_latency_and_provenance_in_one_row() -> None:
 def test_different_nodes_are_drawn_apart() -> None:
     two = preset("two-node")
     bigger = [dataclasses.replace(m, capacity=1 << 40) if m.name == "node1.sys" else m for m in two.memories]
-    text = str(dataclasses.replace(two, memories=tuple(bigger)))
+    text = draw(dataclasses.replace(two, memories=tuple(bigger)))
     assert "node 0:" in text
     assert "node 1:" in text
     assert "SYS, 1 TiB" in text
@@ -64,7 +64,7 @@ def test_resources_names_emulated_and_limits_are_shown() -> None:
         ),
         (Resource("pcie", 1.2e10, "assumed"),),
     )
-    text = str(machine)
+    text = draw(machine)
     assert "emulated" in text
     assert "slots up to 1 MiB" in text
     assert "GPUWrite 'pinned'" in text
@@ -75,7 +75,7 @@ def test_resources_names_emulated_and_limits_are_shown() -> None:
 
 
 def test_a_machine_without_channels() -> None:
-    text = str(Machine("least", (Memory("m", MemoryKind.DSK),)))
+    text = draw(Machine("least", (Memory("m", MemoryKind.DSK),)))
     assert "1 node, 1 memory, 0 channels" in text
     assert "size unknown" in text
 
@@ -86,7 +86,7 @@ def test_long_names_do_not_break_the_width() -> None:
     channels = tuple(
         Channel(f"{'c' * 100} {k}", ChannelKind.MEMCPY, names[0], name, Constant(1e9)) for k, name in enumerate(names)
     )
-    text = str(Machine("m" * 150, memories, channels, provenance="p" * 190))
+    text = draw(Machine("m" * 150, memories, channels, provenance="p" * 190))
     assert max(map(len, text.splitlines())) <= 120
 
 
@@ -95,5 +95,13 @@ def test_ring_of_nodes_lists_who_is_joined() -> None:
     ring = tuple(
         Channel("", ChannelKind.REMOTE_MEMCPY, f"node{n}.sys", f"node{(n + 1) % 3}.sys", Constant(1e9)) for n in range(3)
     )
-    text = str(Machine("ring", memories, ring))
+    text = draw(Machine("ring", memories, ring))
     assert "between nodes 0 → 1, 1 → 2, 2 → 0" in text
+
+
+def test_as_text_a_machine_is_one_line() -> None:
+    assert str(Machine("least", (Memory("m", MemoryKind.DSK),))) == "Machine least: 1 node, 1 memory, 0 channels"
+    two = preset("two-node")
+    assert str(two).startswith("Machine two-node: 2 nodes, ")
+    assert "\n" not in str(two)
+    assert draw(two).startswith(str(two))

@@ -14,7 +14,6 @@ import pytest
 from isoviz.errors import MachineError, NoPathError
 from isoviz.machines import (
     Channel,
-    ChannelKind,
     Constant,
     LatencyBandwidth,
     Limits,
@@ -22,7 +21,9 @@ from isoviz.machines import (
     Memory,
     MemoryKind,
     Resource,
+    channel_kinds,
     preset,
+    shortest_path,
 )
 
 TP = Constant(1e9)
@@ -49,7 +50,7 @@ def test_kinds_follow_table_2_of_isometry() -> None:
         "DiskWrite": (host, {"DSK"}),
         "RemoteMemcpy": (host, host),
     }
-    assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in ChannelKind} == expected
+    assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in channel_kinds() if kind in expected} == expected
 
 
 def test_lookup() -> None:
@@ -92,11 +93,11 @@ def test_graph_is_a_view_with_everything_in_it() -> None:
 
 def test_shortest_path_has_fewest_hops_then_first_names() -> None:
     two = preset("two-node")
-    names = [c.name for c in two.shortest_path("node0.fbm0", "node1.fbm0")]
+    names = [c.name for c in shortest_path(two, "node0.fbm0", "node1.fbm0")]
     # Isometry, section 4.4: FBM → REG → REG* → FBM*.
     assert names == ["node0.fbm0->node0.reg", "node0.reg->node1.reg", "node1.reg->node1.fbm0"]
-    assert [c.name for c in two.shortest_path("node0.sys", "node1.sys")] == ["node0.sys->node1.sys"]
-    assert two.shortest_path("node0.sys", "node0.sys") == ()
+    assert [c.name for c in shortest_path(two, "node0.sys", "node1.sys")] == ["node0.sys->node1.sys"]
+    assert shortest_path(two, "node0.sys", "node0.sys") == ()
 
 
 def test_shortest_path_agrees_with_networkx() -> None:
@@ -107,7 +108,7 @@ def test_shortest_path_agrees_with_networkx() -> None:
     for source in graph.nodes:
         lengths = networkx.single_source_shortest_path_length(graph, source)
         for destination, length in lengths.items():
-            path = four.shortest_path(source, destination)
+            path = shortest_path(four, source, destination)
             assert len(path) == length
             ends = [source, *(c.destination for c in path)]
             assert ends[-1] == destination
@@ -120,15 +121,15 @@ def test_shortest_path_takes_the_fastest_of_parallel_channels() -> None:
         channel("DiskRead", "node0.dsk", "node0.sys", name="b", throughput=Constant(2e9)),
         channel("DiskRead", "node0.dsk", "node0.sys", name="c", throughput=Constant(2e9)),
     )
-    assert [c.name for c in small.shortest_path("node0.dsk", "node0.sys")] == ["b"]
+    assert [c.name for c in shortest_path(small, "node0.dsk", "node0.sys")] == ["b"]
 
 
 def test_no_path_says_what_can_be_reached() -> None:
     small = machine(channel("DiskRead", "node0.dsk", "node0.sys"))
     with pytest.raises(NoPathError, match=r"from node0.dsk to node1.sys; only node0.sys can be reached from it"):
-        small.shortest_path("node0.dsk", "node1.sys")
+        shortest_path(small, "node0.dsk", "node1.sys")
     with pytest.raises(NoPathError, match=r"from node0.sys to node0.dsk; nothing can be reached from it"):
-        small.shortest_path("node0.sys", "node0.dsk")
+        shortest_path(small, "node0.sys", "node0.dsk")
 
 
 def test_machines_are_values() -> None:
@@ -163,7 +164,7 @@ BAD: list[tuple[Callable[[], Any], str]] = [
     (lambda: Memory("a\nb", "SYS"), "printable"),  # type: ignore[arg-type]
     (lambda: Memory(3, "SYS"), "expected text, got 3"),  # type: ignore[arg-type]
     (lambda: Memory("x" * 300, "SYS"), "at most 200 characters"),  # type: ignore[arg-type]
-    (lambda: Memory("a", "RAM"), "memory 'a', kind: expected one of SYS, REG, ZCM, FBM, DSK, got 'RAM'"),  # type: ignore[arg-type]
+    (lambda: Memory("a", "RAM"), r"memory 'a', kind: expected one of SYS, REG, ZCM, FBM, DSK, .*got 'RAM'"),  # type: ignore[arg-type]
     (lambda: Memory("a", MemoryKind.SYS, node=-1), "node: expected a whole number from 0"),
     (lambda: Memory("a", MemoryKind.SYS, node=0.5), "node: expected a whole number"),  # type: ignore[arg-type]
     (lambda: Memory("a", MemoryKind.SYS, capacity=0), "capacity: expected a whole number from 1"),

@@ -10,7 +10,7 @@ import pytest
 
 from isoviz import user_cache
 from isoviz.errors import FileError
-from isoviz.machines import Machine, Sampled, preset
+from isoviz.machines import Sampled, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import quick_disk as measure_disk
 from isoviz.measure import quick_memory as measure_memory
@@ -58,7 +58,7 @@ def test_really_measured(cache: Path, tmp_path: Path) -> None:
     assert min(requests) == 4096
     assert max(requests) == 16 << 20
     assert [entry for entry in tmp_path.iterdir() if entry.name != "cache"] == [], "nothing is left of the measurement"
-    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
+    assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine
     assert preset("local", directory=tmp_path) == machine, "the second time it is remembered"
 
 

@@ -13,7 +13,21 @@ import pytest
 
 from isoviz._version import __version__
 from isoviz.errors import MachineError
-from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind, Resource, Sampled, preset
+from isoviz.machines import (
+    Channel,
+    ChannelKind,
+    Constant,
+    Machine,
+    Memory,
+    MemoryKind,
+    Resource,
+    Sampled,
+    load,
+    machine_from_json,
+    machine_to_json,
+    preset,
+    save,
+)
 from isoviz.machines.measurement import Check, Measurement, Pair
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure.sampling import Sample, never_falling, sample_adaptively, sampled
@@ -266,11 +280,11 @@ def local(host: str | None = None) -> Machine:
 
 def test_a_measured_machine_round_trips(tmp_path: Path) -> None:
     machine = local()
-    assert Machine.from_json(json.loads(json.dumps(machine.to_json()))) == machine
-    machine.save(tmp_path / "local.json")
+    assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine
+    save(machine, tmp_path / "local.json")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert Machine.load(tmp_path / "local.json") == machine
+        assert load(tmp_path / "local.json") == machine
     assert replace(machine, measurement=None).digest != machine.digest
     text = str(machine.measurement)
     for word in ("12.5 s", f"isoviz {__version__}, numpy 2", "node0.dsk: /data", "1.20×"):
@@ -278,9 +292,9 @@ def test_a_measured_machine_round_trips(tmp_path: Path) -> None:
 
 
 def test_loading_elsewhere_warns(tmp_path: Path) -> None:
-    local("far-away").save(tmp_path / "local.json")
+    save(local("far-away"), tmp_path / "local.json")
     with pytest.warns(UserWarning, match=r"local\.json: measured on far-away, and this is .*isoviz\.probe\(\)"):
-        Machine.load(tmp_path / "local.json")
+        load(tmp_path / "local.json")
     facts = this_computer()
     measurement = local().measurement
     assert measurement is not None
@@ -301,10 +315,10 @@ def test_loading_elsewhere_warns(tmp_path: Path) -> None:
     ],
 )
 def test_damaged_measurements_are_refused_in_words(change: dict[str, object], problem: str) -> None:
-    data = json.loads(json.dumps(local().to_json()))
+    data = json.loads(json.dumps(machine_to_json(local())))
     data["measurement"].update(change)
     with pytest.raises(MachineError, match=problem):
-        Machine.from_json(data)
+        machine_from_json(data)
     with pytest.raises(MachineError, match="measurement"):
         replace(local(), measurement=5)  # type: ignore[arg-type]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from isoviz.errors import FileError, InputError, TransferError
-from isoviz.machines import preset
+from isoviz.machines import preset, save
 from isoviz.planner import load_transfer
 
 EXAMPLE = """
@@ -62,7 +62,7 @@ def test_a_part_with_its_own_instances(tmp_path: Path) -> None:
 
 
 def test_machine_files_are_relative_to_the_transfer_file(tmp_path: Path) -> None:
-    preset("two-node").save(tmp_path / "m.json")
+    save(preset("two-node"), tmp_path / "m.json")
     text = EXAMPLE.replace('preset = "sapling"\nnodes = 3', 'file = "m.json"')
     assert load_transfer(written(tmp_path, text)).machine() == preset("two-node")
 

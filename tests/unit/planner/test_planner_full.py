@@ -17,8 +17,8 @@ from isoviz.planner import Explanation, Options, Plan, Transfer, explain, explai
 from isoviz.planner.explanation.rivals import scaled, with_bandwidth
 from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.full import search
-from isoviz.planner.one_path.chunk_size import settled
-from isoviz.planner.one_path.one_layout import _Plain, plain
+from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.one_layout import _OneLayoutSearch, best_one_layout
 from isoviz.planner.one_path.optimum import best_choice
 from isoviz.planner.one_path.sizes import round_numbers
 from isoviz.planner.problem import Problem
@@ -474,7 +474,7 @@ def test_boxes_are_not_cut_where_chunks_cost() -> None:
         least = best_choice(problem, candidate.route, candidate.clock)
         assert least is not None and candidate.choice is not None
         assert problem.nbytes / least.chunk > 2, "T is least so"
-        choice = settled(problem, candidate.choice, candidate.clock)
+        choice = with_larger_chunks(problem, candidate.choice, candidate.clock)
         assert (problem.nbytes / choice.chunk <= 2) == (cost > 0)
 
 
@@ -580,7 +580,7 @@ def test_paths_are_compared_in_the_chunks_that_they_would_have() -> None:
             choice = best_choice(problem, each.route, each.clock)
             if choice is not None:
                 least[each.route] = choice.seconds
-                costs[each.route] = problem.with_cost(settled(problem, choice, each.clock))
+                costs[each.route] = problem.with_cost(with_larger_chunks(problem, choice, each.clock))
         assert problem.key(search(problem).best) == problem.key(found.best)
         assert in_all(plan(transfer, machine, "full"), machine) <= min(costs.values()) * (1 + 1e-6)
         different += costs[min(least, key=least.__getitem__)] > min(costs.values()) * (1 + 1e-6)
@@ -623,11 +623,11 @@ def test_chunks_that_cost_too_much_need_not_be_tried(monkeypatch: pytest.MonkeyP
             problem = Problem(transfer, machine, Options())
             for each in search(problem, everything=True).candidates:
                 if each.route.converting in (None, 0, len(each.route.channels) - 1):
-                    choice = plain(problem, each.route, each.clock, costs=True)
+                    choice = best_one_layout(problem, each.route, each.clock, costs=True)
                     assert choice is not None
                     found.append(problem.with_cost(choice))
         return found
 
     few = costs()
-    monkeypatch.setattr(_Plain, "_worth_trying", lambda self, unit, most, runs: round_numbers(most))
+    monkeypatch.setattr(_OneLayoutSearch, "_worth_trying", lambda self, unit, most, runs: round_numbers(most))
     assert few == costs() and len(few) > 30

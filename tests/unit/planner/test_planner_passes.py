@@ -16,7 +16,7 @@ from isoviz.layouts import Layout, Linearization
 from isoviz.machines import Constant, LatencyBandwidth, Limits, Machine, Resource, preset
 from isoviz.planner import Options, plan
 from isoviz.planner.intermediate.part_layouts import grown
-from isoviz.planner.one_path.blocked import _whole
+from isoviz.planner.one_path.blocked import _whole_pages
 
 MIB = 1 << 20
 FIELDS = FieldSpace(value="f4")
@@ -99,7 +99,7 @@ def test_parts_of_whole_pages_are_about_as_large() -> None:
         (5, 1, 1000, 100, 5),
         (1000, 16, 1000, 1000, 1000),
     ):
-        assert _whole(size, page, extent, most) == found, size
+        assert _whole_pages(size, page, extent, most) == found, size
 
 
 def lin_of(side: int) -> Linearization:

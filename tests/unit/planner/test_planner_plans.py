@@ -401,7 +401,7 @@ def _set(data: dict[str, Any], path: str, value: object) -> dict[str, Any]:
         ("slots", True, "whole number"),
         ("seconds", -1, "at least 0"),
         ("overlap", None, "true or false"),
-        ("machine", [], "expected a table"),
+        ("machine", [], "expected an object"),
         ("order.outer", 5, "outer"),
         ("order.layout", "<F x>", "character 4"),
         ("transfer.source.space.x", -1, "at least 1"),
@@ -424,7 +424,7 @@ def test_plans_that_miss_something() -> None:
             continue
         with pytest.raises(TransferError, match=key):
             Plan.from_json(data)
-    with pytest.raises(TransferError, match="expected a table"):
+    with pytest.raises(TransferError, match="expected an object"):
         Plan.from_json([])  # type: ignore[arg-type]
 
 

@@ -26,8 +26,9 @@ from isoviz.planner.explanation.explanation_file import explanation_to_json
 from isoviz.planner.problem import Problem
 from isoviz.planner.whole_program import program_planner as planner_module
 from isoviz.planner.whole_program.rate_lines import Part, parts_of
-from isoviz.planner.whole_program.solving import TOLERANCE, solve_whole
+from isoviz.planner.whole_program.solving import solve_whole
 from isoviz.planner.whole_program.stages import Role, stages_of
+from isoviz.planner.whole_program.tuning import TOLERANCE
 
 EXAMPLE = "examples/fbm_to_remote_fbm.toml"
 TWO_NODES = preset("two-node")

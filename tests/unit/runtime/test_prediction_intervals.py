@@ -16,7 +16,7 @@ import isoviz
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import MachineError
-from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind
+from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, save
 from isoviz.machines.throughput import Sampled
 from isoviz.planner import Plan
 from isoviz.planner.time.spread import Prediction, range_text, spread_at, spread_prediction
@@ -207,7 +207,7 @@ machine = {{ file = "{machine}" }}
 
 def test_plan_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     machine = two(SPREAD)
-    machine.save(tmp_path / "machine.json")
+    save(machine, tmp_path / "machine.json")
     path = tmp_path / "transfer.toml"
     path.write_text(TRANSFER.format(machine=tmp_path / "machine.json"))
     assert main(["plan", str(path)]) == 0

@@ -23,7 +23,7 @@ NOTHING = Counts(0, 0, 0, 0)
 
 def line(*channels: str, chunks: int = 3, memory: str = "m", nbytes: int = 1, slots: int = 2, **rest: Any) -> Work:
     """Work along channels with equal buffers between them, all in one memory."""
-    return Work(channels, chunks, (Ring(memory, nbytes, slots),) * (len(channels) - 1), **rest)
+    return Work.one_path(channels, chunks, (Ring(memory, nbytes, slots),) * (len(channels) - 1), **rest)
 
 
 def issues(instructions: Iterable[Instruction]) -> list[tuple[int, int, int]]:
@@ -97,12 +97,12 @@ def test_nothing_to_move() -> None:
 @pytest.mark.parametrize(
     "work",
     [
-        Work((), 1),
-        Work(("a", "b"), 1),
-        Work(("a",), 1, (Ring("m", 1, 2),)),
-        Work(("a",), -1),
-        Work(("a",), 1, (), (0,)),
-        Work(("a",), 1, (), (1, 1)),
+        Work.one_path((), 1),
+        Work.one_path(("a", "b"), 1),
+        Work.one_path(("a",), 1, (Ring("m", 1, 2),)),
+        Work.one_path(("a",), -1),
+        Work.one_path(("a",), 1, (), (0,)),
+        Work.one_path(("a",), 1, (), (1, 1)),
         line("a", "b", slots=0),
         line("a", "b", nbytes=-1),
         line("a", "b", slots=2, pipelined=False),
@@ -118,7 +118,7 @@ def test_work_that_could_never_end_is_refused(work: Work) -> None:
 def test_what_is_refused_leaves_no_trace() -> None:
     scheduler = Scheduler({}, {"m": 8})
     with pytest.raises(LimitError, match="9 bytes in m"):
-        scheduler.submit(0, Work(("a", "b", "c"), 1, (Ring("m", 4, 1), Ring("m", 5, 1))))
+        scheduler.submit(0, Work.one_path(("a", "b", "c"), 1, (Ring("m", 4, 1), Ring("m", 5, 1))))
     scheduler.submit(0, line("a"))
     with pytest.raises(InputError, match="known"):
         scheduler.submit(0, line("a"))
@@ -237,7 +237,7 @@ def test_nor_where_somebody_else_keeps_it_waiting() -> None:
     scheduler = Scheduler({}, {"m": 2, "n": 2})
     scheduler.submit(0, line("a", "b", nbytes=1))
     assert scheduler.submit(1, line("a", "b", nbytes=1)) == []
-    assert scheduler.submit(2, Work(("a", "b", "c"), 1, (Ring("m", 1, 1), Ring("n", 2, 1)))) == []
+    assert scheduler.submit(2, Work.one_path(("a", "b", "c"), 1, (Ring("m", 1, 1), Ring("n", 2, 1)))) == []
     assert scheduler.submit(3, line("d", "e", memory="n")) == []
     assert scheduler.submit(4, line("d", "e", memory="n", priority=1))[0] == Allocate(4)
 
@@ -257,7 +257,7 @@ def test_ten_thousand_transfers_through_one_mebibyte(priorities: int) -> None:
     for number in range(10_000):
         one, two = (number * 7919) % (1 << 18) + 1, (number * 104_729) % (1 << 19) + 1
         rings = (Ring("m", one, 2), Ring("n", two, 1)) if number % 3 else (Ring("n", two, 2), Ring("m", one, 1))
-        queue.extend(scheduler.submit(number, Work(("a", "b", "c"), 2, rings, priority=number % priorities)))
+        queue.extend(scheduler.submit(number, Work.one_path(("a", "b", "c"), 2, rings, priority=number % priorities)))
         assert scheduler.counts.held_bytes <= 2 << 20 if number % 1000 == 0 else True
     done = finished(drain(scheduler, queue))
     assert sorted(done) == list(range(10_000))

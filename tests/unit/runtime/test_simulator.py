@@ -55,7 +55,7 @@ def test_hops_in_turn_never_overlap() -> None:
     machine = replace(TWO, limits=Limits(overlap=False))
     transfer = Transfer.whole(IndexSpace(x=1 << 20), FieldSpace(a="f8"), "node0.fbm0", "<F, x>", "node1.fbm0", "<F, x>")
     found = plan(transfer, machine, options=Options(slot_limit=1 << 18))
-    assert found.chunk_count > 4 and len(found.hops) > 2 and not work_of(found).overlap
+    assert found.chunk_count > 4 and len(found.hops) > 2 and not work_of(found).paths[0].overlap
     trace = simulate(found)
     assert trace.overlap == pytest.approx(1)
     order = [(span.chunk, span.hop) for span in sorted(trace.requests, key=lambda span: (span.start, span.end))]
@@ -121,8 +121,8 @@ def test_equals_share_equally() -> None:
     machine = bus_machine(100.0)
     simulator = Simulator(machine)
     for name in ("c0", "c1"):
-        simulator.submit_work(Work((name,), 1), ((1.0, 1.0),), 100.0, 100.0)
-    simulator.submit_work(Work(("c0",), 1), ((1.0, 1.0),), 100.0, 100.0, at=3.0)
+        simulator.submit_work(Work.one_path((name,), 1), ((1.0, 1.0),), 100.0, 100.0)
+    simulator.submit_work(Work.one_path(("c0",), 1), ((1.0, 1.0),), 100.0, 100.0, at=3.0)
     assert [span[4:] for span in simulator.run().requests] == [(0, 2), (0, 2), (3, 4)]
 
 
@@ -218,7 +218,7 @@ def test_a_fault_ends_its_transfer_only() -> None:
 def test_cancelled_at_any_time(when: float) -> None:
     """Submitted at 0.5, on its channel from 1.0 on, would end at 4.0."""
     simulator = Simulator(bus_machine(1e9))
-    number = simulator.submit_work(Work(("c0",), 3), ((1.0, 1.0),), 3.0, 1.0, at=0.5, setup=0.5)
+    number = simulator.submit_work(Work.one_path(("c0",), 3), ((1.0, 1.0),), 3.0, 1.0, at=0.5, setup=0.5)
     simulator.cancel(number, at=when)
     simulator.cancel(number, at=when)
     steps = list(iter(simulator.step, None))
@@ -272,7 +272,7 @@ def test_buffers_that_fit_nowhere_are_refused_at_once() -> None:
     with pytest.raises(LimitError, match=r"node0\.reg"):
         simulator.submit(found, pipelined=False, at=5.0)
     with pytest.raises(InputError, match="slots"):
-        simulator.submit_work(Work(("c0", "c1"), 1, (Ring("node0.reg", 1, 0),)), ((1.0, 1.0),) * 2, 1.0, 1.0)
+        simulator.submit_work(Work.one_path(("c0", "c1"), 1, (Ring("node0.reg", 1, 0),)), ((1.0, 1.0),) * 2, 1.0, 1.0)
     simulator.submit(found)
     assert simulator.run().seconds == pytest.approx(found.seconds, rel=0.05)
 

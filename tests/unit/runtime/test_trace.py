@@ -16,6 +16,7 @@ from isoviz.errors import InputError
 from isoviz.machines import preset
 from isoviz.runtime import RequestSpan, Simulator, Trace, TransferSpan
 from isoviz.runtime.scheduling.work import Ring, Work
+from isoviz.runtime.trace.critical_path import critical_path
 
 TWO = preset("two-node")
 
@@ -23,7 +24,7 @@ TWO = preset("two-node")
 def pipeline(overlap: bool = True) -> Trace:
     """Two hops of 1 s and 2 s, three chunks of 10 bytes, the last one half as long, two slots."""
     simulator = Simulator(TWO)
-    work = Work(("a", "b"), 3, (Ring("somewhere", 10, 2),), (1, 2), 0, True, overlap)
+    work = Work.one_path(("a", "b"), 3, (Ring("somewhere", 10, 2),), (1, 2), 0, True, overlap)
     simulator.submit_work(work, ((1.0, 0.5), (1.0, 0.5)), 25.0, 10.0, at=1.0, setup=0.5, label="it")
     return simulator.run()
 
@@ -45,7 +46,7 @@ def crowd(seed: int, count: int = 12, memory: str = "node0.reg") -> Trace:
         path = tuple(draw.sample("abc", hops))
         requests = tuple(draw.choice((1, 2)) for _ in range(hops))
         simulator.submit_work(
-            Work(path, chunks, rings, requests), times, chunks * 8.0 - 4.0, 8.0, at=k * draw.random(), setup=0.25
+            Work.one_path(path, chunks, rings, requests), times, chunks * 8.0 - 4.0, 8.0, at=k * draw.random(), setup=0.25
         )
     simulator.cancel(0, at=0.5)
     return simulator.run()
@@ -61,7 +62,7 @@ def test_what_a_pipeline_did() -> None:
     assert trace.nbytes == 25 and trace.throughput == 25 / 6.5
     (transfer,) = trace.transfers
     assert (transfer.submitted, transfer.admitted, transfer.ended, transfer.outcome) == (1.0, 1.5, 7.5, "done")
-    assert [transfer.payload(chunk) for chunk in range(3)] == [10, 10, 5]
+    assert [transfer.payload(0, chunk) for chunk in range(3)] == [10, 10, 5]
     assert [transfer.request_bytes(1, chunk) for chunk in range(3)] == [5, 5, 2.5]
     hop = {span.hop: span for span in trace.spans() if span.kind == "hop"}
     assert (hop[0].start, hop[0].end, hop[0].nbytes) == (1.5, 5.0, 25)
@@ -78,7 +79,7 @@ def test_how_full_its_buffer_was() -> None:
 
 
 def test_what_held_it_up() -> None:
-    steps = [(*step.span[1:4], step.waited_for) for step in pipeline().critical_path()]
+    steps = [(*step.span[1:4], step.waited_for) for step in critical_path(pipeline())]
     assert steps == [
         (0, 0, 0, "start"),
         (1, 0, 0, "data"),
@@ -93,7 +94,7 @@ def test_what_held_it_up() -> None:
 def test_hops_in_turn() -> None:
     trace = pipeline(overlap=False)
     assert trace.seconds == 8.0 and trace.overlap == 1.0
-    path = trace.critical_path()
+    path = critical_path(trace)
     assert len(path) == len(trace.requests)
     assert all(before.span.end == after.span.start for before, after in pairwise(path))
     assert max(slots for _, slots in trace.fill(0, 0)) == 1
@@ -170,7 +171,7 @@ def test_buffers_are_never_overfull_and_empty_at_the_end(trace: Trace) -> None:
 
 @pytest.mark.parametrize("trace", CROWDS)
 def test_critical_paths_have_no_gaps(trace: Trace) -> None:
-    path = trace.critical_path()
+    path = critical_path(trace)
     assert path[0].waited_for == "start" and path[0].span.start == trace.of[path[0].span.transfer].began
     assert path[-1].span.end == max(span.end for span in trace.requests)
     assert all(before.span.end == after.span.start for before, after in pairwise(path))
@@ -180,8 +181,8 @@ def test_a_critical_path_goes_on_where_buffers_were_given_back() -> None:
     simulator = Simulator(TWO)
     room = TWO.memory("node0.reg").capacity
     for _ in range(3):
-        simulator.submit_work(Work(("a", "b"), 1, (Ring("node0.reg", room or 1, 1),)), ((1.0, 1.0),) * 2, 8.0, 8.0)
-    path = simulator.run().critical_path()
+        simulator.submit_work(Work.one_path(("a", "b"), 1, (Ring("node0.reg", room or 1, 1),)), ((1.0, 1.0),) * 2, 8.0, 8.0)
+    path = critical_path(simulator.run())
     assert [(step.span.transfer, step.waited_for) for step in path] == [
         (0, "start"),
         (0, "data"),
@@ -196,12 +197,12 @@ def test_a_critical_path_through_no_time_at_all() -> None:
     """Everything at the same moment, and yet one after the other."""
     simulator = Simulator(TWO)
     room = TWO.memory("node0.reg").capacity
-    simulator.submit_work(Work(("a", "b"), 1, (Ring("node0.reg", room or 1, 1),)), ((1.0, 1.0),) * 2, 8.0, 8.0)
+    simulator.submit_work(Work.one_path(("a", "b"), 1, (Ring("node0.reg", room or 1, 1),)), ((1.0, 1.0),) * 2, 8.0, 8.0)
     for seconds in (0.0, 0.0, 0.0, 1.0):
-        work = Work(("a", "b"), 1, (Ring("node0.reg", room or 1, 1),))
+        work = Work.one_path(("a", "b"), 1, (Ring("node0.reg", room or 1, 1),))
         simulator.submit_work(work, ((seconds, seconds),) * 2, 8.0, 8.0)
     trace = simulator.run()
-    path = trace.critical_path()
+    path = critical_path(trace)
     assert path[0].waited_for == "start" and len(set(path)) == len(path) <= len(trace.requests)
 
 
@@ -229,7 +230,7 @@ def test_the_chrome_format(trace: Trace) -> None:
 def test_json_round_trip(trace: Trace) -> None:
     again = Trace.from_json(json.loads(json.dumps(trace.to_json(), allow_nan=False)))
     assert again == trace
-    assert str(again) == str(trace) and again.critical_path() == trace.critical_path()
+    assert str(again) == str(trace) and critical_path(again) == critical_path(trace)
 
 
 @pytest.mark.parametrize(
@@ -254,24 +255,24 @@ def test_what_is_no_trace(change: dict[str, Any]) -> None:
 
 def test_an_empty_trace() -> None:
     assert (EMPTY.begin, EMPTY.end, EMPTY.seconds, EMPTY.nbytes, EMPTY.throughput, EMPTY.overlap) == (0,) * 6
-    assert EMPTY.uses == EMPTY.critical_path() == EMPTY.channels == () and list(EMPTY.spans()) == []
+    assert EMPTY.uses == critical_path(EMPTY) == EMPTY.channels == () and list(EMPTY.spans()) == []
     assert "0 of 0 transfers" in str(EMPTY)
 
 
 def test_a_transfer_that_never_began() -> None:
-    work = Work(("a",), 1)
+    work = Work.one_path(("a",), 1)
     trace = Trace((TransferSpan(0, "it", work, 8.0, 8.0, 1.0, None, 3.0, "cancelled"),), ())
     assert [(span.kind, span.start, span.end) for span in trace.spans()] == [("transfer", 1, 3), ("wait", 1, 3)]
-    assert trace.nbytes == 0 and trace.critical_path() == () and trace.fill(0, 0) == ()
+    assert trace.nbytes == 0 and critical_path(trace) == () and trace.fill(0, 0) == ()
 
 
 def test_several_requests_at_a_time_are_one_use() -> None:
     """As an engine records them: a channel with threads, requests that end in any order."""
-    work = Work(("a",), 3)
+    work = Work.one_path(("a",), 3)
     spans = (RequestSpan(0, 0, 1, 0, 0.0, 2.0), RequestSpan(0, 0, 0, 0, 0.0, 3.0), RequestSpan(0, 0, 2, 0, 2.0, 4.0))
     trace = Trace((TransferSpan(0, "it", work, 24.0, 8.0, 0.0, 0.0, 4.0),), spans, "measured")
     (use,) = trace.uses
     assert (use.seconds, use.nbytes, use.share) == (4.0, 24.0, 1.0) and trace.overlap == 1.0
-    assert trace.critical_path()[-1].span == spans[2]
+    assert critical_path(trace)[-1].span == spans[2]
     other = replace(trace, requests=spans[::-1])
     assert other.uses == trace.uses and other.chunk_ends == trace.chunk_ends

@@ -1,0 +1,115 @@
+"""Modes: the digits of a layout with their numbers filled in from an index space, and the normal form of a sequence of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from isoviz.errors import LayoutError
+from isoviz.layouts.components import FIELDS, Component, FieldsComponent
+
+
+class Mode(NamedTuple):
+    """One digit of a dimension on an index space: coordinate i has digit `(i // step) % extent`.
+
+    `top` marks the last digit of its dimension, which alone may run past the dimension's size (padding).
+    """
+
+    dim: str
+    extent: int
+    step: int
+    top: bool
+
+
+NormalPart = Mode | FieldsComponent
+"""A mode, or `F`."""
+
+
+def modes_of(digits: Sequence[Component], size: int, owner: str) -> tuple[Mode, ...]:
+    """The modes of one dimension of that size, given all its digits, fastest first. `owner` names the layout in errors.
+
+    Raises:
+        LayoutError: a block is larger than what the digits below it leave of the dimension.
+    """
+    found: list[Mode] = []
+    step = 1
+    for digit in digits[:-1]:
+        extent = digit.extent
+        assert extent is not None  # the notation asks for it below the top digit
+        if step * extent > size:
+            through = f" (with the digits below it, {step * extent})" if step > 1 else ""
+            raise LayoutError(
+                f"{owner}: block {digit}{through} is larger than dimension {digit.dim!r} of size {size};"
+                f" expected at most {size // step}"
+            )
+        found.append(Mode(digit.dim, extent, step, False))
+        step *= extent
+    found.append(Mode(digits[-1].dim, -(-size // step), step, True))
+    return tuple(found)
+
+
+def strides_of(parts: Sequence[NormalPart], field_bytes: int, all_bytes: int) -> tuple[tuple[Mode, int], ...]:
+    """Every mode with its stride in bytes, for a field of `field_bytes` bytes in a field space of `all_bytes` bytes."""
+    found: list[tuple[Mode, int]] = []
+    stride = field_bytes
+    for part in parts:
+        if isinstance(part, Mode):
+            found.append((part, stride))
+            stride *= part.extent
+        else:
+            stride = stride // field_bytes * all_bytes
+    return tuple(found)
+
+
+def steps_of(dim: str, strides: Sequence[tuple[Mode, int]]) -> tuple[tuple[int, int], ...]:
+    """See `Linearization.steps`."""
+    digits = sorted((mode.step, mode.extent, stride) for mode, stride in strides if mode.dim == dim)
+    found: list[tuple[int, int]] = []
+    walked = 0
+    for step, extent, stride in digits:
+        if stride != walked:
+            found.append((step, stride - walked))
+        walked = stride * extent
+    return tuple(found)
+
+
+def normal_form(parts: Sequence[NormalPart], fields: int) -> tuple[NormalPart, ...]:
+    """The normal form (`Linearization.normal`) of modes, fastest first, on a field space with that number of fields."""
+    found: list[NormalPart] = [FIELDS] if fields == 1 else []
+    dropped = False
+    for part in parts:
+        if isinstance(part, FieldsComponent):
+            if fields > 1:
+                found.append(part)
+            continue
+        if part.extent == 1:
+            dropped = True
+            continue
+        last = found[-1] if found else None
+        if isinstance(last, Mode) and last.dim == part.dim and last.step * last.extent == part.step:
+            found[-1] = Mode(part.dim, last.extent * part.extent, last.step, last.top or part.top)
+        else:
+            found.append(part)
+    return _with_tops(found) if dropped else tuple(found)
+
+
+def _with_tops(parts: Sequence[NormalPart]) -> tuple[NormalPart, ...]:
+    """A dropped top digit of extent 1 leaves the digit below as the last one of its dimension."""
+    ends: dict[str, int] = {}
+    for part in parts:
+        if isinstance(part, Mode):
+            ends[part.dim] = max(ends.get(part.dim, 0), part.step * part.extent)
+    return tuple(
+        part._replace(top=part.step * part.extent == ends[part.dim]) if isinstance(part, Mode) else part for part in parts
+    )
+
+
+def part_text(part: NormalPart) -> str:
+    """A part of a comparison for people: `F`, `x`, `x[step 4, extent 512]`-like digits as `x:4*512`."""
+    if isinstance(part, FieldsComponent):
+        return "F"
+    if part.step == 1 and part.top:
+        return part.dim
+    if part.step == 1:
+        return f"{part.dim}_in={part.extent}"
+    return f"{part.dim}_out={part.extent}" if part.top else f"{part.dim}_[{part.step}]={part.extent}"

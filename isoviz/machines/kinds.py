@@ -1,0 +1,265 @@
+"""Kinds of memories and channels: a table of frozen values that a package outside isoviz may extend (Isometry, tables 1 and 2).
+
+A kind is known by its name and *is* its name as text: `MemoryKind.SYS == "SYS"`. What the rest of isoviz has to know of a kind is
+a property of it. There is one object for each kind, in every copy and after every pickle, so that `is` compares kinds.
+
+    >>> hbm = register_memory_kind("HBM", description="stacked memory of an accelerator")
+    >>> register_channel_kind("HBMRead", sources=[hbm], destinations=["SYS"], description="an accelerator's DMA engine")
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal, NoReturn, Self, get_args
+
+from isoviz import checks
+from isoviz.errors import MachineError
+
+DeviceForm = Literal["number", "directory", "text"]
+"""What a memory of a kind is bound to: a number (of a GPU, a rank, a NUMA node), a directory, or a name as text."""
+
+
+class _Kind(str):
+    """A registered name with properties; a name alone finds the kind that is registered under it."""
+
+    __slots__ = ("description",)
+
+    description: str
+    _noun: ClassVar[str]
+    _registered: ClassVar[dict[str, Any]]
+
+    def __new__(cls, name: object) -> Self:
+        found: Self | None = cls._registered.get(name) if isinstance(name, str) else None
+        if found is None:
+            raise MachineError(f"{cls._noun}: {cls._refusal(name)}")
+        return found
+
+    @classmethod
+    def of(cls, owner: str, field: str, value: object) -> Self:
+        """`value`, a kind or its name, as the kind.
+
+        Raises:
+            MachineError: no registered kind; the message names `owner` and `field`, and the kinds there are.
+        """
+        if isinstance(value, cls):
+            return value
+        found: Self | None = cls._registered.get(value) if isinstance(value, str) else None
+        if found is None:
+            raise checks.FieldError(owner, field, cls._refusal(value))
+        return found
+
+    @classmethod
+    def _refusal(cls, value: object) -> str:
+        known = ", ".join(cls._registered)
+        return f"expected one of {known}, got {checks.show(value)} (kinds of another package are known once it is imported)"
+
+    @classmethod
+    def _register(cls, name: str, properties: Mapping[str, object]) -> Self:
+        """The kind with these properties, new or the same again."""
+        owner = f"{cls._noun} {checks.show(name)}"
+        checks.text(owner, "name", name, spaces=False)
+        checks.text(owner, "description", properties["description"], empty=True)
+        known: Self | None = cls._registered.get(name)
+        if known is not None:
+            for key, value in properties.items():
+                if getattr(known, key) != value:
+                    raise MachineError(f"{owner} is registered already, with {key} {getattr(known, key)!r} instead of {value!r}")
+            return known
+        kind = str.__new__(cls, name)
+        for key, value in properties.items():
+            object.__setattr__(kind, key, value)
+        cls._registered[str(name)] = kind
+        return kind
+
+    @property
+    def name(self) -> str:
+        """Its name, as it stands in machine files."""
+        return str(self)
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        raise AttributeError(f"{self._noun} {self}: kinds do not change")
+
+    def __delattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"{self._noun} {self}: kinds do not change")
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self}>"
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (str(self),)
+
+
+class MemoryKind(_Kind):
+    """What kind of place a memory is (Isometry, table 1). `MemoryKind("SYS")` finds a kind by its name.
+
+    - `is_host`: a CPU addresses it directly.
+    - `holds_buffers`: intermediate buffers can be held here: slots are addressed, which files are not.
+    - `is_file_system`: it holds files, which paths name and which are read and written in pages.
+    - `device`: what `Memory.device` may be.
+    - `description`: a few words for people.
+
+    Raises:
+        MachineError: no kind of that name is registered.
+    """
+
+    __slots__ = ("device", "holds_buffers", "is_file_system", "is_host")
+
+    is_host: bool
+    holds_buffers: bool
+    is_file_system: bool
+    device: DeviceForm
+    _noun = "memory kind"
+    _registered: ClassVar[dict[str, Any]] = {}
+
+    SYS: ClassVar[MemoryKind]
+    """Generic host memory, not registered with any device."""
+    REG: ClassVar[MemoryKind]
+    """Host memory registered with the network interface."""
+    ZCM: ClassVar[MemoryKind]
+    """Host memory pinned and mapped for a GPU (zero copy)."""
+    FBM: ClassVar[MemoryKind]
+    """GPU device memory (framebuffer)."""
+    DSK: ClassVar[MemoryKind]
+    """Files on persistent storage."""
+
+
+class ChannelKind(_Kind):
+    """How a channel moves data (Isometry, table 2). `ChannelKind("Memcpy")` finds a kind by its name.
+
+    - `sources`, `destinations`: the kinds of memory it may start from and lead to.
+    - `crosses_nodes`: its two ends are on different nodes; all other channels stay on one node.
+    - `is_host_copy`: a processor copies within the memory of its node. The planners of Isometry's section 5 that convert in one
+      place only do so in such a hop.
+    - `description`: a few words for people.
+
+    Raises:
+        MachineError: no kind of that name is registered.
+    """
+
+    __slots__ = ("crosses_nodes", "destinations", "is_host_copy", "sources")
+
+    sources: tuple[MemoryKind, ...]
+    destinations: tuple[MemoryKind, ...]
+    crosses_nodes: bool
+    is_host_copy: bool
+    _noun = "channel kind"
+    _registered: ClassVar[dict[str, Any]] = {}
+
+    MEMCPY: ClassVar[ChannelKind]
+    GPU_READ: ClassVar[ChannelKind]
+    GPU_WRITE: ClassVar[ChannelKind]
+    GPU_COPY: ClassVar[ChannelKind]
+    DISK_READ: ClassVar[ChannelKind]
+    DISK_WRITE: ClassVar[ChannelKind]
+    REMOTE_MEMCPY: ClassVar[ChannelKind]
+
+
+def memory_kinds() -> tuple[MemoryKind, ...]:
+    """The kinds of memory that are registered, in the order in which they were."""
+    return tuple(MemoryKind._registered.values())  # noqa: SLF001  # this module's
+
+
+def channel_kinds() -> tuple[ChannelKind, ...]:
+    """The kinds of channel that are registered, in the order in which they were."""
+    return tuple(ChannelKind._registered.values())  # noqa: SLF001  # this module's
+
+
+def register_memory_kind(
+    name: str,
+    *,
+    is_host: bool = False,
+    holds_buffers: bool = True,
+    is_file_system: bool = False,
+    device: DeviceForm = "number",
+    description: str = "",
+) -> MemoryKind:
+    """Makes a kind of memory known to machines and their files. `MemoryKind` says what the properties mean.
+
+    A kind that is registered again with the same properties is the same object; a process that reads or unpickles machines with
+    the kind registers it first.
+
+    Raises:
+        MachineError: the name is taken by a kind with other properties, or a property is of the wrong type.
+    """
+    owner = f"memory kind {checks.show(name)}"
+    checks.flag(owner, "is_host", is_host)
+    checks.flag(owner, "holds_buffers", holds_buffers)
+    checks.flag(owner, "is_file_system", is_file_system)
+    if device not in get_args(DeviceForm):
+        raise checks.FieldError(owner, "device", f"expected one of {', '.join(get_args(DeviceForm))}, got {checks.show(device)}")
+    found = {
+        "is_host": is_host,
+        "holds_buffers": holds_buffers,
+        "is_file_system": is_file_system,
+        "device": device,
+        "description": description,
+    }
+    return MemoryKind._register(name, found)  # noqa: SLF001  # this module's
+
+
+def register_channel_kind(
+    name: str,
+    *,
+    sources: Iterable[MemoryKind | str],
+    destinations: Iterable[MemoryKind | str],
+    crosses_nodes: bool = False,
+    is_host_copy: bool = False,
+    description: str = "",
+) -> ChannelKind:
+    """Makes a kind of channel known to machines and their files. `ChannelKind` says what the properties mean.
+
+    A kind that is registered again with the same properties is the same object.
+
+    Raises:
+        MachineError: the name is taken by a kind with other properties, an end is no registered kind of memory, or a property is
+            of the wrong type.
+    """
+    owner = f"channel kind {checks.show(name)}"
+    checks.flag(owner, "crosses_nodes", crosses_nodes)
+    checks.flag(owner, "is_host_copy", is_host_copy)
+    found = {
+        "sources": _ends(owner, "sources", sources),
+        "destinations": _ends(owner, "destinations", destinations),
+        "crosses_nodes": crosses_nodes,
+        "is_host_copy": is_host_copy,
+        "description": description,
+    }
+    return ChannelKind._register(name, found)  # noqa: SLF001  # this module's
+
+
+def _ends(owner: str, field: str, kinds: object) -> tuple[MemoryKind, ...]:
+    if isinstance(kinds, str) or not isinstance(kinds, Iterable):
+        raise checks.FieldError(owner, field, f"expected a list of memory kinds, got {checks.show(kinds)}")
+    found = tuple(MemoryKind.of(owner, f"{field}[{k}]", kind) for k, kind in enumerate(kinds))
+    if not found:
+        raise checks.FieldError(owner, field, "expected at least one memory kind, got none")
+    return found
+
+
+MemoryKind.SYS = register_memory_kind("SYS", is_host=True, description="main memory")
+MemoryKind.REG = register_memory_kind("REG", is_host=True, description="registered memory")
+MemoryKind.ZCM = register_memory_kind("ZCM", is_host=True, description="pinned memory")
+MemoryKind.FBM = register_memory_kind("FBM", description="GPU memory")
+MemoryKind.DSK = register_memory_kind("DSK", holds_buffers=False, is_file_system=True, device="directory", description="files")
+
+_HOST = (MemoryKind.SYS, MemoryKind.ZCM, MemoryKind.REG)
+_GPU = (MemoryKind.FBM,)
+_DISK = (MemoryKind.DSK,)
+
+ChannelKind.MEMCPY = register_channel_kind(
+    "Memcpy", sources=_HOST, destinations=_HOST, is_host_copy=True, description="a copy by a processor"
+)
+ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, description="from a GPU to the host")
+ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, description="from the host to a GPU")
+ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, description="from GPU to GPU")
+ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="reading files")
+ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="writing files")
+ChannelKind.REMOTE_MEMCPY = register_channel_kind(
+    "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="from node to node over the network"
+)

@@ -1,0 +1,60 @@
+"""The numbers that tune the choice of block sizes and chunk for one route.
+
+The tests hold the choices against brute force (`tests/property/test_full_planner.py`): the result must not depend on these
+numbers beyond the shares named here. `isoviz bench planner` measures what they cost in planning time.
+"""
+
+from __future__ import annotations
+
+# ---- how many sizes are tried
+
+MOST_SIZES_TRIED = 64
+"""Up to this many sizes all are tried: a section search takes about ten evaluations, but sizes are whole, and it may miss the
+best."""
+MOST_SIZES_NOT_CONVEX = 2048
+"""Up to this many sizes all are tried where T may have several minima: that covers all round numbers below 2⁶⁴ (about 1,000)."""
+MOST_PAIRS_TRIED = 256
+"""Up to this many pairs of sizes all are tried even where T is convex: sizes are whole, and a search may stop beside the best."""
+MOST_EVEN_PARTS = 16
+"""A digit is cut into up to this many parts of equal size; with more parts, what a short last part costs is below one in 16."""
+
+# ---- equal times
+
+TIE = 1e-12
+"""Two times that differ by less than this share are equal: the evaluations differ by rounding alone."""
+BOUND_SLACK = 1e-9
+"""A bound may exceed the time that it bounds by this share, because both are sums of rounded terms."""
+
+# ---- chunks
+
+MOST_BOXES = 16
+"""A chunk consists of at most this many boxes: an engine issues each box as requests of its own."""
+FEW_CHUNKS = 256
+"""A transfer of at most this many chunks keeps the chunks of the least T: their cost to an engine is small beside T."""
+CHUNK_GROWTH_SHARE = 1e-3
+"""Larger or fewer chunks may cost this share of T: T is flat at its minimum, and predictions err by several per cent."""
+
+# ---- blocks on disks
+
+PAGE_DEVIATION = 8
+"""A size is rounded to whole pages if that changes it, and the number of parts, by at most one part in this many."""
+
+# ---- search for the best throughput
+
+BRACKET_FACTOR = 1.4
+"""The search for the best throughput begins and ends with this factor between its points; a parabola does the rest."""
+FIRST_SHORTFALL = 1 / 16
+"""The search assumes at first that the best throughput lies this share below the peak."""
+MOST_SHORTFALL = 1e6
+"""Throughputs below the peak by more than this factor are not searched: no pipeline is filled that slowly."""
+PEAK_SHARE = 0.97
+"""If the cuts for the peak itself take less time than those for this share of it, the peak is taken."""
+
+# ---- routes without buffers
+
+UNBUFFERED_UNIT = 32 << 20
+"""Chunks of a route without buffers are a multiple of this many bytes: the default limit of a slot (DESIGN, section 2)."""
+UNBUFFERED_MOST = 256 << 20
+"""Chunks of a route without buffers have at most this many bytes, so that progress and cancelling stay responsive."""
+UNBUFFERED_SECONDS = 0.5
+"""Chunks of a route without buffers take about this many predicted seconds at most, for the same reason."""

@@ -1,0 +1,63 @@
+"""The numbers that tune the search on machines whose paths are too many to list.
+
+They decide how long the search takes, and none decides what it finds: `tests/property/test_search.py` holds the result against
+brute force. "Measured" gives the time of the search with other values, as a share of its time with this one: on the seven dense
+machines of these tests, with and without a conversion, and on twelve random machines. Differences below 10 % are noise. Numbers
+without a measurement are plain choices.
+"""
+
+from __future__ import annotations
+
+# ---- rounding
+
+ROUND_DOWN = 1 - 1e-12
+"""Bounds are lowered by this factor: NumPy's arrays and Python's numbers round differently."""
+TIE = 1e-12
+"""Two plans whose T differ by less than this share are equally fast; hops, buffers and names then decide."""
+EDGE = 1e-9
+"""A range whose ends differ by less than this share is a point and is not cut; a size this close to a limit meets it."""
+
+# ---- boxes
+
+FIRST_CHUNK_RATIO = 4.0
+"""In the first boxes the largest chunk is this many times the smallest: larger ratios mean fewer
+boxes with weaker bounds. Measured: 2 takes 1.09, 16 takes 0.77."""
+BOXES_PER_BATCH = 24
+"""The bounds of this many boxes are worked out together, so that they share the cost of a call to NumPy. More of them are worked
+out in vain when the search ends. Measured: 1 takes 1.13, 8 takes 1.05, 72 takes 0.82."""
+HALVE_ABOVE = 0.2
+"""A range of the slowest hop wider than this share of T is halved; a narrower one is cut at the time of the best walk.
+Measured: 0.05 takes 1.10, 1 takes 0.90."""
+PATIENCE_BOXES = 400
+"""After this many boxes the search accepts a choice that is proved to be within `ACCEPTED_GAP` of the optimum."""
+ACCEPTED_GAP = 1e-4
+"""The share of T that the search may leave unproved after `PATIENCE_BOXES`: far below the error of any prediction."""
+
+# ---- paths of a box
+
+LABELS = 100
+"""A box is listed if its paths have at most this many beginnings, plus `LABELS_PER_MEMORY` for every memory.
+Measured: 30 takes 1.00, 300 takes 1.16."""
+LABELS_PER_MEMORY = 4
+"""Beginnings that a box may have in addition, for every memory of the machine. Measured: 1 takes 0.95, 16 takes 1.48."""
+MOST_PATHS = 48
+"""A box with more paths than this that may be the best one is halved instead of listed. Measured: 12 and 200 take 1.0."""
+SLACK_STEP = 1.5
+"""After a box that could be listed, or could not, the next box is listed up to this many times its slack, or this part of it.
+Measured: 1.1 takes 1.17, 3 takes 0.95."""
+SLACK_GROWTH = 1.02
+"""For every box that is not listed, the slack up to which boxes are listed grows by this factor: listing is tried again."""
+
+# ---- rivals for an explanation
+
+RIVAL_FACTORS = (1.01, 1.05, 1.2, 1.5, 2.0, 4.0)
+"""Rivals may take these many times as long as the best choice, one after the other, until `ENOUGH_ROUTES` are known."""
+RIVAL_CHUNK_RATIO = 1.05
+"""Chunks of rivals are at most this many times larger or smaller than that of the best choice."""
+ENOUGH_ROUTES = 40
+"""No more rivals are looked for once this many routes are known: an explanation shows fewer."""
+
+# ---- what is kept
+
+MOST_LINKS = 64
+"""The channels of this many (machine, nodes) pairs are kept as arrays, those used last."""
