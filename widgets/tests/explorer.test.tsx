@@ -135,15 +135,15 @@ test("an arrow key moves a chip and the text follows", async () => {
 test("run is sent once, and not while a run is under way", async () => {
   const { model, root } = drawn(
     aSnapshot((snapshot) => {
-      snapshot.run.canRun = true;
-      snapshot.run.reason = "";
+      snapshot.panes.run.now.canRun = true;
+      snapshot.panes.run.now.reason = "";
     }),
   );
   await settle();
   find(root, "run").click();
   assert.equal(model.sent.at(-1)?.kind, "run");
   model.publish((snapshot) => {
-    Object.assign(snapshot.run, { number: 7, phase: "running", canRun: false, fraction: 0.25 });
+    Object.assign(snapshot.panes.run.now, { number: 7, phase: "running", canRun: false, stage: "move", bytesDone: 5, bytes: 18 });
   });
   await settle();
   find(root, "run").click();
@@ -157,7 +157,7 @@ test("run is sent once, and not while a run is under way", async () => {
 test("where it cannot run it says why, ties the reason to the button, and offers this computer", async () => {
   const { model, root } = drawn(
     aSnapshot((snapshot) => {
-      Object.assign(snapshot.run, { canRun: false, reason: "sapling describes another computer", offerLocal: true });
+      Object.assign(snapshot.panes.run.now, { canRun: false, reason: "sapling describes another computer", offerLocal: true });
     }),
   );
   await settle();
