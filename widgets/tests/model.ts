@@ -10,8 +10,8 @@ export class FakeModel implements Model {
   private readonly callbacks = new Map<string, Set<(...values: never[]) => void>>();
   private readonly values: Record<string, unknown>;
 
-  constructor(snapshot: Snapshot | null, pictures: Record<string, string> = {}) {
-    this.values = { snapshot: snapshot ?? {}, pictures, pane: "explorer", static_picture: "0a" };
+  constructor(snapshot: Snapshot | null, pictures: Record<string, string> = {}, pane = "explorer") {
+    this.values = { snapshot: snapshot ?? {}, pictures, pane, static_picture: "0a" };
   }
   get(name: string): unknown {
     return this.values[name];
