@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from isoviz.widgets.choices.examples import EXAMPLES
-from isoviz.widgets.choices.machine_choice import DescribedMachine, MachineChoice, PresetMachine
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.show_explorer import explore

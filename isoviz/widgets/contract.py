@@ -1,6 +1,6 @@
 """The contract between the kernel and the browser: what each sends to the other, as typed dictionaries.
 
-`widgets/src/types.ts` is generated from this module and from the table of panes (`isoviz.widgets.panes.table`) by
+`widgets/src/types.ts` is generated from this module and from the table of panes (`isoviz.widgets.panes.pane_table`) by
 `widgets/generate.py`. Quantities are numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people
 (`widgets/src/units.ts`). Sizes beyond 2⁵³ bytes lose their last digits in a browser, which has no larger whole numbers.
 """

@@ -17,9 +17,9 @@ import traitlets
 
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets import zoom
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import read_command
-from isoviz.widgets.panes.table import PANES
+from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session, describe, transfer_text
 from isoviz.widgets.snapshot import pictures, snapshot
 from isoviz.widgets.static_picture import StaticPicture
@@ -40,7 +40,7 @@ def _stop_publishing() -> None:
 
 
 class Explorer(anywidget.AnyWidget):
-    """A view of a session: all panes ("explorer"), or the one of that name (`isoviz.widgets.panes.table`).
+    """A view of a session: all panes ("explorer"), or the one of that name (`isoviz.widgets.panes.pane_table`).
 
     Closing it stops its threads, and those of its session where it made the session itself.
     """

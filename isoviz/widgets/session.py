@@ -13,14 +13,14 @@ from typing import Any
 import traitlets
 
 from isoviz.errors import InputError
-from isoviz.widgets.choices.edits import edited
-from isoviz.widgets.choices.session_file import load_settings, save_settings
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.edits import edited
+from isoviz.widgets.chosen.session_file import load_settings, save_settings
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import envelope, read_command
 from isoviz.widgets.consequences.derive import derive
 from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
 from isoviz.widgets.contract import Command
-from isoviz.widgets.running import Finished, Progressed, Runner
+from isoviz.widgets.run_thread import Finished, Progressed, Runner
 from isoviz.widgets.state import Derived, Refused, Run, State
 from isoviz.widgets.steps import changed, redone, replaced, undone
 from isoviz.widgets.worker import Calculator, Worker

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
-from isoviz.widgets.choices.examples import EXAMPLES
-from isoviz.widgets.choices.session_file import load_settings
-from isoviz.widgets.choices.settings import settings_for
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.session_file import load_settings
+from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.explorer import Explorer
 
 if TYPE_CHECKING:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from isoviz.widgets.choices.machine_choice import PresetMachine
-from isoviz.widgets.choices.menus import menus
-from isoviz.widgets.choices.settings import Row, Settings
+from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.menus import menus
+from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.contract import Refusal, ShownColour, ShownMachineChoice, ShownProblem, ShownRow, ShownSettings, SnapshotFrame
-from isoviz.widgets.panes.table import PANES
+from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.state import Problem, Refused, State
 
 

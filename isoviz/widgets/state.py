@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from isoviz.errors import TextError
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Phase, Stage
 
 if TYPE_CHECKING:

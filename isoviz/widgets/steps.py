@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.state import State
 
 KEPT_STEPS = 200

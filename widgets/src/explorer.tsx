@@ -5,7 +5,7 @@ import { Answer } from "./answer.tsx";
 import { ErrorLine, ProblemLine } from "./components/error-line.tsx";
 import { keys, ViewContext } from "./components/view.ts";
 import type { Connection } from "./connection.ts";
-import { panesOf } from "./panes/table.tsx";
+import { panesOf } from "./panes/pane-table.tsx";
 import { Panel } from "./panel/panel.tsx";
 import { statusText } from "./status.ts";
 

@@ -8,7 +8,7 @@ import { aSnapshot, FakeModel } from "./model.ts";
 const window = new Window({ url: "http://localhost/" });
 Object.assign(globalThis, { window, document: window.document, HTMLElement: window.HTMLElement, MutationObserver: window.MutationObserver });
 const { default: widget } = await import("../src/index.tsx");
-const { panes } = await import("../src/panes/table.tsx");
+const { panes } = await import("../src/panes/pane-table.tsx");
 const { doing, shareDone } = await import("../src/panes/run-pane.tsx");
 const { strideText } = await import("../src/panes/layout-pane.tsx");
 // Renderings and effects as soon as the current task is done: what a test waits for is then a matter of order, not of time.

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from isoviz.widgets.consequences.drawings import plan_pictures, plots
+from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
 from isoviz.widgets.consequences.machines_made import corrections, is_slow, machine_of
-from isoviz.widgets.consequences.planning import check_memories, planned
-from isoviz.widgets.consequences.spaces import fields_of, linearization_of, space_of
+from isoviz.widgets.consequences.plan_of_transfer import check_memories, planned
 from isoviz.widgets.consequences.where_it_runs import where_it_runs
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz.errors import IsovizError
 from isoviz.forks import Lock, in_child
-from isoviz.widgets.choices.machine_choice import DescribedMachine, PresetMachine
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Problem
 

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.units import format_bytes
-from isoviz.widgets.choices.machine_choice import PresetMachine
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.machines_made import LOCAL
 from isoviz.widgets.state import Derived, State
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from isoviz.errors import CommandError
-from isoviz.widgets.choices.settings import settings_for
+from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.commands import command_types, envelope, read_command
 from isoviz.widgets.session import Session
 

@@ -18,10 +18,10 @@ import pytest
 from isoviz.errors import Cancelled, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
-from isoviz.widgets.choices.settings import Settings, settings_for
+from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.contract import SnapshotFrame
 from isoviz.widgets.matching import mismatch
-from isoviz.widgets.panes.table import PANES
+from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
 from isoviz.widgets.state import Derived, State

@@ -12,9 +12,9 @@ import pytest
 from isoviz.errors import FileError, InputError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.widgets import machine_format
-from isoviz.widgets.choices.machine_choice import THIS_COMPUTER, DescribedMachine, PresetMachine, machine_choice
-from isoviz.widgets.choices.session_file import load_settings, save_settings
-from isoviz.widgets.choices.settings import Settings, settings_for
+from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, DescribedMachine, PresetMachine, machine_choice
+from isoviz.widgets.chosen.session_file import load_settings, save_settings
+from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
 

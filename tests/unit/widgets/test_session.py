@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from isoviz.errors import Cancelled, InputError, RunError
-from isoviz.widgets.choices.machine_choice import THIS_COMPUTER
-from isoviz.widgets.choices.settings import Settings, settings_for
+from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
+from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import pictures, snapshot
 from isoviz.widgets.state import Derived

@@ -6,7 +6,7 @@
 //    with `useView().connection.send`, and is made of what `components/` has: Card, Table, ErrorLine, MenuControl, …
 // 2. The entry below. `needs` says whether there is anything to show: a pane without leaves no gap.
 //
-// The kernel's half is `isoviz/widgets/panes/table.py`; the types of its parts are generated from there. A test holds the names of
+// The kernel's half is `isoviz/widgets/panes/pane_table.py`; the types of its parts are generated from there. A test holds the names of
 // both tables equal.
 import type { JSX } from "preact";
 import type { Panes } from "../types.ts";

@@ -7,7 +7,7 @@ To add a pane on this side, write one module beside this one, and one entry here
    return type. It must be quick, for it is called with every snapshot: cache what costs.
 2. The entry `"<name>": <name>_part` below.
 
-Then run `python widgets/generate.py`, and add the other half: one file and one entry in `widgets/src/panes/table.tsx`.
+Then run `python widgets/generate.py`, and add the other half: one file and one entry in `widgets/src/panes/pane-table.tsx`.
 """
 
 from __future__ import annotations

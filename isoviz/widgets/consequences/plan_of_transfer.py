@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, get_args
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
 from isoviz.units import parse_bytes
-from isoviz.widgets.choices.settings import Settings
+from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem

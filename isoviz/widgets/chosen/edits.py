@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from isoviz.errors import InputError, IsovizError
 from isoviz.widgets import machine_format
-from isoviz.widgets.choices.examples import EXAMPLES
-from isoviz.widgets.choices.layout_text import add_dimension, remove_dimension, rename_dimension
-from isoviz.widgets.choices.machine_choice import DescribedMachine, PresetMachine
-from isoviz.widgets.choices.settings import Row, Settings
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.layout_text import add_dimension, remove_dimension, rename_dimension
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
+from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.contract import Command, SetMachineOption, SetRow, SetText
 
 _NAMES = ("x", "y", "z", "w", "u", "v")

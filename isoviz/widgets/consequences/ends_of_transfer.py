@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from isoviz.errors import InputError
-from isoviz.widgets.choices.settings import Row, Settings
+from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.state import Problem
 
@@ -52,7 +52,7 @@ def _rows(found: tuple[Row, ...], what: str, check: Callable[[Row], T], problems
     names: set[str] = set()
     for row in found:
         if row.name in names:
-            problems[f"{what}:{row.key}"] = Problem(f"Two are called {row.name!r}; give this {what} another name")
+            problems[f"{what}:{row.key}"] = Problem(f"Two {what}s are called {row.name!r}; give this one another name")
             continue
         names.add(row.name)
         value = caught(partial(check, row), f"{what}:{row.key}", problems)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
-from isoviz.widgets.choices.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
+from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

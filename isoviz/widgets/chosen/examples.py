@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from isoviz.widgets.choices.machine_choice import PresetMachine
-from isoviz.widgets.choices.settings import End, Settings, rows
+from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.settings import End, Settings, rows
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from isoviz.widgets.choices.examples import EXAMPLES
+from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.contract import MachineOption, MenuEntry, Menus
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from typing import Any, Literal, TypedDict, cast
 from isoviz.errors import FileError, IsovizError
 from isoviz.regular_files import read_some
 from isoviz.widgets import machine_format
-from isoviz.widgets.choices.machine_choice import DescribedMachine, MachineChoice, PresetMachine
-from isoviz.widgets.choices.settings import End, Row, Settings
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.contract import ShownChoice
 from isoviz.widgets.matching import mismatch
 
