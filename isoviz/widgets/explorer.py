@@ -48,7 +48,7 @@ class Explorer(anywidget.AnyWidget):
     _esm = _STATIC / "explorer.js"
     _css = _STATIC / "explorer.css"
 
-    pane = traitlets.Unicode("explorer", help="which panes are shown").tag(sync=True)
+    pane = traitlets.Enum(("explorer", *PANES), "explorer", help="which panes are shown").tag(sync=True)
     snapshot = traitlets.Dict(help="the state as the browser gets it; see isoviz.widgets.snapshot").tag(sync=True)
     pictures = traitlets.Dict(help="the pictures of the state by name, SVG").tag(sync=True)
     static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)

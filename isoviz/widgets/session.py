@@ -116,7 +116,7 @@ class Session(traitlets.HasTraits):
         self.send({"kind": "redo"})
 
     def save(self, path: str | Path) -> None:
-        """Write what has been chosen into a file, a described machine included.
+        """Write the settings into a file, a described machine included. What was asked for just now is in them after `wait`.
 
         Raises:
             FileError: it cannot be written.

@@ -43,13 +43,10 @@ def _elsewhere(now: Derived) -> str:
 
     assert now.plan is not None and now.machine is not None
     devices = ThisComputer()
-    absent = [name for name in now.plan.memories if devices.memory(now.machine.memory(name)) is None]
+    absent = [name for name in dict.fromkeys(now.plan.memories) if devices.memory(now.machine.memory(name)) is None]
     if not absent:
         return ""
-    return (
-        f"This computer does not have {' and '.join(dict.fromkeys(absent))}: isoviz can plan with it, but not run it. "
-        "A memory with emulated=True is held in main memory instead."
-    )
+    return f"This computer does not have {' and '.join(absent)}, and emulates only memories that are marked as emulated."
 
 
 def _held_in_memory(now: Derived) -> list[Linearization]:

@@ -506,3 +506,9 @@ def test_explore_takes_values_of_its_own() -> None:
 def test_an_end_that_is_no_pair_is_refused() -> None:
     with pytest.raises(InputError, match="a memory and a layout"):
         settings_for(source="node0.sys")
+
+
+def test_a_pane_that_there_is_not_is_refused_in_words() -> None:
+    explorer_module = pytest.importorskip("isoviz.widgets.explorer")
+    with pytest.raises(InputError, match="pane 'plans': expected explorer, run, layout, plan, machine"):
+        explorer_module.Explorer(SMALL, pane="plans")
