@@ -1,7 +1,7 @@
 """The paper's way to the highest throughput of a path: bisection with a feasibility program (Isometry, section 4.2).
 
 For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP. With r′ fixed, every row is
-linear in the logarithms of the block sizes. A lower throughput needs only shorter runs, so whatever is feasible at TP is feasible
+linear in the logarithms of the block sizes. A lower throughput needs only shorter runs, so all that is feasible at TP is feasible
 below it.
 """
 

@@ -57,7 +57,7 @@ RIVAL_CHUNK_RATIO = 1.05
 ENOUGH_ROUTES = 40
 """No more rivals are looked for once this many routes are known: an explanation shows fewer."""
 
-# ---- what is kept
+# ---- cache
 
 MOST_LINKS = 64
-"""The channels of this many (machine, nodes) pairs are kept as arrays, those used last."""
+"""The channels of this many (machine, nodes) pairs are cached as arrays, those used last."""
