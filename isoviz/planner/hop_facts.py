@@ -104,8 +104,8 @@ def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
     conversion, and usually exactly one has (`intermediate.intermediate_layouts`).
     """
     runs = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
-    pays = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
-    return tuple([run <= pays and not math.isinf(run) for run in runs])
+    shortest = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
+    return tuple([run <= shortest and not math.isinf(run) for run in runs])
 
 
 def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:

@@ -105,7 +105,7 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
         found = _structure(source.space.dims, (), _skeleton(source), _skeleton(destination))
         with _LOCK:
             _STRUCTURES[key] = found
-            while len(_STRUCTURES) > _MOST_STRUCTURES:
+            while len(_STRUCTURES) > MOST_STRUCTURES:
                 _STRUCTURES.popitem(last=False)
     if not found.non_nesting_dims:
         return found
@@ -113,7 +113,8 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
     return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
 
 
-_MOST_STRUCTURES = 4096
+MOST_STRUCTURES = 4096
+"""Structures that are cached, one per pair of layouts, those used last."""
 _STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, tuple[bool, ...]], Structure] = OrderedDict()
 _LOCK = Lock()
 
