@@ -45,8 +45,8 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
 
 
 def unproved(problem: Problem, planner: str) -> tuple[str, ...]:
-    """What to say of a plan of `full` that may not be the fastest: the argument for it (`families`) needs blocks of both ends that
-    nest with each other and with their dimension."""
+    """What to say of a plan of `full` that may not be the fastest: the argument for it (`families`) needs blocks of both ends
+    that nest with each other and with their dimension."""
     ends = problem.ends
     if planner != "full" or ends.regular or not ends.converts:
         return ()
