@@ -56,6 +56,8 @@ def best_one_layout(problem: Problem, route: Route, clock: Clock, *, costs: bool
 
 
 class _OneLayoutSearch:
+    """The candidates for a route whose buffers all hold one layout, family by family."""
+
     def __init__(self, problem: Problem, route: Route, clock: Clock, order: Linearization, costs: bool) -> None:
         self.costs = costs
         self.problem, self.route, self.clock, self.order = problem, route, clock, order

@@ -97,6 +97,8 @@ def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[Bounde
 
 
 class _PathListing:
+    """One listing of the paths in a box, label by label."""
+
     def __init__(self, bounds: Bounds, column: int, goal: float, most: int) -> None:
         self.bounds, self.column, self.goal, self.most = bounds, column, goal, most
         self.space, self.links = bounds.space, bounds.space.links
