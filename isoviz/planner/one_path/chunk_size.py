@@ -36,8 +36,8 @@ def with_larger_chunks(problem: Problem, choice: Choice, clock: Clock) -> Choice
         return choice
     own = clock
     if any(channel.conversion_setup for channel in choice.route.channels):  # the layouts say which hops pay for set-up
-        way = orders_along(problem, choice, buffer_layouts(problem, choice))
-        own = path_clock(problem.transfer, problem.machine, choice.route.channels, way, problem.slots, choice.route.pace)
+        path = orders_along(problem, choice, buffer_layouts(problem, choice))
+        own = path_clock(problem.transfer, problem.machine, choice.route.channels, path, problem.slots, choice.route.pace)
     search = None if choice.family is None else BlockSearch(problem, choice.route, own, choice.family)
 
     best = choice

@@ -1,4 +1,4 @@
-"""The cost of a channel, and dominance between channels: one costs at most as much as another, whatever moves."""
+"""The cost of a channel, and dominance between channels: one costs at most as much as another, for every transfer."""
 
 from __future__ import annotations
 

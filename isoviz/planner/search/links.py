@@ -29,7 +29,7 @@ class Links:
     """The channels between the memories of some nodes, ordered by the number of the memory that they leave, then by name.
 
     `here` and `there` are numbers of memories; `setup` and `conversion_setup` are in seconds. Channels of equal `cost_class` cost
-    the same whatever moves; a resource that only one channel uses counts as a bound of this channel.
+    the same for every transfer; a resource that only one channel uses counts as a bound of this channel.
     """
 
     def __init__(self, machine: Machine, nodes: frozenset[int] | None) -> None:
@@ -78,9 +78,9 @@ class Links:
             key = channel.throughput, channel.setup, channel.conversion_setup, cap, hold, tuple(sorted(shared))
             self.cost_class.append(cost_classes.setdefault(key, len(cost_classes)))
         self.least_seconds_per_byte: Floats = np.array(least_seconds_per_byte, float)
-        """Seconds per byte that its share of resources costs a channel at least."""
+        """The least seconds per byte of each channel, by its use of shared resources."""
         self.held_factor: Floats = np.array(held_factor, float)
-        """By what factor a channel alone is slowed down by the resources that it holds."""
+        """The factor by which held resources slow down each channel, even when it is alone."""
 
     def _collect_functions(self) -> None:
         latency, flow = np.zeros(len(self.channels)), np.zeros(len(self.channels))

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
 
 TP, PERIOD, FIRST_RUN, LAST_RUN, CONVERTING_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
+"""The names of the variables for the throughput, the period and the runs."""
 _RUNS = {Role.FIRST: FIRST_RUN, Role.LAST: LAST_RUN, Role.BETWEEN: CONVERTING_RUN, Role.MIDDLE: CHUNK}
 
 

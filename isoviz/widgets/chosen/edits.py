@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from isoviz.errors import InputError, IsovizError
-from isoviz.widgets import machine_format
+from isoviz.machines import machine_from_json
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.layout_text import add_dimension, remove_dimension, rename_dimension
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
@@ -28,7 +28,7 @@ def edited(settings: Settings, command: Command) -> Settings:
         case "set":
             return _set(settings, command)
         case "describe-machine":
-            return replace(settings, machine=DescribedMachine(machine_format.from_json(command["machine"])))
+            return replace(settings, machine=DescribedMachine(machine_from_json(command["machine"])))
         case "example":
             if (example := EXAMPLES.get(command["value"])) is None:
                 raise InputError(f"example {command['value']!r}: expected one of {', '.join(EXAMPLES)}")

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
 from isoviz.errors import FileError, IsovizError
-from isoviz.regular_files import read_some
-from isoviz.widgets import machine_format
+from isoviz.json_cursor import format_json
+from isoviz.machines import machine_from_json, machine_to_json
+from isoviz.regular_files import read_some, write_text
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.contract import ShownChoice
@@ -62,7 +63,7 @@ def save_settings(settings: Settings, path: str | Path) -> None:
         FileError: it cannot be written.
     """
     file: _File = {"isoviz": "session", "version": VERSION, "settings": _kept(settings)}
-    machine_format.write_json(path, file)
+    write_text(path, format_json(file) + "\n")
 
 
 def load_settings(path: str | Path) -> Settings:
@@ -96,7 +97,7 @@ def _kept(settings: Settings) -> _KeptSettings:
     if isinstance(settings.machine, PresetMachine):
         machine = {"preset": settings.machine.name, "options": dict(settings.machine.options)}
     else:
-        machine = {"described": machine_format.as_json(settings.machine.machine)}
+        machine = {"described": machine_to_json(settings.machine.machine)}
     return {
         "machine": machine,
         "dimensions": _kept_rows(settings.dimensions),
@@ -119,7 +120,7 @@ def _settings(kept: _KeptSettings) -> Settings:
         preset = cast("_KeptPreset", kept["machine"])
         machine = PresetMachine(preset["preset"], tuple(preset["options"].items()))
     else:
-        machine = DescribedMachine(machine_format.from_json(kept["machine"]["described"]))
+        machine = DescribedMachine(machine_from_json(kept["machine"]["described"]))
     return Settings(
         machine=machine,
         dimensions=_rows(kept["dimensions"], 1),

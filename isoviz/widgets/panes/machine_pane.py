@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
-from isoviz.widgets import machine_format
+from isoviz.machines import draw
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
@@ -34,5 +34,5 @@ def _machine(machine: Machine) -> MachinePart:
         "memories": len(machine.memories),
         "channels": len(machine.channels),
         "provenance": machine.provenance,
-        "drawing": machine_format.drawing(machine),
+        "drawing": draw(machine),
     }

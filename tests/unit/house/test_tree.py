@@ -33,7 +33,7 @@ def imported(module: str, tree: ast.Module) -> set[str]:
 
 
 def test_no_module_imports_itself_in_a_circle() -> None:
-    """Neither at the top, nor inside functions, nor for the type checker. `isoviz/__init__` names all floors, and loads them late."""
+    """Neither at the top, nor inside functions, nor for the type checker. `isoviz/__init__` loads its names late."""
     graph = nx.DiGraph()
     for module, path in MODULES.items():
         if module not in LAZY:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 from isoviz.errors import FileError, InputError
-from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, preset
-from isoviz.widgets import machine_format
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, machine_to_json, preset
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, DescribedMachine, PresetMachine, machine_choice
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings, settings_for
@@ -119,7 +118,7 @@ def test_undo_and_redo_keep_the_machine(session: Session) -> None:
 
 def test_a_machine_described_as_json_is_chosen_and_a_wrong_one_refused(session: Session) -> None:
     session.wait()
-    session.send({"kind": "describe-machine", "machine": machine_format.as_json(preset("two-node"))})
+    session.send({"kind": "describe-machine", "machine": machine_to_json(preset("two-node"))})
     assert session.wait().settings.machine == DescribedMachine(preset("two-node"))
     before = session.settings
     session.send({"kind": "describe-machine", "machine": {"name": "half"}})
