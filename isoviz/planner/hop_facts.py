@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.layouts import ChunkSequence, FieldsComponent, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.planner.intermediate.part_runs import end_runs
+from isoviz.planner.time.one_time import one_time_seconds
 from isoviz.planner.time.path_time import Clock, Pace
 
 if TYPE_CHECKING:
@@ -86,7 +87,9 @@ def clock_along(
 ) -> Clock:
     """The clock of these channels, those that convert along this way set up for it."""
     converting = [hop for hop, converts in enumerate(way.converts) if converts]
-    return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
+    pace = pace or Pace(channels)
+    setup = None if pace.has_fixed_costs else one_time_seconds(channels, way.converts, way.orders)
+    return Clock(machine, channels, transfer.nbytes, slots, pace, converting, setup)
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:

@@ -68,7 +68,8 @@ def chunks_of(problem: Problem, held: Held) -> ChunkSequence:
 def checked(problem: Problem, choice: Choice) -> Choice:
     """A choice of the search with what its layouts really have, where the search may not know it. Of ends whose blocks nest, and
     of fields of one size, it does: where a choice says less than its layouts have, another one says as much (`shapes`)."""
-    return choice if problem.ends.regular and not problem.spread else evaluated(problem, choice)
+    known = problem.ends.regular and not problem.spread and choice.route.pace.has_fixed_costs
+    return choice if known else evaluated(problem, choice)
 
 
 def evaluated(problem: Problem, choice: Choice) -> Choice:

@@ -36,7 +36,8 @@ def settled(problem: Problem, choice: Choice, clock: Clock) -> Choice:
     if problem.nbytes <= MANY * choice.chunk and not costs:
         return choice
     own = clock
-    if any(channel.conversion_setup for channel in choice.route.channels):  # which of them are paid the layouts tell
+    if any(channel.least_conversion for channel in choice.route.channels) or not choice.route.pace.has_fixed_costs:
+        # which of them are paid the layouts tell
         way = way_of(problem, choice, held_by(problem, choice))
         own = clock_along(problem.transfer, problem.machine, choice.route.channels, way, problem.slots, choice.route.pace)
     search = None if choice.shape is None else Blocked(problem, choice.route, own, choice.shape)

@@ -32,7 +32,8 @@ NEARLY = 1e-3
 def lower_bound(problem: Problem, route: Route, clock: Clock) -> float:
     """Less than this no choice for the route takes: every run as long as it can be, nothing to fill the pipeline with."""
     chunk = min(max(problem.limit(route.inside), problem.entry), problem.nbytes)
-    timing = clock.timing(chunk, problem.runs(len(route.channels), _paying(problem, route)))
+    runs = problem.runs(len(route.channels), _paying(problem, route))
+    timing = clock.timing(chunk, runs, clock.most_rates(chunk, runs))
     return clock.setup + problem.nbytes / timing.throughput if timing.throughput > 0 else math.inf
 
 
@@ -61,7 +62,7 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
         except ZeroDivisionError:  # such runs move nothing
             found.append(math.inf)
         else:
-            more = 0.0 if route.converting is None else route.channels[route.converting].conversion_setup
+            more = 0.0 if route.converting is None else route.channels[route.converting].least_conversion
             found.append(pace.setup + more + problem.nbytes / (chunk / period))
     return found
 
@@ -85,7 +86,9 @@ def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
 def _known_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     key = route.names, route.converting
     if key not in problem.choices:  # two planners ask for the same route
-        problem.choices[key] = _best_choice(problem, route, clock)
+        found = _best_choice(problem, route, clock)
+        # Of some costs only the layouts tell which hops pay them.
+        problem.choices[key] = found if found is None or route.pace.has_fixed_costs else evaluated(problem, found)
     return problem.choices[key]
 
 

@@ -295,7 +295,7 @@ class BestFirst:
         total = longest = 0.0
         for link, bound in zip(walk.links, bounds, strict=True):
             chunk = box.low * links.pace(link, min(box.low, bound))
-            total, longest = total + links.channels[link].setup + chunk, max(longest, chunk)
+            total, longest = total + links.channels[link].least_setup + chunk, max(longest, chunk)
             if problem.nbytes * links.pace(link, min(box.high, bound)) > box.most * (1 + TIE):
                 return math.inf
         floor = box.least * max(0.0, 1 - box.high / problem.nbytes)

@@ -42,8 +42,8 @@ class Links:
         self.number = number
         self.here: Numbers = np.array([number[each.source] for each in self.channels], np.intp)
         self.there: Numbers = np.array([number[each.destination] for each in self.channels], np.intp)
-        self.setup: Floats = np.array([each.setup for each in self.channels], float)
-        self.conversion_setup: Floats = np.array([each.conversion_setup for each in self.channels], float)
+        self.setup: Floats = np.array([each.least_setup for each in self.channels], float)
+        self.conversion_setup: Floats = np.array([each.least_conversion for each in self.channels], float)
         self.loops = self.here == self.there
         self.leaving: tuple[range, ...] = self._leaving()
         self.firsts: Numbers = np.array([each.start for each in self.leaving if each], np.intp)
@@ -77,7 +77,9 @@ class Links:
                     shared.append((name, weight))
             caps.append(cap)
             holds.append(hold)
-            key = channel.throughput, channel.setup, channel.conversion_setup, cap, hold, tuple(sorted(shared))
+            setups = channel.setup, channel.conversion_setup, channel.costs
+            requests = channel.descriptors, channel.request_seconds
+            key = channel.throughput, setups, requests, cap, hold, tuple(sorted(shared))
             self.grade.append(grades.setdefault(key, len(grades)))
         self.caps: Floats = np.array(caps, float)
         """Seconds per byte that its share of resources costs a channel at least."""
