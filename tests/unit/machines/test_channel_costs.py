@@ -186,7 +186,7 @@ def test_costs_are_shown() -> None:
     machine = two(remote("a", costs=(REGISTRATION, DATATYPE), descriptors=30, request_seconds=1e-6))
     text, page = draw(machine), html(machine)
     assert "registration 200 µs per buffer" in text
-    assert "datatype 30 µs per layout; 30 runs per request, 1 µs for each further one [2]" in text
+    assert "datatype 30 µs per layout; 30 runs per request, 1 µs for each further one" in text
     assert "datatype 30 µs per layout, once for all channels with datatypes" in page
     assert "1 µs per further 30 runs" in page
 
