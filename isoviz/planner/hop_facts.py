@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.layouts import ChunkSequence, FieldsComponent, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.planner.intermediate.part_runs import end_runs
+from isoviz.planner.time.one_time import one_time_seconds
 from isoviz.planner.time.path_time import Clock, Pace
 
 if TYPE_CHECKING:
@@ -91,9 +92,11 @@ def path_clock(
     slots: int,
     pace: Pace | None = None,
 ) -> Clock:
-    """The clock of these channels, with the set-up of those that convert."""
+    """The clock of these channels, with the one-time costs of those that convert."""
     converting = [hop for hop, converts in enumerate(path.converts) if converts]
-    return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
+    pace = pace or Pace(channels)
+    setup = None if pace.has_fixed_costs else one_time_seconds(channels, path.converts, path.orders)
+    return Clock(machine, channels, transfer.nbytes, slots, pace, converting, setup)
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:

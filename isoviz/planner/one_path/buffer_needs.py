@@ -71,12 +71,13 @@ def chunk_sequence(problem: Problem, buffers: BufferLayouts) -> ChunkSequence:
 
 
 def exact_if_needed(problem: Problem, choice: Choice) -> Choice:
-    """A choice with the runs that its layouts really have, where the search knows only estimates.
+    """A choice with the runs and costs that its layouts really have, where the search knows only estimates.
 
     Where blocks of both ends nest and all fields have one size, the search is exact: if a choice counts shorter runs than its
     layouts have, another family has the same layouts with the longer runs (`intermediate.intermediate_layouts`).
     """
-    return choice if problem.ends.regular and not problem.spread else evaluated(problem, choice)
+    known = problem.ends.regular and not problem.spread and choice.route.pace.has_fixed_costs
+    return choice if known else evaluated(problem, choice)
 
 
 def evaluated(problem: Problem, choice: Choice) -> Choice:

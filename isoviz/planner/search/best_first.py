@@ -298,7 +298,7 @@ class BestFirst:
         total = longest = 0.0
         for link, bound in zip(walk.links, bounds, strict=True):
             chunk = box.chunk_low * links.seconds_per_byte_of(link, min(box.chunk_low, bound))
-            total, longest = total + links.channels[link].setup + chunk, max(longest, chunk)
+            total, longest = total + links.channels[link].least_setup + chunk, max(longest, chunk)
             if problem.nbytes * links.seconds_per_byte_of(link, min(box.chunk_high, bound)) > box.slowest_high * (1 + TIE):
                 return math.inf
         floor = box.slowest_low * max(0.0, 1 - box.chunk_high / problem.nbytes)

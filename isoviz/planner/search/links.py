@@ -40,8 +40,8 @@ class Links:
         self.number = number
         self.here: Numbers = np.array([number[each.source] for each in self.channels], np.intp)
         self.there: Numbers = np.array([number[each.destination] for each in self.channels], np.intp)
-        self.setup: Floats = np.array([each.setup for each in self.channels], float)
-        self.conversion_setup: Floats = np.array([each.conversion_setup for each in self.channels], float)
+        self.setup: Floats = np.array([each.least_setup for each in self.channels], float)
+        self.conversion_setup: Floats = np.array([each.least_conversion for each in self.channels], float)
         self.loops = self.here == self.there
         self.leaving: tuple[range, ...] = self._leaving()
         self.firsts: Numbers = np.array([each.start for each in self.leaving if each], np.intp)
@@ -75,7 +75,9 @@ class Links:
                     shared.append((name, weight))
             least_seconds_per_byte.append(cap)
             held_factor.append(hold)
-            key = channel.throughput, channel.setup, channel.conversion_setup, cap, hold, tuple(sorted(shared))
+            setups = channel.setup, channel.conversion_setup, channel.costs
+            requests = channel.descriptors, channel.request_seconds
+            key = channel.throughput, setups, requests, cap, hold, tuple(sorted(shared))
             self.cost_class.append(cost_classes.setdefault(key, len(cost_classes)))
         self.least_seconds_per_byte: Floats = np.array(least_seconds_per_byte, float)
         """The least seconds per byte of each channel, by its use of shared resources."""

@@ -76,7 +76,7 @@ class Model:
         memories = [memory.name for memory in problem.machine.memories]
         self.bounds = slot_bounds(problem, memories)
         self.stages = self._fitting(stages_of(problem.machine, here, there, self.converts))
-        self.exact = self.layouts and all(is_known(arc.channel.throughput) for arc in self.stages.arcs)
+        self.exact = self.layouts and all(arc.channel.by_run and is_known(arc.channel.throughput) for arc in self.stages.arcs)
         self.rows = Rows("isometry_4_2")
         if self.stages.arcs:
             self._build_rows()
