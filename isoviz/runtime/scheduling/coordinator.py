@@ -29,10 +29,12 @@ Answer = tuple[int, "Stimulus"]
 class _Shared:
     """A transfer between its first request and its end."""
 
-    __slots__ = ("asked", "outcome", "reason", "request", "settled", "waits")
+    __slots__ = ("asked", "outcome", "priority", "reason", "request", "settled", "waits")
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.priority = request.priority
+        """Its own, or the one that the ranks were told."""
         self.asked: set[int] = set()
         self.settled: set[int] = set()
         self.waits: bool | None = None
@@ -131,5 +133,8 @@ class Coordinator:
             shared.waits = False
             answers += [(rank, Grant(number)) for rank in shared.ranks]
         for number, priority in self._admission.revalued():
-            answers += [(rank, Lend(number, priority)) for rank in self._shared[number].ranks]
+            shared = self._shared[number]
+            if priority != shared.priority:
+                shared.priority = priority
+                answers += [(rank, Lend(number, priority)) for rank in shared.ranks]
         return answers
