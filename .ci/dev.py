@@ -118,6 +118,7 @@ def node_modules(steps: Steps) -> bool:
 def widget_steps(steps: Steps) -> None:
     if node_modules(steps):
         npm = (steps.tool("npm"), "run", "--silent")
+        steps("browser half: generated files", str(steps.env.python), "generate.py", "--check", cwd=WIDGETS)
         steps("browser half: types", *npm, "check", cwd=WIDGETS)
         steps("browser half: tests", *npm, "test", cwd=WIDGETS)
         steps("browser half: the committed bundle is a fresh build", *npm, "verify", cwd=WIDGETS)
@@ -127,6 +128,7 @@ def bundle(arguments: list[str]) -> int:
     """Builds the browser half into isoviz/widgets/static."""
     steps = Steps(testing_environment())
     if node_modules(steps):
+        steps("browser half: generate", str(steps.env.python), "generate.py", cwd=WIDGETS)
         steps("browser half: build", steps.tool("npm"), "run", "--silent", "build", cwd=WIDGETS)
     return steps.result()
 

@@ -150,6 +150,10 @@ class LimitError(TransferError):
     """No buffers of the allowed size can carry the transfer."""
 
 
+class CommandError(InputError):
+    """A message of a browser that is no command of the explorer, or lacks what the command needs."""
+
+
 class FileError(InputError):
     """A file that is missing, too short, of another type, or not understood."""
 

@@ -6,6 +6,7 @@ Everything here is a frozen value or a pure function; sizes are bytes, rates byt
 from __future__ import annotations
 
 from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.costs import CopyShape, OneTimeCost
 from isoviz.machines.drawing import draw
 from isoviz.machines.kinds import (
     ChannelKind,
@@ -21,22 +22,25 @@ from isoviz.machines.machine_file import load, machine_from_json, machine_to_jso
 from isoviz.machines.memory import Memory
 from isoviz.machines.presets import PresetInfo, PresetOption, preset, presets
 from isoviz.machines.shortest_paths import shortest_path
-from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction, monotone
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction, monotone
 from isoviz.machines.throughput import from_json as throughput_from_json
 
 __all__ = [
     "Channel",
     "ChannelKind",
     "Constant",
+    "CopyShape",
     "LatencyBandwidth",
     "Limits",
     "Machine",
     "Memory",
     "MemoryKind",
+    "OneTimeCost",
     "PresetInfo",
     "PresetOption",
     "Resource",
     "Sampled",
+    "ShapedThroughput",
     "ThroughputFunction",
     "channel_kinds",
     "draw",

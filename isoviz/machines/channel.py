@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 
 from isoviz import checks
+from isoviz.machines.costs import CONVERSION, LONGEST, SET_UP, CopyShape, OneTimeCost, checked_costs
 from isoviz.machines.kinds import ChannelKind
-from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ThroughputFunction
+from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled, ShapedThroughput, ThroughputFunction
 
 _FUNCTIONS = (Constant, LatencyBandwidth, Sampled)
 
@@ -47,8 +50,11 @@ class Channel:
 
     Two memories may be joined by several channels, told apart by `name` (empty: `"source->destination"`).
 
-    - `throughput`: bytes per second by the length of contiguous runs; `rate` asks it.
+    - `throughput`: bytes per second by the length of contiguous runs; `rate` asks it, and `seconds` for a copy.
     - `setup`: seconds paid once per transfer that uses the channel; `conversion_setup`: more of them where it converts.
+    - `costs`: further one-time costs (`OneTimeCost`), such as registering a buffer or making a datatype.
+    - `descriptors`: how many contiguous runs one request can carry (a gather/scatter list, an IOV), None for any number. A copy
+      of more runs needs more requests, and each beyond the first takes `request_seconds` more.
     - `alignment`: requests start at multiples of so many bytes and are so many long, a power of two (disks that bypass the
       page cache: one block); 1 asks nothing.
     - `resources`: pairs (resource, weight), weight ≥ 0 being the resource bytes that each payload byte costs (of a resource that
@@ -71,6 +77,9 @@ class Channel:
     max_in_flight: int = 1
     provenance: str = "assumed"
     conversion_setup: float = 0.0
+    costs: tuple[OneTimeCost, ...] = ()
+    descriptors: int | None = None
+    request_seconds: float = 0.0
 
     def __post_init__(self) -> None:
         source = checks.text("channel", "source", self.source, spaces=False)
@@ -82,8 +91,8 @@ class Channel:
         # The protocol is asked last: that takes longer than everything else here together.
         if not isinstance(self.throughput, _FUNCTIONS) and not isinstance(self.throughput, ThroughputFunction):
             raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")
-        object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=1e6))
-        more = checks.number(owner, "conversion_setup", self.conversion_setup, high=1e6)
+        object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=LONGEST))
+        more = checks.number(owner, "conversion_setup", self.conversion_setup, high=LONGEST)
         object.__setattr__(self, "conversion_setup", more)
         alignment = checks.whole(owner, "alignment", self.alignment, low=1, high=2**40)
         if alignment & (alignment - 1):
@@ -92,10 +101,61 @@ class Channel:
         object.__setattr__(self, "resources", _checked_uses(owner, self.resources))
         object.__setattr__(self, "max_in_flight", checks.whole(owner, "max_in_flight", self.max_in_flight, low=1, high=2**20))
         checks.text(owner, "provenance", self.provenance, empty=True)
+        object.__setattr__(self, "costs", checked_costs(owner, self.costs))
+        if self.descriptors is not None:
+            object.__setattr__(self, "descriptors", checks.whole(owner, "descriptors", self.descriptors, low=1))
+        seconds = checks.number(owner, "request_seconds", self.request_seconds, high=LONGEST)
+        object.__setattr__(self, "request_seconds", seconds)
 
     def rate(self, run_bytes: float) -> float:
-        """Bytes per second sustained when contiguous runs are `run_bytes` long."""
+        """Bytes per second sustained when contiguous runs are `run_bytes` long; no copy of such runs is faster."""
         return self.throughput(run_bytes)
+
+    def seconds(self, shape: CopyShape) -> float:
+        """Seconds that a copy takes, one-time costs left out; infinite where such runs move nothing.
+
+        It is `nbytes / rate(run)` plus what further requests take (`descriptors`). A throughput function that knows more than
+        the run says the first part itself (`ShapedThroughput`).
+        """
+        function = self.throughput
+        if isinstance(function, ShapedThroughput):
+            found = function.seconds(shape)
+        else:
+            rate = function(min(shape.run_bytes, shape.nbytes))
+            found = shape.nbytes / rate if rate else math.inf
+        if self.descriptors is not None and self.request_seconds:
+            found += (-(-shape.pieces // self.descriptors) - 1) * self.request_seconds
+        return found
+
+    @cached_property
+    def by_run(self) -> bool:
+        """Whether the seconds of a copy are its bytes over `rate` of its run, whatever else its shape is."""
+        if self.descriptors is not None and self.request_seconds:
+            return False
+        # The protocol is asked last, since that takes long.
+        return isinstance(self.throughput, _FUNCTIONS) or not isinstance(self.throughput, ShapedThroughput)
+
+    @cached_property
+    def one_time(self) -> tuple[OneTimeCost, ...]:
+        """All of its one-time costs."""
+        own = [OneTimeCost(SET_UP, self.setup)] if self.setup else []
+        own += [OneTimeCost(CONVERSION, self.conversion_setup, only_converting=True)] if self.conversion_setup else []
+        return (*own, *self.costs)
+
+    @cached_property
+    def least_setup(self) -> float:
+        """Seconds of one-time costs that a hop pays at least, whatever its layouts and the other hops of the path."""
+        return self.setup + sum([cost.least(False) for cost in self.costs])
+
+    @cached_property
+    def least_conversion(self) -> float:
+        """How many more a hop pays at least that converts."""
+        return self.conversion_setup + sum([cost.least(True) - cost.least(False) for cost in self.costs])
+
+    @cached_property
+    def has_fixed_costs(self) -> bool:
+        """Whether `least_setup`, and `least_conversion` where a hop converts, are exactly what it pays."""
+        return all(cost.is_fixed for cost in self.costs)
 
     @property
     def peak(self) -> float:

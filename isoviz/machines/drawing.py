@@ -84,8 +84,8 @@ def _headline(machine: Machine) -> str:
 def _speed_key(channel: Channel) -> str:
     """Equal for channels that behave alike, whatever they join."""
     function = json.dumps(channel.throughput.to_json(), sort_keys=True)
-    rest = (channel.kind, channel.setup, channel.conversion_setup, channel.alignment, channel.max_in_flight, channel.provenance)
-    return f"{function} {rest}"
+    requests = channel.alignment, channel.max_in_flight, channel.descriptors, channel.request_seconds
+    return f"{function} {(channel.kind, channel.one_time, requests, channel.provenance)}"
 
 
 def _alike(machine: Machine) -> list[list[int]]:
@@ -230,7 +230,7 @@ def _names(names: Iterable[str], mark: str = "") -> str:
 
 def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: bool = False) -> Sequence[str]:
     channel = group.channel
-    extras = [notes.mark(channel.provenance)]
+    extras = [notes.mark(channel.provenance), notes.mark(_further(channel))]
     extras += [f"setup {format_seconds(channel.setup)}"] if channel.setup else []
     extras += [f"converting {format_seconds(channel.conversion_setup)} more"] if channel.conversion_setup else []
     extras += [f"align {format_bytes(channel.alignment)}"] if channel.alignment != 1 else []
@@ -246,6 +246,14 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
         format_bytes(channel.throughput.inverse(channel.peak / 2)),
         " ".join(extra for extra in extras if extra),
     )
+
+
+def _further(channel: Channel) -> str:
+    """The costs that few channels have, for a note: a line of the table has no room for them."""
+    said = [f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}" for cost in channel.costs]
+    if channel.descriptors is not None:
+        said.append(f"{channel.descriptors} runs per request, {format_seconds(channel.request_seconds)} for each further one")
+    return "; ".join(said)
 
 
 def _one_byte(function: ThroughputFunction) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from isoviz.machines.channel import Channel, Resource
+    from isoviz.machines.costs import OneTimeCost
     from isoviz.machines.limits import Limits
     from isoviz.machines.memory import Memory
 
@@ -51,6 +52,15 @@ def memory_to_json(memory: Memory) -> dict[str, Any]:
     return result
 
 
+def _cost_to_json(cost: OneTimeCost) -> dict[str, Any]:
+    result: dict[str, Any] = {"name": cost.name, "seconds": cost.seconds, "per": cost.per}
+    if cost.cached_by:
+        result["cached_by"] = cost.cached_by
+    if cost.only_converting:
+        result["only_converting"] = True
+    return result
+
+
 def channel_to_json(channel: Channel) -> dict[str, Any]:
     """A channel as a JSON object; fields that hold their default are left out."""
     result: dict[str, Any] = {
@@ -60,10 +70,12 @@ def channel_to_json(channel: Channel) -> dict[str, Any]:
         "destination": channel.destination,
         "throughput": channel.throughput.to_json(),
     }
-    if channel.setup:
-        result["setup"] = channel.setup
-    if channel.conversion_setup:
-        result["conversion_setup"] = channel.conversion_setup
+    if channel.one_time:
+        result["costs"] = [_cost_to_json(cost) for cost in channel.one_time]
+    if channel.descriptors is not None:
+        result["descriptors"] = channel.descriptors
+    if channel.request_seconds:
+        result["request_seconds"] = channel.request_seconds
     if channel.alignment != 1:
         result["alignment"] = channel.alignment
     if channel.resources:

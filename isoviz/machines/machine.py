@@ -130,6 +130,7 @@ class Machine:
                 channel.max_in_flight,
                 channel.provenance,
                 *([channel.conversion_setup] if channel.conversion_setup else []),
+                *([_further(channel)] if channel.costs or channel.descriptors is not None else []),
             )
             fingerprint.update(ascii(said).encode())
         fingerprint.update(ascii(tuple(texts)).encode())
@@ -224,6 +225,12 @@ class Machine:
         close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         return MachineError(f"machine {self.name!r} has no {kind} {checks.show(name)}; it has {some(known)}{hint}")
+
+
+def _further(channel: Channel) -> tuple[object, ...]:
+    """What the digest says of a channel that few channels have: machines without it keep the digest that they had before."""
+    costs = tuple((each.name, each.seconds, each.per, each.cached_by, each.only_converting) for each in channel.costs)
+    return costs, channel.descriptors, channel.request_seconds
 
 
 def some(names: Iterable[str], most: int = 12) -> str:

@@ -10,6 +10,7 @@ from isoviz.errors import MachineError
 from isoviz.json_cursor import Node, format_json, parse
 from isoviz.machines import throughput
 from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.costs import CONVERSION, SET_UP, OneTimeCost
 from isoviz.machines.encoding import FORMAT, VERSION, channel_to_json, header_to_json, memory_to_json, resource_to_json
 from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 LARGEST_FILE = 64 * 1024 * 1024
 """Bytes; a thousand nodes fit, a mistaken data file does not."""
+
+_FIELDS = {SET_UP: "setup", CONVERSION: "conversion_setup"}
+_CONVERTING = {SET_UP: "", CONVERSION: " and converts there (only_converting: true)"}
 
 T = TypeVar("T")
 
@@ -88,14 +92,37 @@ def _read_resource(node: Node) -> Resource:
 def _read_channel(node: Node) -> Channel:
     parts = node.members(
         ("kind", "source", "destination", "throughput"),
-        ("name", "setup", "conversion_setup", "alignment", "resources", "max_in_flight", "provenance"),
+        (
+            *("name", "costs", "descriptors", "request_seconds", "alignment", "resources", "max_in_flight", "provenance"),
+            *("setup", "conversion_setup"),  # files of before costs were a list
+        ),
     )
     values = {key: part.value for key, part in parts.items()}
     values.setdefault("name", "")
+    if "costs" in parts:
+        values["costs"] = _read_costs(parts["costs"], values)
     if "resources" in parts:
         values["resources"] = [use.value for use in parts["resources"].items()]
     values["throughput"] = throughput.from_json(parts["throughput"])
     return node.build(lambda: Channel(**values))
+
+
+def _read_costs(node: Node, values: dict[str, Any]) -> list[OneTimeCost]:
+    """The costs of a channel; those that have a field of their own go into `values`."""
+    found = []
+    for item in node.items():
+        parts = item.members(("name", "seconds"), ("per", "cached_by", "only_converting"))
+        cost = item.build(lambda parts=parts: OneTimeCost(**{key: part.value for key, part in parts.items()}))  # type: ignore[misc]
+        field = _FIELDS.get(cost.name)
+        if field is None:
+            found.append(cost)
+        elif field in values:
+            item.fail(f"the cost {cost.name!r} stands twice")
+        elif cost != OneTimeCost(cost.name, cost.seconds, only_converting=cost.name == CONVERSION):
+            item.fail(f"the cost {cost.name!r} is paid by every transfer that uses the channel{_CONVERTING[cost.name]}")
+        else:
+            values[field] = cost.seconds
+    return found
 
 
 def load(path: str | Path) -> Machine:

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 from isoviz import checks
 from isoviz.errors import MachineError
 from isoviz.json_cursor import Node
+from isoviz.machines.costs import CopyShape
 
 RATE_LIMIT = 1e24
 """The highest rate accepted, bytes per second."""
@@ -53,6 +54,18 @@ class ThroughputFunction(Protocol):
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal function."""
+
+
+@runtime_checkable
+class ShapedThroughput(ThroughputFunction, Protocol):
+    """A throughput function of more than the run, for protocols whose requests have costs of their own.
+
+    Planners bound it by its rates, `nbytes / seconds(shape) ≤ tp(run_bytes)`, and then ask `seconds`. They promise no optimum for
+    machines with such a channel.
+    """
+
+    def seconds(self, shape: CopyShape, /) -> float:
+        """Seconds that a copy of this shape takes; positive, infinite where such runs move nothing."""
 
 
 @dataclass(frozen=True)

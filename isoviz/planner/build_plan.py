@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, notes: Sequence[str] = ()) -> Plan:
-    """The plan of a choice; its words follow from its layouts (`derive`)."""
+    """The plan of a choice; its words follow from its layouts (`hop_facts`)."""
     held = buffer_layouts(problem, choice)
     texts = [str(layout) for layout in path_layouts(problem, choice, held)]
     way, chunks = orders_along(problem, choice, held), chunk_sequence(problem, held)
@@ -45,8 +45,8 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
 
 
 def unproved(problem: Problem, planner: str) -> tuple[str, ...]:
-    """What to say of a plan of `full` that may not be the fastest: the argument for it (`shapes`) needs blocks of both ends that
-    nest with each other and with their dimension."""
+    """What to say of a plan of `full` that may not be the fastest: the argument for it (`families`) needs blocks of both ends
+    that nest with each other and with their dimension."""
     ends = problem.ends
     if planner != "full" or ends.regular or not ends.converts:
         return ()

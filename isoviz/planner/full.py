@@ -155,14 +155,14 @@ def route_query(problem: Problem) -> RouteQuery:
 def _shortest_cycle(problem: Problem) -> tuple[Channel, ...]:
     """The channels of a short path from a memory back to itself."""
     machine, here = problem.machine, problem.transfer.source.memory
-    ways: list[tuple[Channel, ...]] = []
+    cycles: list[tuple[Channel, ...]] = []
     for channel in machine.outgoing(here):
         with contextlib.suppress(NoPathError):
             back = () if channel.is_self_loop else shortest_path(machine, channel.destination, here)
-            ways.append((channel, *back))
-    if not ways:
+            cycles.append((channel, *back))
+    if not cycles:
         raise NoPathError(f"machine {machine.name}: no channels lead from {here} back to it")
-    return min(ways, key=len)
+    return min(cycles, key=len)
 
 
 def listed_routes(problem: Problem) -> tuple[Route, ...] | None:

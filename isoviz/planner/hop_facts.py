@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.layouts import ChunkSequence, FieldsComponent, Mode
 from isoviz.layouts.compare import run_bytes
 from isoviz.planner.intermediate.part_runs import end_runs
+from isoviz.planner.time.one_time import one_time_seconds
 from isoviz.planner.time.path_time import Clock, Pace
 
 if TYPE_CHECKING:
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
 class PlanFacts(NamedTuple):
     """The facts about a plan.
 
-    Per hop: `converts` says whether it converts (`converting_hops`); `runs` is the upper bound on its runs in bytes, whatever the
-    chunk (infinite where whole chunks move); `requests` is the same bound with the chunk (PREFIX, Isometry, section 4.2); `rates`
-    is in bytes per second. `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field.
-    `seconds` is T, `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` is as in `Plan`.
+    Per hop: `converts` says whether it converts (`converting_hops`). `runs` is the upper bound on its runs in bytes, before the
+    chunk bounds them (infinite where whole chunks move); `requests` is the same bound with the chunk (PREFIX, Isometry, section
+    4.2). `rates` is in bytes per second.
+
+    `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field. `seconds` is T,
+    `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` is as in `Plan`.
     """
 
     converts: tuple[bool, ...]
@@ -89,9 +92,11 @@ def path_clock(
     slots: int,
     pace: Pace | None = None,
 ) -> Clock:
-    """The clock of these channels, with the set-up of those that convert."""
+    """The clock of these channels, with the one-time costs of those that convert."""
     converting = [hop for hop, converts in enumerate(path.converts) if converts]
-    return Clock(machine, channels, transfer.nbytes, slots, pace, converting)
+    pace = pace or Pace(channels)
+    setup = None if pace.has_fixed_costs else one_time_seconds(channels, path.converts, path.orders)
+    return Clock(machine, channels, transfer.nbytes, slots, pace, converting, setup)
 
 
 def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
@@ -102,12 +107,12 @@ def converting_hops(orders: Sequence[Linearization]) -> tuple[bool, ...]:
     conversion, and usually exactly one has (`intermediate.intermediate_layouts`).
     """
     runs = [_prefix_bytes(here, there) for here, there in pairwise(orders)]
-    pays = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
-    return tuple([run <= pays and not math.isinf(run) for run in runs])
+    shortest = max(_prefix_bytes(orders[0], orders[-1]), min(runs))
+    return tuple([run <= shortest and not math.isinf(run) for run in runs])
 
 
 def hop_runs(transfer: Transfer, orders: Sequence[Linearization]) -> tuple[float, ...]:
-    """Upper bounds on the runs of each hop in bytes, whatever the chunk; infinite where whole chunks move.
+    """Upper bounds on the runs of each hop in bytes, before the chunk bounds them; infinite where whole chunks move.
 
     The bound is the common prefix of the two orders of the hop. Where a box or some of the fields move, the first and the last
     hop are also bounded by what is contiguous in the source and the destination.
@@ -129,7 +134,7 @@ def _elements_in_first_block(lin: Linearization, outer: int) -> int:
             digits.setdefault(part.dim, []).append(part)
     for dim, modes in digits.items():
         modes.sort(key=lambda mode: mode.step)
-        if any(low.step * low.extent != high.step for low, high in pairwise(modes)):  # coordinates with holes between them
+        if any(low.step * low.extent != high.step for low, high in pairwise(modes)):  # the block has gaps between its coordinates
             return sum(box.volume * len(names) for box, names in ChunkSequence(lin, outer)[0].parts)
         found *= min(math.prod(mode.extent for mode in modes), -(-lin.space[dim] // modes[0].step))
     return found

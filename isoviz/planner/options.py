@@ -21,8 +21,10 @@ PLANNERS = {
     "program": "the path with the highest throughput, by one mixed-integer program (Isometry, section 4.2)",
 }
 """Names of the planners, each with a line for people."""
-PLANNING_TIME, MOST_PLANNING_TIME = 2.0, 86400.0
-"""Seconds that planning takes at most unless the options say otherwise, and the largest value that they may give."""
+PLANNING_TIME = 2.0
+"""Seconds that planning takes at most unless the options say otherwise."""
+MOST_PLANNING_TIME = 86400.0
+"""The largest planning time in seconds that the options may give."""
 BY_HAND = "by hand"
 """The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand`)."""
 

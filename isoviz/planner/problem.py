@@ -51,7 +51,7 @@ class Problem:
         self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         """What was found to be best for a route: the names of its channels, and the hop that converts."""
         self.path_orders_of: dict[tuple[Layout, ...], PathOrders] = {}
-        """What follows from the layouts of the buffers along a path (`holding.way_of`)."""
+        """What follows from the layouts of the buffers along a path (`buffer_needs.orders_along`)."""
 
     # ---- limits
 
@@ -142,9 +142,10 @@ class Problem:
     @cached_property
     def promised(self) -> bool:
         """Whether the argument for the optimum follows all that the ends and the machine say: ends without blocks, since blocks
-        between that nest with neither end are not tried (`shapes`); fields of one size; chunks that are few boxes; throughput
-        functions of a known kind; no held resource, whose cost depends on the runs of all hops together; no end that is cheaper
-        to read and write as it is than to convert at."""
+        between that nest with neither end are not tried (`families`); fields of one size; chunks that are few boxes; throughput
+        functions of a known kind, and copies whose time follows from them; no held resource, whose cost depends on the runs of
+        all hops together; no one-time cost that depends on layouts or on other hops; no end that is cheaper to read and write as
+        it is than to convert at."""
         orders = self.transfer.source_order, self.transfer.destination_order
         scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(
             each.scattered for each in self.ends.families
@@ -154,7 +155,7 @@ class Problem:
 
     @property
     def spread(self) -> bool:
-        """Whether the runs at both ends of a route may be short where it converts at one of them, or nowhere (`plain`)."""
+        """Whether the runs at both ends of a route may be short where it converts at one of them, or nowhere (`one_layout`)."""
         return not self.ends.nesting or self.largest > self.mean
 
     @property
@@ -187,7 +188,8 @@ class Problem:
 def _argued(machine: Machine) -> bool:
     held = any(resource.held for resource in machine.resources)
     known = all(isinstance(each.throughput, Sampled | LatencyBandwidth | Constant) for each in machine.channels)
-    return known and not held and not any(each.conversion_setup for each in machine.channels if not each.is_self_loop)
+    known = known and all(each.by_run and each.has_fixed_costs for each in machine.channels)
+    return known and not held and not any(each.least_conversion for each in machine.channels if not each.is_self_loop)
 
 
 @lru_cache(maxsize=256)

@@ -17,6 +17,7 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.errors import InputError, TransferError
+from isoviz.planner import Plan, machine_of
 from isoviz.planner.time.fair_sharing import Uses, fair_rates
 from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
 from isoviz.runtime.scheduling.pool import highest_priority_first
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from isoviz.machines import Machine
-    from isoviz.planner import Plan
     from isoviz.runtime.scheduling.pool import Policy
     from isoviz.runtime.scheduling.work import Instruction, Stimulus, Work
 
@@ -386,8 +386,6 @@ def simulate(
     Raises:
         TransferError: the machine is not the one they were made for. InputError: it is not known in this process; hand it in.
     """
-    from isoviz.planner import Plan, machine_of
-
     chosen = [plans] if isinstance(plans, Plan) else list(plans)
     if not chosen:
         raise InputError("simulate: no plan")

@@ -8,16 +8,21 @@ import uuid
 import weakref
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anywidget
 import traitlets
 
+from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets import zoom
+from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.commands import read_command
+from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session, describe, transfer_text
-from isoviz.widgets.settings import Settings
 from isoviz.widgets.snapshot import pictures, snapshot
+from isoviz.widgets.static_picture import StaticPicture
 from isoviz.widgets.worker import Publisher
 
 _STATIC = Path(__file__).parent / "static"
@@ -35,7 +40,7 @@ def _stop_publishing() -> None:
 
 
 class Explorer(anywidget.AnyWidget):
-    """A view of a session: all panes ("explorer"), or one of "layout", "plan", "run".
+    """A view of a session: all panes ("explorer"), or the one of that name (`isoviz.widgets.panes.pane_table`).
 
     Closing it stops its threads, and those of its session where it made the session itself.
     """
@@ -43,12 +48,14 @@ class Explorer(anywidget.AnyWidget):
     _esm = _STATIC / "explorer.js"
     _css = _STATIC / "explorer.css"
 
-    pane = traitlets.Unicode("explorer", help="which panes are shown").tag(sync=True)
+    pane = traitlets.Enum(("explorer", *PANES), "explorer", help="which panes are shown").tag(sync=True)
     snapshot = traitlets.Dict(help="the state as the browser gets it; see isoviz.widgets.snapshot").tag(sync=True)
     pictures = traitlets.Dict(help="the pictures of the state by name, SVG").tag(sync=True)
     static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)
 
     def __init__(self, session: Session | Settings | None = None, *, pane: str = "explorer") -> None:
+        if pane != "explorer" and pane not in PANES:
+            raise InputError(f"pane {show(pane)}: expected explorer, {', '.join(PANES)}")
         self._owns_session = not isinstance(session, Session)
         self.session = session if isinstance(session, Session) else Session(session)
         self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
@@ -84,12 +91,9 @@ class Explorer(anywidget.AnyWidget):
     # ---- the thread in which a message arrives is unknown: it is queued and nothing else
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        if not isinstance(content, Mapping):
-            return
-        content = dict(content)
-        if str(content.get("kind")) in zoom.KINDS:
-            self._asked.append(content)
-            content = {**content, "kind": "hello"}  # the session acknowledges it; the publisher answers
+        with suppress(CommandError):  # the session refuses it, in words
+            if read_command(content)["kind"] in zoom.KINDS:
+                self._asked.append(dict(content))
         self.session.send(content)
         self._publisher.touch(True)
 
@@ -99,12 +103,13 @@ class Explorer(anywidget.AnyWidget):
         with self._publishing:
             state = self.session.state
             self._revision += 1
+            told: Mapping[str, Any]
             try:
                 told, drawn = snapshot(state, self._revision), pictures(state)
             except Exception as error:  # noqa: BLE001 - a defect: the last snapshot with its text is better than silence
                 told, drawn = {**self.snapshot, "revision": self._revision, "defect": describe(error)}, self.pictures
             with self.hold_sync():
-                self.snapshot = told
+                self.snapshot = dict(told)
                 self.pictures = drawn
             while self._asked:
                 self.send(*zoom.answer(self._asked.popleft(), state))
@@ -115,13 +120,11 @@ class Explorer(anywidget.AnyWidget):
             self.show()
 
     def __repr__(self) -> str:
-        return f"<isoviz explorer: {transfer_text(self.session.settings)} on {self.session.settings.machine}>"
+        return f"<isoviz explorer: {transfer_text(self.session.settings)} on {self.session.settings.machine.name}>"
 
     def show(self) -> None:
         """Display the explorer and, for viewers without a kernel, a static picture beside it."""
         from IPython import display as shown
-
-        from isoviz.widgets.static_picture import StaticPicture
 
         count, cell = self.shown_in = (_execution_count(), _cell())
         for earlier in list(_open):

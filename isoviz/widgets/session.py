@@ -7,26 +7,33 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import traitlets
 
 from isoviz.errors import InputError
-from isoviz.widgets.derive import derive, local_settings, reason_not_to_run
-from isoviz.widgets.examples import EXAMPLES
-from isoviz.widgets.running import Finished, Progressed, Runner
-from isoviz.widgets.settings import Settings, edited
-from isoviz.widgets.state import Derived, Run, State
+from isoviz.widgets.chosen.edits import edited
+from isoviz.widgets.chosen.session_file import load_settings, save_settings
+from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.commands import envelope, read_command
+from isoviz.widgets.consequences.derive import derive
+from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
+from isoviz.widgets.contract import Command
+from isoviz.widgets.run_thread import Finished, Progressed, Runner
+from isoviz.widgets.state import Derived, Refused, Run, State
+from isoviz.widgets.steps import changed, redone, replaced, undone
 from isoviz.widgets.worker import Calculator, Worker
 
 KEPT_RUNS = 20
+"""Runs in the history."""
 
 
 @dataclass(frozen=True)
 class _Command:
-    """What a view or a caller asks for."""
+    """What a view or a caller asks for, as it came."""
 
-    content: Mapping[str, Any]
+    content: object
 
 
 @dataclass(frozen=True)
@@ -90,12 +97,39 @@ class Session(traitlets.HasTraits):
     # ---- for callers, from any thread
 
     def send(self, command: Mapping[str, Any]) -> None:
-        """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …"""
-        self._put(_Command(dict(command)))
+        """Ask for something: `{"kind": "set", "field": "source-layout", "value": "<F, x>"}`, `{"kind": "run"}`, …
+
+        The commands are those of `isoviz.widgets.contract.Command`. One that is refused is told of in `state.refused`.
+        """
+        self._put(_Command(command))
 
     def choose(self, settings: Settings) -> None:
         """Replace all settings."""
         self._put(_Chosen(settings))
+
+    def undo(self) -> None:
+        """Go back to the settings before the last edit; nothing where there are none."""
+        self.send({"kind": "undo"})
+
+    def redo(self) -> None:
+        """Take back the last `undo`."""
+        self.send({"kind": "redo"})
+
+    def save(self, path: str | Path) -> None:
+        """Write the settings into a file, a described machine included. What was asked for just now is in them after `wait`.
+
+        Raises:
+            FileError: it cannot be written.
+        """
+        save_settings(self.settings, path)
+
+    def open(self, path: str | Path) -> None:
+        """Choose what a file of `save` holds; `undo` takes it back.
+
+        Raises:
+            FileError: it cannot be read, or holds no session; the message names the place.
+        """
+        self.choose(load_settings(path))
 
     def run(self) -> None:
         """Run the plan and measure; returns at once."""
@@ -167,51 +201,52 @@ class Session(traitlets.HasTraits):
             case _Command(content):
                 return self._commanded(state, content)
             case _Chosen(settings):
-                return _edited(state, settings)
+                return changed(state, settings)
             case _Computed(number, result, final):
                 state = _computed(state, number, result, final)
                 return self._start(replace(state, awaited=False, notice="")) if state.awaited and state.settled else state
             case _Broken(error):  # the first one only: an observer may raise again at being told of it
                 return state if state.defect else replace(state, defect=describe(error))
-            case Progressed(number, fraction, text):
+            case Progressed(number, stage, bytes_done):
                 if number == state.run.number and state.run.phase == "running":
-                    return replace(state, run=replace(state.run, fraction=fraction, text=text))
+                    return replace(state, run=replace(state.run, stage=stage, bytes_done=bytes_done))
             case Finished(run):
                 if run.number == state.run.number:
                     return replace(state, run=run, history=(run, *state.history)[:KEPT_RUNS], notice="")
         return state
 
-    def _commanded(self, state: State, content: Mapping[str, Any]) -> State:
-        client, number = content.get("client"), content.get("number")
-        if isinstance(client, str) and isinstance(number, int):
+    def _commanded(self, state: State, content: object) -> State:
+        client, number = envelope(content)
+        if client is not None and number is not None:
             newest = max(number, state.acknowledged.get(client, 0))
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
-        kind = content.get("kind")
         try:
-            if kind == "run":
-                return self._start(state)
-            if kind == "cancel":
-                if state.run.phase == "running":
-                    self._runner.cancel()
-                    return replace(state, run=replace(state.run, phase="cancelling", text="Cancelling"))
-                return state
-            if kind == "forget":
-                return replace(state, history=())
-            if kind == "hello":
-                return state
-            if kind == "example":
-                if (example := EXAMPLES.get(str(content.get("value")))) is None:
-                    raise InputError(f"example {content.get('value')!r}: expected one of {', '.join(EXAMPLES)}")
-                settings = example.settings
-            elif kind == "use-local":
-                settings = local_settings(state.settings, state.derived.machine)
-            else:
-                settings = edited(state.settings, content)
+            return self._done(state, read_command(content))
         except InputError as error:
-            return replace(state, notice=str(error))
-        if settings == state.settings:
-            return state
-        return _edited(state, settings)
+            kind = content.get("kind") if isinstance(content, Mapping) else None
+            return replace(state, refused=Refused(str(kind), str(error), client, number))
+
+    def _done(self, state: State, command: Command) -> State:
+        match command["kind"]:
+            case "hello" | "bokeh-script" | "bokeh-figure":  # the publisher answers those for figures
+                return state
+            case "run":
+                return self._start(replace(state, refused=None))
+            case "cancel":
+                if state.run.phase != "running":
+                    return state
+                self._runner.cancel()
+                return replace(state, run=replace(state.run, phase="cancelling"))
+            case "forget":
+                return replace(state, history=())
+            case "undo":
+                return undone(state)
+            case "redo":
+                return redone(state)
+            case "use-local":
+                return changed(state, local_settings(state.settings, state.derived.machine))
+            case _:
+                return changed(state, edited(state.settings, command), step=_step_of(command))
 
     def _start(self, state: State) -> State:
         if state.run.active:
@@ -222,10 +257,7 @@ class Session(traitlets.HasTraits):
         if reason := reason_not_to_run(state):
             return replace(state, notice=reason)
         assert derived.plan is not None and derived.machine is not None  # else there were a reason
-        run = Run(
-            number=state.run.number + 1, phase="running", text="Preparing", plan=derived.plan,
-            transfer_text=transfer_text(state.settings),
-        )  # fmt: skip
+        run = Run(state.run.number + 1, phase="running", plan=derived.plan, transfer_text=transfer_text(state.settings))
         self._runner.start(run, derived.machine)
         return replace(state, run=run, notice="")
 
@@ -249,12 +281,14 @@ class Session(traitlets.HasTraits):
             listener(finished)
 
     def __repr__(self) -> str:
-        return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine}>"
+        return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine.name}>"
 
 
-def _edited(state: State, settings: Settings) -> State:
-    """The state with other settings: what was said about the last ones is over, and a run of them is not wanted any more."""
-    return replace(state, settings=settings, edits=state.edits + 1, notice="", defect="", awaited=False)
+def _step_of(command: Command) -> object:
+    """What tells an edit that goes on from one that begins: edits of one control, letter by letter, are one step to undo."""
+    if command["kind"] != "set":
+        return None
+    return tuple(value for key, value in command.items() if key != "value")
 
 
 def _computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:
@@ -266,12 +300,11 @@ def _computed(state: State, number: int, result: Derived | Exception, final: boo
     if final and result.corrections:
         settings = state.settings
         for name, value in result.corrections.items():
-            settings = edited(settings, {"kind": "set", "field": name, "value": value})
+            side = name.partition("-")[0]
+            settings = settings.with_end(side, replace(settings.end(side), memory=value))
         notice = "; ".join(f"{name.replace('-', ' ')} is now {value}" for name, value in result.corrections.items())
-        return replace(
-            state, settings=settings, derived=replace(result, corrections={}), edits=state.edits + 1,
-            notice=f"Another machine: {notice}.",
-        )  # fmt: skip
+        state = replace(state, derived=replace(result, corrections={}), notice=f"Another machine: {notice}.")
+        return replaced(state, settings)
     return replace(state, derived=result, computed=number if final else state.computed)
 
 

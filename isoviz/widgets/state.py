@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from isoviz.errors import TextError
-from isoviz.widgets.settings import Settings
+from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.contract import Phase, Stage
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.machines import Machine
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Report
-
-Phase = Literal["idle", "running", "cancelling", "done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True)
@@ -67,12 +66,12 @@ class Derived:
 
 @dataclass(frozen=True)
 class Run:
-    """One run, from the click to its report. `error` is what a failed run says."""
+    """One run, from the click to its report. `bytes_done` bytes of its plan have been moved; `error` says why it failed."""
 
     number: int = 0
     phase: Phase = "idle"
-    fraction: float = 0.0
-    text: str = ""
+    stage: Stage = "prepare"
+    bytes_done: int = 0
     error: str = ""
     plan: Plan | None = None
     transfer_text: str = ""
@@ -85,9 +84,20 @@ class Run:
 
 
 @dataclass(frozen=True)
+class Refused:
+    """A command that was refused, and why. `client` and `number` are those of the view that sent it, if it said so."""
+
+    kind: str
+    message: str
+    client: str | None = None
+    number: int | None = None
+
+
+@dataclass(frozen=True)
 class State:
     """Everything the explorer shows.
 
+    `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last.
     `edits` counts the changes of the settings, `acknowledged` maps each browser view to its newest command that is in here;
     `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
     not have happened, with its traceback.
@@ -103,6 +113,10 @@ class State:
     notice: str = ""
     defect: str = ""
     awaited: bool = False
+    refused: Refused | None = None
+    past: tuple[Settings, ...] = ()
+    future: tuple[Settings, ...] = ()
+    step: object = None
 
     @property
     def settled(self) -> bool:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from isoviz.widgets.session import Session
+from isoviz.widgets.session import Session
 
 _LIMIT = 400_000
 """Bytes of pictures that a saved notebook may carry; what is beyond is left out."""

@@ -7,25 +7,31 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from isoviz.errors import IsovizError
+from isoviz.errors import InputError, IsovizError
+from isoviz.widgets.commands import envelope
+from isoviz.widgets.consequences.drawings import common_axes
+from isoviz.widgets.contract import FigureMessage, Message, Side
 from isoviz.widgets.state import State
 
 KINDS = ("bokeh-script", "bokeh-figure")
-"""Kinds of messages that `answer` answers."""
+"""Kinds of commands that `answer` answers."""
 
 
-def answer(asked: Mapping[str, Any], state: State) -> tuple[dict[str, Any], list[bytes]]:
-    """The message and its buffers that answer a view's `bokeh-script` or `bokeh-figure`."""
-    if asked.get("kind") == "bokeh-script":
+def answer(asked: Mapping[str, Any], state: State) -> tuple[Message, list[bytes]]:
+    """The message and its buffers that answer a view's command, one of `KINDS`."""
+    if asked["kind"] == "bokeh-script":
         return {"kind": "bokeh-script"}, [_script()]
-    side = "destination" if asked.get("side") == "destination" else "source"
-    reply: dict[str, Any] = {"kind": "bokeh-figure", "side": side, "number": asked.get("number")}
+    side: Side = asked["side"]
+    reply: FigureMessage = {
+        "kind": "bokeh-figure", "side": side, "number": envelope(asked)[1], "item": None, "version": "", "error": "",
+    }  # fmt: skip
     try:
-        return {**reply, **_figure(side, bool(asked.get("dark")), state)}, []
+        item, version = _figure(side, asked["dark"], state)
     except IsovizError as error:
         return {**reply, "error": str(error)}, []
     except Exception as error:  # noqa: BLE001 - shown where the figure would be
         return {**reply, "error": f"{type(error).__name__}: {error}"}, []
+    return {**reply, "item": item, "version": version}, []
 
 
 @lru_cache(maxsize=1)
@@ -35,16 +41,15 @@ def _script() -> bytes:
     return (Path(bokehjs_path()) / "js" / "bokeh.min.js").read_bytes()
 
 
-def _figure(side: str, dark: bool, state: State) -> dict[str, Any]:
+def _figure(side: Side, dark: bool, state: State) -> tuple[object, str]:
     import bokeh
     from bokeh.embed import json_item
 
     from isoviz.figures import linearization_figure
-    from isoviz.widgets.derive import common_axes
 
-    linear = getattr(state.derived, side)
+    linear = state.derived.source if side == "source" else state.derived.destination
     if linear is None:
-        return {"error": "There is no layout to draw yet."}
+        raise InputError("There is no layout to draw yet.")
     figure = linearization_figure(linear, axes=common_axes(state.derived), theme="dark" if dark else "light")
     figure.sizing_mode = "stretch_width"
-    return {"item": json_item(figure), "version": bokeh.__version__}
+    return json_item(figure), bokeh.__version__

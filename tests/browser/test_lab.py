@@ -109,3 +109,49 @@ def test_narrow_window(browser, lab: harness.Lab) -> None:
         notebook.picture("narrow")
     finally:
         notebook.close()
+
+
+SKETCH = """\
+import isoviz
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
+
+cpu, gpu = Memory("node0.sys", MemoryKind.SYS, 0), Memory("node0.fbm0", MemoryKind.FBM, 0, emulated=True)
+kinds = {"copy": (ChannelKind.MEMCPY, cpu, cpu), "up": (ChannelKind.GPU_WRITE, cpu, gpu)}
+joined = [Channel(name, kind, a.name, b.name, LatencyBandwidth(1e-6, 5e9)) for name, (kind, a, b) in kinds.items()]
+explorer = isoviz.explore(
+    machine=Machine("sketch", (cpu, gpu), joined), space={"x": 64, "y": 32},
+    source=("node0.sys", "<F, x, y>"), destination=("node0.fbm0", "<x, y, F>"),
+)
+"""
+
+
+def test_a_machine_drawn_in_python(notebook: harness.Notebook) -> None:
+    page = notebook.page
+    notebook.open()
+    page.locator(".jp-CodeCell .jp-InputArea-editor").first.click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text(SKETCH)
+    notebook.run_first_cell()
+
+    # Its name and its drawing are shown, its memories offered, and it is planned on and run.
+    expect(notebook.part("machine").locator("option:checked")).to_have_text("sketch")
+    expect(notebook.part("machine-drawing")).to_contain_text("Machine sketch: 1 node, 2 memories, 2 channels")
+    expect(notebook.part("status")).to_contain_text("planned for sketch")
+    notebook.part("run").click()
+    notebook.part("report").locator("[data-verified=true]").wait_for()
+    notebook.picture("drawn-machine")
+
+    # A memory that it lacks is told beside its control; undo brings back what there was, redo the mistake, undo again the rest.
+    notebook.part("machine").select_option("two-node")
+    notebook.settled()
+    expect(notebook.part("status")).to_contain_text("planned for two-node")
+    notebook.part("destination-memory").select_option("node1.fbm0")
+    notebook.settled()
+    for _ in range(2):
+        notebook.part("undo").click()
+    notebook.settled()
+    expect(notebook.part("status")).to_contain_text("planned for sketch")
+    notebook.part("redo").click()
+    notebook.settled()
+    expect(notebook.part("status")).to_contain_text("planned for two-node")
+    assert notebook.errors == []

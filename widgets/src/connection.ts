@@ -1,5 +1,5 @@
 // The line to the kernel: numbered commands out, snapshots with acknowledgements in.
-import type { Command, Model, Pictures, Snapshot } from "./types.ts";
+import type { Command, Message, Model, Pictures, Snapshot } from "./types.ts";
 
 /** Seconds without an answer after which the pane says that the kernel is busy. */
 export const PATIENCE = 1.5;
@@ -11,7 +11,7 @@ export class Connection {
   readonly client: string;
   private number = 0;
   private listeners = new Set<() => void>();
-  private messages = new Set<(content: Record<string, unknown>, buffers: DataView[]) => void>();
+  private messages = new Set<(content: Message, buffers: DataView[]) => void>();
   private farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silent = false;
@@ -19,7 +19,7 @@ export class Connection {
   gone = false;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
-  private readonly received = (content: Record<string, unknown>, buffers: DataView[]): void => {
+  private readonly received = (content: Message, buffers: DataView[]): void => {
     for (const listener of this.messages) listener(content, buffers);
   };
 
@@ -78,7 +78,7 @@ export class Connection {
   }
 
   /** Calls `listener` with every message of the kernel that is not a snapshot. */
-  hear(listener: (content: Record<string, unknown>, buffers: DataView[]) => void): () => void {
+  hear(listener: (content: Message, buffers: DataView[]) => void): () => void {
     this.messages.add(listener);
     return () => this.messages.delete(listener);
   }

@@ -29,8 +29,8 @@ test("two views have different names", () => {
 test("a view waits until its newest command is acknowledged", () => {
   const model = new FakeModel(aSnapshot());
   const connection = new Connection(model);
-  connection.send({ kind: "a" });
-  connection.send({ kind: "b" });
+  connection.send({ kind: "undo" });
+  connection.send({ kind: "redo" });
   model.publish(() => undefined, 1);
   assert.equal(connection.waiting, true);
   model.publish(() => undefined);

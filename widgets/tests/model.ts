@@ -2,13 +2,16 @@
 import type { Command, Model, Snapshot } from "../src/types.ts";
 import example from "./snapshot.json";
 
+/** A command as it goes to the kernel. */
+export type Sent = { kind: Command["kind"]; client: string; number: number } & Record<string, unknown>;
+
 export class FakeModel implements Model {
-  readonly sent: (Command & { client: string; number: number })[] = [];
+  readonly sent: Sent[] = [];
   private readonly callbacks = new Map<string, Set<(...values: never[]) => void>>();
   private readonly values: Record<string, unknown>;
 
-  constructor(snapshot: Snapshot | null, pictures: Record<string, string> = {}) {
-    this.values = { snapshot: snapshot ?? {}, pictures, pane: "explorer", static_picture: "0a" };
+  constructor(snapshot: Snapshot | null, pictures: Record<string, string> = {}, pane = "explorer") {
+    this.values = { snapshot: snapshot ?? {}, pictures, pane, static_picture: "0a" };
   }
   get(name: string): unknown {
     return this.values[name];
@@ -27,7 +30,7 @@ export class FakeModel implements Model {
   }
   send(content: unknown): void {
     if (this.dead) throw new Error("Cannot send");
-    this.sent.push(content as Command & { client: string; number: number });
+    this.sent.push(content as Sent);
   }
   get listeners(): number {
     return [...this.callbacks.values()].reduce((sum, found) => sum + found.size, 0);
@@ -48,7 +51,7 @@ export class FakeModel implements Model {
   }
 }
 
-/** A snapshot that the kernel half really made (tests/unit/test_snapshot_contract.py keeps it true). */
+/** A snapshot that the kernel half really made (tests/unit/widgets/test_contract.py keeps it true). */
 export function aSnapshot(change: (snapshot: Snapshot) => void = () => undefined): Snapshot {
   const copy = structuredClone(example) as unknown as Snapshot;
   change(copy);

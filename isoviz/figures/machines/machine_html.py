@@ -87,7 +87,14 @@ def memory_table(machine: Machine) -> str:
 def _setup(channel: Channel) -> str:
     """What a channel takes to set up, and how much more where it converts."""
     more = f" + {format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
-    return (format_seconds(channel.setup) if channel.setup or more else "–") + more
+    costs = [(format_seconds(channel.setup) if channel.setup or more else "") + more]
+    for cost in channel.costs:
+        where = f", once for all channels with {cost.cached_by}" if cost.cached_by else ""
+        converting = " that converts" if cost.only_converting else ""
+        costs.append(f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}{converting}{where}")
+    if channel.descriptors is not None:
+        costs.append(f"{format_seconds(channel.request_seconds)} per further {channel.descriptors:,} runs")
+    return "; ".join(filter(None, costs)) or "–"
 
 
 def channel_table(machine: Machine) -> str:

@@ -30,7 +30,7 @@ def stimulus_text(stimulus: Stimulus, works: Mapping[int, Work]) -> str:
     if isinstance(stimulus, Submit):
         work = stimulus.work
         paths = "; ".join(_path(path) for path in work.paths)
-        count = f"{len(work.paths)} paths of " if len(work.paths) > 1 else ""
+        count = f"{len(work.paths)} paths: " if len(work.paths) > 1 else ""
         return f"transfer {stimulus.transfer} is submitted: {count}{paths}{_priority(work)}"
     if isinstance(stimulus, Done):
         return f"{_request(stimulus, works)} is done"

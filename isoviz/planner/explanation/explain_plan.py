@@ -103,7 +103,7 @@ def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tup
 
 def _price(clock: Clock, choice: Choice, hop: int) -> float:
     """The change of T for one byte per second more of a hop's throughput, blocks and chunk as they are."""
-    rate = clock.functions[hop](min(choice.runs[hop], choice.chunk))
+    rate = clock.rates(choice.chunk, choice.runs)[hop]
     step = 1e-6
     faster = _scaled_seconds(clock, choice, hop, 1 + step)
     return (faster - _scaled_seconds(clock, choice, hop, 1.0)) / (rate * step)
@@ -151,7 +151,7 @@ def _rejected(
     timing = clock.timing(choice.chunk, choice.runs)
     slowest = max(range(len(kinds)), key=lambda i: timing.hop_seconds[i])
     run = min(choice.runs[slowest], choice.chunk)
-    rate = clock.functions[slowest](run)
+    rate = clock.rates(choice.chunk, choice.runs)[slowest]
     layouts = tuple(str(layout) for layout in path_layouts(problem, choice, buffer_layouts(problem, choice))[1:-1])
     limit = f"hop {slowest} {kinds[slowest]}: runs of {format_bytes(run)} at {format_rate(rate)}"
     shared = clock.shared_bound(clock.rates(choice.chunk, choice.runs))

@@ -135,7 +135,7 @@ class Ends(NamedTuple):
             outside = self._parts(self.orders[follows == "destination"], taken, inside=False)
             before, after = (layout_of(self._named([*self._parts(order, taken, inside=True), *outside])) for order in self.orders)
             found = before, after, len(outside)
-            if len(_LAYOUTS) >= _MOST_LAYOUTS:
+            if len(_LAYOUTS) >= MOST_LAYOUTS:
                 _LAYOUTS.clear()
             _LAYOUTS[key] = found
         return found
@@ -198,9 +198,10 @@ class Ends(NamedTuple):
         return found
 
 
-_MOST_LAYOUTS = 4096
+MOST_LAYOUTS = 4096
+"""Pairs of layouts that are cached: those of some hundred transfers."""
 _LAYOUTS: dict[tuple[Hashable, ...], tuple[Layout, Layout, int]] = {}
-"""A cache of `Ends.layouts`: transfers of many sizes share few of them. One entry takes about a kilobyte."""
+"""A cache of `Ends.layouts`: transfers of many sizes share few of them."""
 
 
 def divisors(number: int) -> tuple[int, ...]:

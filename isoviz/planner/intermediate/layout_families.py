@@ -105,7 +105,7 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
         found = _structure(source.space.dims, (), _skeleton(source), _skeleton(destination))
         with _LOCK:
             _STRUCTURES[key] = found
-            while len(_STRUCTURES) > _MOST_STRUCTURES:
+            while len(_STRUCTURES) > MOST_STRUCTURES:
                 _STRUCTURES.popitem(last=False)
     if not found.non_nesting_dims:
         return found
@@ -113,7 +113,8 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
     return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
 
 
-_MOST_STRUCTURES = 4096
+MOST_STRUCTURES = 4096
+"""Structures that are cached, one per pair of layouts, those used last."""
 _STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, tuple[bool, ...]], Structure] = OrderedDict()
 _LOCK = Lock()
 
@@ -172,9 +173,9 @@ def _order(skeleton: Skeleton, digits: list[Digit], numbers: dict[str, list[int]
             continue
         dim, step, extent, top = part
         end = math.inf if top else step * extent
-        held = [n for n in numbers[dim] if step <= digits[n].step < end and n not in found]
-        found += held
-        whole += [True] * (len(held) - 1) + [False] * (len(held) > 0)
+        covered = [n for n in numbers[dim] if step <= digits[n].step < end and n not in found]
+        found += covered
+        whole += [True] * (len(covered) - 1) + [False] * (len(covered) > 0)
     return Order(tuple(found), tuple(whole))
 
 
@@ -190,7 +191,7 @@ def _all_templates(digits: tuple[Digit, ...], a: tuple[int, ...], b: tuple[int, 
         complete = frozenset(a[:i]) | frozenset(b[:j])
         next_a, next_b = a[i : i + 1], b[j : j + 1]
         if complete.intersection(next_a) or complete.intersection(next_b):
-            continue  # with more digits kept whole, the same blocks allow longer runs
+            continue  # the family with one more whole digit has the same blocks and longer runs
         cut_a, cut_b = (ahead[0] if ahead and ahead[0] != F else None for ahead in (next_a, next_b))
         if cut_a == cut_b and complete in (frozenset(a[:i]), frozenset(b[:j])):
             continue  # found above, where one end keeps its whole order
@@ -230,7 +231,7 @@ def _kept_whole(kept: tuple[int, ...], other: tuple[int, ...]) -> Iterator[tuple
         if i < len(kept) and kept[i] != F and j < len(other) and other[j] == kept[i]:
             yield inside, kept[i], Run(j, j + 1)
         elif frozenset(other[:j]) == inside:
-            # The run goes on with what both orders go on with: with everything, where nothing else follows.
+            # The run continues with the digits that follow alike in both orders; where these are all, everything is one run.
             common = [x for x, y in itertools.takewhile(lambda pair: pair[0] == pair[1], zip(kept[i:], other[j:], strict=True))]
             onwards = tuple(digit for digit in common if digit != F)
             yield inside, None, None if len(common) == len(kept) - i else Run(j, j, onwards)

@@ -41,7 +41,7 @@ def fitted(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearizati
         step = math.prod(digit.extent or 1 for digit in layout.digits[part.dim][: part.rank])
         end = size if part.extent is None else min(size, step * part.extent)
         extent = -(-end // step)
-        if extent > 1 or (size == 1 and part.rank == 0):  # a dimension of size 1 has no digit, but has to be named
+        if extent > 1 or (size == 1 and part.rank == 0):  # a layout must name a dimension of size 1 too
             parts.append(Mode(part.dim, extent, step, end == size))
     return layout_of(parts).on(space, fields)
 
@@ -102,7 +102,7 @@ def restricted(inside: Linearization, among: Linearization, block: Block) -> tup
             step = max(part.step, block[part.dim])
             outer.append(Mode(part.dim, -(-_end(part) // step), step, part.top))
     outer = _merged(outer)
-    # A dimension of size 1 has no digit left, but has to be named.
+    # A dimension of size 1 has no digit left, but a layout must name it.
     named = {part.dim for part in (*inner, *outer) if isinstance(part, Mode)}
     lone = [Mode(dim, 1, 1, True) for dim in sizes if dim not in named]
     return layout_of((*lone, *_merged(inner), *outer)), len(outer)
@@ -118,10 +118,10 @@ def nesting(bound: int, steps: Iterable[int], size: int) -> int:
     it."""
     if bound >= size:
         return size
-    turns = sorted({step for step in steps if 1 < step < size})
-    for limit in (bound, *(turn - 1 for turn in reversed(turns) if turn - 1 < bound)):
-        below = math.lcm(*(turn for turn in turns if turn <= limit))
-        above = math.gcd(*(turn for turn in turns if turn > limit))
+    cuts = sorted({step for step in steps if 1 < step < size})
+    for limit in (bound, *(cut - 1 for cut in reversed(cuts) if cut - 1 < bound)):
+        below = math.lcm(*(cut for cut in cuts if cut <= limit))
+        above = math.gcd(*(cut for cut in cuts if cut > limit))
         if below > limit or (above and above % below):
             continue
         if not above:

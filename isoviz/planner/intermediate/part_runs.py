@@ -37,7 +37,7 @@ def contiguous_bytes(lin: Linearization, origin: Sequence[int], shape: Sequence[
         return math.inf
     box = {dim: (lo, extent) for dim, lo, extent in zip(lin.space.dims, origin, shape, strict=True)}
     count = 1
-    entry = lin.fields.nbytes / len(lin.fields)  # bytes of an element, the mean; of an entry once F is passed
+    entry = lin.fields.nbytes / len(lin.fields)  # bytes of a mean element, and of an entry after F
     for part in lin.parts:
         if isinstance(part, FieldsComponent):
             if len(fields) < len(lin.fields):
@@ -58,7 +58,7 @@ def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> 
     count, fields = len(order.fields), 1
     mean = order.fields.nbytes / count
     left = max(1.0, nbytes / mean)
-    covered: dict[str, int] = {}  # of every dimension, the coordinates from 0 on
+    covered: dict[str, int] = {}  # per dimension, the number of coordinates from 0
     for part in order.parts:
         extent = count if isinstance(part, FieldsComponent) else part.extent
         taken = int(min(extent, left))

@@ -289,8 +289,6 @@ class BlockSearch:
             return None
         if (sized := self._cuts_for(peak)) is not None and self._seconds(*sized) <= self._seconds_for(peak * PEAK_SHARE):
             return sized
-        # T is convex in log TP, and infinite where no blocks that fit sustain it. What TP lacks of the peak is searched: `odds`
-        # is the missing part over TP.
         shortfall = self._first_shortfall(peak)
         here, factor = self._seconds_for(peak / (1 + shortfall)), BRACKET_FACTOR
         while math.isinf(here):
@@ -302,7 +300,7 @@ class BlockSearch:
             more, less = self._seconds_for(peak / (1 + shortfall * factor)), self._seconds_for(peak / (1 + shortfall / factor))
             if here <= more and here <= less:
                 if factor <= BRACKET_FACTOR:
-                    # The vertex of the parabola through these three, in the logarithm of the odds.
+                    # The vertex of the parabola through these three points, in the logarithm of the shortfall.
                     bent = more + less - 2 * here
                     shortfall *= factor ** ((less - more) / (2 * bent)) if 0 < bent < math.inf else 1.0
                     break

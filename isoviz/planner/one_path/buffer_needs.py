@@ -33,27 +33,27 @@ def buffer_layouts(problem: Problem, choice: Choice) -> BufferLayouts:
         follows = choice.family.follows or problem.follows
         before, after, outer = problem.ends.layouts(choice.family, choice.a, choice.b, follows)
         return BufferLayouts(before, after, before if follows == "source" else after, outer, choice.per_chunk)
-    held = source if problem.held_order(choice.route) == "source" else destination
+    order = source if problem.held_order(choice.route) == "source" else destination
     if choice.layout_before is not None:
         (before, outer), (after, _) = choice.layout_before, choice.layout_after or choice.layout_before
         return BufferLayouts(before, after, before, outer, choice.per_chunk)
     elements = choice.per_chunk
     if len(choice.route.channels) == 1 and choice.chunk >= problem.nbytes:  # one chunk, padding included
-        elements = held.count * len(held.fields)
-    outer, per_chunk = run_as_blocks(held, elements)
-    return BufferLayouts(held.layout, held.layout, held.layout, outer, per_chunk)
+        elements = order.count * len(order.fields)
+    outer, per_chunk = run_as_blocks(order, elements)
+    return BufferLayouts(order.layout, order.layout, order.layout, outer, per_chunk)
 
 
-def path_layouts(problem: Problem, choice: Choice, held: BufferLayouts) -> tuple[Layout, ...]:
+def path_layouts(problem: Problem, choice: Choice, buffers: BufferLayouts) -> tuple[Layout, ...]:
     """The layouts along the path, both ends included: one more than hops."""
     transfer, inner = problem.transfer, len(choice.route.channels) - 1
     at = inner if choice.route.converting is None else choice.route.converting
-    return (transfer.source.layout, *[held.before] * at, *[held.after] * (inner - at), transfer.destination.layout)
+    return (transfer.source.layout, *[buffers.before] * at, *[buffers.after] * (inner - at), transfer.destination.layout)
 
 
-def orders_along(problem: Problem, choice: Choice, held: BufferLayouts) -> PathOrders:
+def orders_along(problem: Problem, choice: Choice, buffers: BufferLayouts) -> PathOrders:
     """The orders along the path of a choice. The problem caches them by layouts, because most routes share them."""
-    layouts = path_layouts(problem, choice, held)[1:-1]
+    layouts = path_layouts(problem, choice, buffers)[1:-1]
     found = problem.path_orders_of.get(layouts)
     if found is None:
         transfer = problem.transfer
@@ -65,38 +65,39 @@ def orders_along(problem: Problem, choice: Choice, held: BufferLayouts) -> PathO
     return found
 
 
-def chunk_sequence(problem: Problem, held: BufferLayouts) -> ChunkSequence:
+def chunk_sequence(problem: Problem, buffers: BufferLayouts) -> ChunkSequence:
     """The chunks of a choice."""
-    return ChunkSequence(held.order.on(problem.transfer.space, problem.transfer.fields), held.outer, held.per_chunk)
+    return ChunkSequence(buffers.order.on(problem.transfer.space, problem.transfer.fields), buffers.outer, buffers.per_chunk)
 
 
 def exact_if_needed(problem: Problem, choice: Choice) -> Choice:
-    """A choice with the runs that its layouts really have, where the search knows only estimates.
+    """A choice with the runs and costs that its layouts really have, where the search knows only estimates.
 
     Where blocks of both ends nest and all fields have one size, the search is exact: if a choice counts shorter runs than its
     layouts have, another family has the same layouts with the longer runs (`intermediate.intermediate_layouts`).
     """
-    return choice if problem.ends.regular and not problem.spread else evaluated(problem, choice)
+    known = problem.ends.regular and not problem.spread and choice.route.pace.has_fixed_costs
+    return choice if known else evaluated(problem, choice)
 
 
 def evaluated(problem: Problem, choice: Choice) -> Choice:
     """A choice with the runs, the chunk and the T that its layouts really have (`hop_facts`)."""
-    held = buffer_layouts(problem, choice)
-    way = orders_along(problem, choice, held)
-    chunk = chunk_bytes(chunk_sequence(problem, held))
-    clock = path_clock(problem.transfer, problem.machine, choice.route.channels, way, problem.slots, choice.route.pace)
-    return choice._replace(seconds=clock.seconds(chunk, way.runs), runs=way.runs, chunk=chunk)
+    buffers = buffer_layouts(problem, choice)
+    path = orders_along(problem, choice, buffers)
+    chunk = chunk_bytes(chunk_sequence(problem, buffers))
+    clock = path_clock(problem.transfer, problem.machine, choice.route.channels, path, problem.slots, choice.route.pace)
+    return choice._replace(seconds=clock.seconds(chunk, path.runs), runs=path.runs, chunk=chunk)
 
 
-def run_as_blocks(held: Linearization, elements: int) -> tuple[int, int]:
+def run_as_blocks(order: Linearization, elements: int) -> tuple[int, int]:
     """A run of `elements` elements of an order, as the fewest and largest blocks.
 
     Returns the number of slowest components that number the blocks, and the number of blocks in a chunk.
     """
-    parts = held.parts
+    parts = order.parts
     inner = 0
     for part in parts:
-        extent = part.extent if isinstance(part, Mode) else len(held.fields)
+        extent = part.extent if isinstance(part, Mode) else len(order.fields)
         if elements % extent:
             break
         elements //= extent

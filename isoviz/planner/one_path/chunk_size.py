@@ -35,9 +35,10 @@ def with_larger_chunks(problem: Problem, choice: Choice, clock: Clock) -> Choice
     if problem.nbytes <= FEW_CHUNKS * choice.chunk and not costs:
         return choice
     own = clock
-    if any(channel.conversion_setup for channel in choice.route.channels):  # the layouts say which hops pay for set-up
-        way = orders_along(problem, choice, buffer_layouts(problem, choice))
-        own = path_clock(problem.transfer, problem.machine, choice.route.channels, way, problem.slots, choice.route.pace)
+    if any(channel.least_conversion for channel in choice.route.channels) or not choice.route.pace.has_fixed_costs:
+        # The layouts say which hops pay which one-time costs.
+        path = orders_along(problem, choice, buffer_layouts(problem, choice))
+        own = path_clock(problem.transfer, problem.machine, choice.route.channels, path, problem.slots, choice.route.pace)
     search = None if choice.family is None else BlockSearch(problem, choice.route, own, choice.family)
 
     best = choice

@@ -56,6 +56,8 @@ def best_one_layout(problem: Problem, route: Route, clock: Clock, *, costs: bool
 
 
 class _OneLayoutSearch:
+    """The candidates for a route whose buffers all hold one layout, family by family."""
+
     def __init__(self, problem: Problem, route: Route, clock: Clock, order: Linearization, costs: bool) -> None:
         self.costs = costs
         self.problem, self.route, self.clock, self.order = problem, route, clock, order
@@ -63,7 +65,7 @@ class _OneLayoutSearch:
         self.limit = problem.limit(route.inside)
         self.multiple = chunk_multiple(problem, route.inside, self.runs)
         self.bounded_by_part = min(problem.end_runs) < (math.inf if route.converting is None else problem.ends.run)
-        """Whether gaps of a part bound the runs at an end, whatever the layouts: then chunks smaller than a run are parts of
+        """Whether gaps of a part bound the runs at an end, with every layout: then chunks smaller than a run are parts of
         it."""
 
     def cost(self, chunk: float) -> float:
@@ -121,7 +123,7 @@ class _OneLayoutSearch:
             number = smallest_as_fast(seconds, most)
         else:
             _, number = fastest_size(
-                lambda each: seconds(each) + self.cost(each * unit), self._worth_trying(unit, most, runs), clock.every
+                lambda each: seconds(each) + self.cost(each * unit), self._numbers_to_try(unit, most, runs), clock.every
             )
         if number * unit >= problem.nbytes:
             number = most
@@ -141,7 +143,7 @@ class _OneLayoutSearch:
             every_block_a_box=part is not None and bound is not None,
         )
 
-    def _worth_trying(self, unit: float, most: int, runs: tuple[float, ...]) -> Sequence[int]:
+    def _numbers_to_try(self, unit: float, most: int, runs: tuple[float, ...]) -> Sequence[int]:
         """The numbers of units to try: all round numbers, or those whose chunks cost no more than T and the cost of the largest
         chunks."""
         numbers = round_numbers(most)
@@ -175,7 +177,7 @@ class _OneLayoutSearch:
         if ends.non_nesting_dims:
             return
         order = ends.orders[problem.held_order(self.route) == "destination"]
-        ways: list[tuple[float, dict[int, int]]] = []
+        candidates: list[tuple[float, dict[int, int]]] = []
         elements, taken = 1, dict[int, int]()
         for digit in ends.structure.prefix:
             if digit == F and problem.field_count == 1:
@@ -187,10 +189,10 @@ class _OneLayoutSearch:
             if not fitting:
                 break
             seconds, size = fastest_size(partial(self._of_parts, elements), fitting, self.clock.every)
-            ways.append((seconds, {**taken, digit: size} if digit != F else dict(taken)))
+            candidates.append((seconds, {**taken, digit: size} if digit != F else dict(taken)))
             taken[digit] = 1 if digit == F else ends.digits[digit].extent
             elements *= problem.field_count if digit == F else ends.digits[digit].extent
-        for seconds, block in sorted(ways, key=lambda way: way[0]):
+        for seconds, block in sorted(candidates, key=lambda candidate: candidate[0]):
             if seconds >= least * (1 - TIE):
                 return
             choice = self._of_layout(*ends.restricted(order, block, later=True), MOST_BOXES)
@@ -235,7 +237,7 @@ class _OneLayoutSearch:
         transfer = self.problem.transfer
         non_nesting_dims = self.problem.ends.non_nesting_dims
         for lin in (transfer.source_order, transfer.destination_order):
-            for last in (False, True):  # a dimension lies where its fastest, or where its slowest digit lay
+            for last in (False, True):  # a dimension takes the place of its fastest digit, or of its slowest
                 parts = [part for part in lin.normal if not isinstance(part, Mode) or part.dim not in non_nesting_dims]
                 places = {}
                 for place, part in enumerate(lin.normal):

@@ -32,7 +32,8 @@ def lower_bound(problem: Problem, route: Route, clock: Clock) -> float:
     """A lower bound on T of all choices for a route, in seconds: every run as long as it can be, nothing for filling the
     pipeline."""
     chunk = min(max(problem.limit(route.inside), problem.entry), problem.nbytes)
-    timing = clock.timing(chunk, problem.runs(len(route.channels), _single_conversion_hop(problem, route)))
+    runs = problem.runs(len(route.channels), _single_conversion_hop(problem, route))
+    timing = clock.timing(chunk, runs, clock.most_rates(chunk, runs))
     return clock.setup + problem.nbytes / timing.throughput if timing.throughput > 0 else math.inf
 
 
@@ -62,7 +63,7 @@ def lower_bounds(problem: Problem, routes: Sequence[Route]) -> list[float]:
         except ZeroDivisionError:  # such runs move nothing
             found.append(math.inf)
         else:
-            more = 0.0 if route.converting is None else route.channels[route.converting].conversion_setup
+            more = 0.0 if route.converting is None else route.channels[route.converting].least_conversion
             found.append(pace.setup + more + problem.nbytes / (chunk / period))
     return found
 
@@ -89,7 +90,9 @@ def best_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
 def _known_choice(problem: Problem, route: Route, clock: Clock) -> Choice | None:
     key = route.names, route.converting
     if key not in problem.choices:  # several planners may ask for the same route
-        problem.choices[key] = _best_choice(problem, route, clock)
+        found = _best_choice(problem, route, clock)
+        # Only the layouts say which hops pay costs that are not fixed.
+        problem.choices[key] = found if found is None or route.pace.has_fixed_costs else evaluated(problem, found)
     return problem.choices[key]
 
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 
 from isoviz.planner.one_path.tuning import BOUND_SLACK, MOST_EVEN_PARTS, MOST_SIZES_TRIED, TIE
 
+GOLDEN_SECTION = 0.381966  # (3 − √5) / 2
+"""The share of an interval at which golden-section search puts its points: one of them serves again in the next step."""
 _ROUND = (*range(1, 32), *(significant << shift for shift in range(1, 64) for significant in range(16, 32)))
 """Numbers of at most five significant bits."""
 
@@ -74,8 +76,8 @@ def fastest_size(
         return value
 
     while high - low > 3:
-        x = low + max(1, round(0.381966 * (high - low)))
-        y = high - max(1, round(0.381966 * (high - low)))
+        x = low + max(1, round(GOLDEN_SECTION * (high - low)))
+        y = high - max(1, round(GOLDEN_SECTION * (high - low)))
         if x >= y:
             x, y = y - 1 if y - 1 > low else x, y if y - 1 > low else x + 1
         if at(x) <= at(y):

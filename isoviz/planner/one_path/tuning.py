@@ -1,7 +1,7 @@
 """The numbers that tune the choice of block sizes and chunk for one route.
 
-The tests hold the choices against brute force (`tests/property/test_full_planner.py`): the result must not depend on these
-numbers beyond the shares named here. `isoviz bench planner` measures what they cost in planning time.
+`tests/property/test_full_planner.py` holds the choices against brute force: on small problems no number here changes the optimum.
+`isoviz bench planner` measures the planning time that they cost. Numbers without a derivation are plain choices.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ BRACKET_FACTOR = 1.4
 FIRST_SHORTFALL = 1 / 16
 """The search assumes at first that the best throughput lies this share below the peak."""
 MOST_SHORTFALL = 1e6
-"""Throughputs below the peak by more than this factor are not searched: no pipeline is filled that slowly."""
+"""Throughputs below the peak by more than this factor are not searched: such a steady state costs more than any fill can save."""
 PEAK_SHARE = 0.97
 """If the cuts for the peak itself take less time than those for this share of it, the peak is taken."""
 

@@ -1,4 +1,4 @@
-"""The cost of a channel, and dominance between channels: one costs at most as much as another, whatever moves."""
+"""The cost of a channel, and dominance between channels: one costs at most as much as another, for every transfer."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 
 if TYPE_CHECKING:
-    from isoviz.machines import Channel, Machine
+    from isoviz.machines import Channel, Machine, OneTimeCost
     from isoviz.machines.throughput import ThroughputFunction
 
 
@@ -24,17 +24,22 @@ def at_least_as_fast(f: ThroughputFunction, g: ThroughputFunction) -> bool:
     return False
 
 
+Further = tuple[tuple["OneTimeCost", ...], int | None, float]
+"""A channel's one-time costs besides set-up, its descriptors per request, and the seconds of each further request."""
+
+
 class ChannelCost(NamedTuple):
     """The cost of a channel; channels of equal cost are interchangeable."""
 
     throughput: ThroughputFunction
     setup: float
     conversion_setup: float
+    further: Further
     resources: tuple[tuple[str, float], ...]
 
     def dominates(self, other: ChannelCost) -> bool:
-        """Whether it is at least as fast for every run, has no more set-up, and uses no more of any shared resource."""
-        if self._costs_more(other):
+        """Whether it is at least as fast for every run, costs no more to set up, and uses no more of any shared resource."""
+        if self._costs_more(other) or not _no_further(self.further, other.further):
             return False
         if self.resources:
             theirs = dict(other.resources)
@@ -47,20 +52,33 @@ class ChannelCost(NamedTuple):
         return self.setup > other.setup or self.setup + self.conversion_setup > other.setup + other.conversion_setup
 
 
+def _no_further(here: Further, there: Further) -> bool:
+    """Whether a channel pays no further costs that the other one does not pay as well."""
+    if here == there:
+        return True
+    costs, descriptors, seconds = here
+    if costs and costs != there[0]:
+        return False
+    if descriptors is None or not seconds:
+        return True
+    return there[1] is not None and descriptors >= there[1] and seconds <= there[2]
+
+
 class CostClasses:
     """The channels of a machine grouped by cost; every class has a number."""
 
     def __init__(self, machine: Machine) -> None:
         numbers: dict[ChannelCost, int] = {}
         self._of: dict[str, int] = {}
-        by_parts: dict[tuple[int, tuple[float, float], tuple[tuple[str, float], ...]], int] = {}
+        by_parts: dict[tuple[object, ...], int] = {}
         for channel in machine.channels:
             setups = channel.setup, channel.conversion_setup
-            parts = (id(channel.throughput), setups, channel.resources)  # most channels share their function
+            further = channel.costs, channel.descriptors, channel.request_seconds
+            parts = (id(channel.throughput), setups, further, channel.resources)  # most channels share their function
             number = by_parts.get(parts)
             if number is None:
                 used = tuple(sorted(use for use in channel.resources if use[1] > 0))
-                number = numbers.setdefault(ChannelCost(channel.throughput, *setups, used), len(numbers))
+                number = numbers.setdefault(ChannelCost(channel.throughput, *setups, further, used), len(numbers))
                 by_parts[parts] = number
             self._of[channel.name] = number
         self._costs = tuple(numbers)

@@ -33,8 +33,9 @@ def node_classes(machine: Machine, cost_classes: CostClasses) -> tuple[tuple[int
     into: dict[int, dict[int, int]] = {node: {} for node in machine.nodes}
     for (here, there), look in looks.items():
         out[here][there] = into[there][here] = look
-    # Two nodes are alike that see the same in every other node. Those that are joined see each other, too: then each of them is
-    # given the look of the other one as its own, which makes their views equal. So equal views are found without comparing pairs.
+    # Two nodes are interchangeable if they see the same in every other node. Nodes that are joined see each other too: then each
+    # node is also given the look of the other one as its own, which makes their views equal. So a dictionary of views finds the
+    # classes without comparing pairs.
     class_of: dict[int, list[int]] = {}
     by_view: dict[Hashable, int] = {}
     for node in machine.nodes:

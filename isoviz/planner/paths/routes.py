@@ -1,4 +1,4 @@
-"""The undominated routes of a machine: its simple paths without those that another path dominates whatever moves.
+"""The undominated routes of a machine: its simple paths without those that another path dominates for every transfer.
 
 A route is a sequence of channels with the number of the hop that converts (None: nothing to convert).
 

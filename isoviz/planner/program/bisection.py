@@ -1,7 +1,7 @@
 """The paper's way to the highest throughput of a path: bisection with a feasibility program (Isometry, section 4.2).
 
 For a given throughput each hop needs a run of at least r′ bytes, the smallest with tp(r′) ≥ TP. With r′ fixed, every row is
-linear in the logarithms of the block sizes. A lower throughput needs only shorter runs, so whatever is feasible at TP is feasible
+linear in the logarithms of the block sizes. A lower throughput needs only shorter runs, so all that is feasible at TP is feasible
 below it.
 """
 
@@ -24,7 +24,7 @@ from isoviz.planner.program.linear_program import (
 )
 from isoviz.planner.program.program_rows import Optimum, PathProgram, ThroughputRow, row_states
 from isoviz.planner.program.shadow_prices import shadow_prices
-from isoviz.planner.program.tuning import BISECTION_WIDTH, MOST_BISECTION_STEPS, ROUNDING, ROW_ERROR, SMALL_SLACK
+from isoviz.planner.program.tuning import BISECTION_WIDTH, MOST_BISECTION_STEPS, ROUNDING, ROW_ERROR, SAME_CORNER, SMALL_SLACK
 
 MARGIN = "margin"
 """The variable by which all runs exceed r′, as a logarithm."""
@@ -197,10 +197,10 @@ def feasible_region(
         rest = math.log(monomial.coefficient) + sum(
             count * math.log(fixed[name]) for name, count in powers.items() if name not in (x, y)
         )
-        plane = (sign * powers.get(x, 0), sign * powers.get(y, 0), sign * (math.log(bound) - rest) + 1e-12)
+        plane = (sign * powers.get(x, 0), sign * powers.get(y, 0), sign * (math.log(bound) - rest) + ROUNDING)
         corners = _clipped(corners, plane)
-    distinct = [here for k, here in enumerate(corners) if k == 0 or math.dist(here, corners[k - 1]) > 1e-9]
-    if len(distinct) > 1 and math.dist(distinct[0], distinct[-1]) <= 1e-9:
+    distinct = [here for k, here in enumerate(corners) if k == 0 or math.dist(here, corners[k - 1]) > SAME_CORNER]
+    if len(distinct) > 1 and math.dist(distinct[0], distinct[-1]) <= SAME_CORNER:
         distinct.pop()
     shares = [sample / max(1, samples) for sample in range(max(1, samples) if len(distinct) > 1 else 1)]
     return tuple(

@@ -70,11 +70,11 @@ def _end_run(problem: Problem, choice: Choice, names: dict[int, str], end: int, 
     cap = min(reach, problem.end_runs[end], most)
     order = ends.orders[end].digits
     upto = order.index(cut) if cut in order else len(order)
-    held = [_size_text(problem, digit) for digit in order[:upto]]
+    texts = [_size_text(problem, digit) for digit in order[:upto]]
     if F not in order[:upto] and problem.field_count > 1:
-        held.insert(0, "|f|")
+        texts.insert(0, "|f|")
     factors = (names[cut],) if cut is not None else ()
-    return Monomial(coefficient, factors, cap, " × ".join((*held, *factors)))
+    return Monomial(coefficient, factors, cap, " × ".join((*texts, *factors)))
 
 
 def _constant_text(problem: Problem, choice: Choice, hop: int, most: float) -> str:
@@ -107,12 +107,12 @@ def _space(problem: Problem, choice: Choice, names: dict[int, str]) -> tuple[Spa
     rows = [SpaceRow(hop, block, float(problem.own_slot_limit(inside)))]
     buffers = len(inside) * problem.slots
     if problem.memory_limit is not None:
-        all_slots = Monomial(float(family.entries * entry_slot_bytes * buffers), factors, None, f"{buffers} × {text}")
-        rows.append(SpaceRow(None, all_slots, float(problem.memory_limit), "memory-limit", "memory limit"))
+        together = Monomial(float(family.entries * entry_slot_bytes * buffers), factors, None, f"{buffers} × {text}")
+        rows.append(SpaceRow(None, together, float(problem.memory_limit), "memory-limit", "memory limit"))
     if not problem.alike:
         for name in dict.fromkeys(inside):
             if problem.machine.memory(name).capacity is not None:
                 count = inside.count(name) * problem.slots
-                held = Monomial(float(family.entries * entry_slot_bytes * count), factors, None, f"{count} × {text}")
-                rows.append(SpaceRow(None, held, float(max(1, problem.free(name))), "capacity", f"free in {name}"))
+                all_slots = Monomial(float(family.entries * entry_slot_bytes * count), factors, None, f"{count} × {text}")
+                rows.append(SpaceRow(None, all_slots, float(max(1, problem.free(name))), "capacity", f"free in {name}"))
     return tuple(rows)

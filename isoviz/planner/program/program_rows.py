@@ -259,7 +259,7 @@ class RowState:
 
     @property
     def binding(self) -> bool:
-        """Whether the bound is used up (relative 1e-6)."""
+        """Whether the bound is used up (`BINDING`)."""
         return self.relative_slack <= BINDING
 
     @property

@@ -8,6 +8,7 @@ from typing import Any
 
 from isoviz.machines import LatencyBandwidth
 from isoviz.planner.program.program_rows import Monomial, PathProgram, RowState
+from isoviz.planner.program.tuning import WHOLE
 from isoviz.units import format_rate
 
 
@@ -62,7 +63,7 @@ def _exponent(state: RowState, throughput: float) -> str:
 def plain_number(value: float) -> str:
     """A number as text; a size next to a whole number is rounded to it."""
     near = round(value)
-    return str(near) if abs(value - near) <= 1e-9 * value and near < 1e16 else f"{value:.6g}"
+    return str(near) if abs(value - near) <= WHOLE * value and near < 1e16 else f"{value:.6g}"
 
 
 def row_to_json(row: RowState) -> dict[str, Any]:

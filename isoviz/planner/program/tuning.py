@@ -34,6 +34,13 @@ BINDING = 1e-6
 BOUND_TOLERANCE = 1e-9
 """A plan may exceed the bound of its path by this share, the precision to which both ways of solving agree."""
 
+# ---- the feasible region and its text
+
+SAME_CORNER = 1e-9
+"""Corners of the feasible region that are this close, in logarithms, are one: constraints often meet in a corner."""
+WHOLE = 1e-9
+"""A size that differs from a whole number by this share is shown as that number."""
+
 # ---- rounds
 
 BISECTION_WIDTH = 1e-12

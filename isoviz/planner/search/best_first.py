@@ -267,20 +267,20 @@ class BestFirst:
         """The two halves of a box, split where the bound of its best walk rises most; `slowest` is the time of the walk's slowest
         hop."""
         here = self._walk_bound(box, walk)
-        ways: list[tuple[float, tuple[Box, Box]]] = []
+        splits: list[tuple[float, tuple[Box, Box]]] = []
         if box.chunk_high > box.chunk_low * (1 + EDGE):
-            ways.append(self._gain(box.split_by_chunk(), walk, here))
+            splits.append(self._gain(box.split_by_chunk(), walk, here))
         if box.kind is ConvertingHop.MIDDLE and self.space.exact:
             low, high = max(box.run_low, self.space.reach.shortest), min(box.run_high, box.chunk_high)
             if high > low * (1 + EDGE):
-                ways.append(self._gain(box.split_by_run(math.sqrt(low * high)), walk, here))
+                splits.append(self._gain(box.split_by_run(math.sqrt(low * high)), walk, here))
         if slowest > box.slowest_low:  # one half excludes this walk, in the other half it costs more
             gain = slowest - box.slowest_low
             if gain > HALVE_ABOVE * self.goal:
-                ways.append((gain / 2, box.split_by_slowest(box.slowest_low + gain / 2, box.slowest_low + gain / 2)))
+                splits.append((gain / 2, box.split_by_slowest(box.slowest_low + gain / 2, box.slowest_low + gain / 2)))
             else:
-                ways.append((gain, box.split_by_slowest(math.nextafter(slowest, 0.0), slowest)))
-        return max(ways, key=lambda way: way[0], default=(0.0, box.split_by_chunk()))[1]
+                splits.append((gain, box.split_by_slowest(math.nextafter(slowest, 0.0), slowest)))
+        return max(splits, key=lambda split: split[0], default=(0.0, box.split_by_chunk()))[1]
 
     def _gain(self, halves: tuple[Box, Box], walk: Walk, here: float) -> tuple[float, tuple[Box, Box]]:
         return min(self._walk_bound(half, walk) for half in halves) - here, halves
@@ -298,7 +298,7 @@ class BestFirst:
         total = longest = 0.0
         for link, bound in zip(walk.links, bounds, strict=True):
             chunk = box.chunk_low * links.seconds_per_byte_of(link, min(box.chunk_low, bound))
-            total, longest = total + links.channels[link].setup + chunk, max(longest, chunk)
+            total, longest = total + links.channels[link].least_setup + chunk, max(longest, chunk)
             if problem.nbytes * links.seconds_per_byte_of(link, min(box.chunk_high, bound)) > box.slowest_high * (1 + TIE):
                 return math.inf
         floor = box.slowest_low * max(0.0, 1 - box.chunk_high / problem.nbytes)

@@ -47,8 +47,8 @@ class SearchSpace:
         """Whether the slowest hop alone determines the period: no one-slot buffer and no shared resource joins hops."""
         self.exact = problem.ends.regular
         self.reach = Reach(problem)
-        held_factor = [problem.machine.memory(name).holds_buffers for name in links.memories]
-        self.slots_of = [problem.limit((name,)) if held else 0 for name, held in zip(links.memories, held_factor, strict=True)]
+        holds_buffers = [problem.machine.memory(name).holds_buffers for name in links.memories]
+        self.slots_of = [problem.limit((name,)) if held else 0 for name, held in zip(links.memories, holds_buffers, strict=True)]
         """The bytes of the largest slot in every memory; 0 where a memory holds no buffers."""
         self.most = float(min(max(self.slots_of), problem.nbytes))
         """The largest chunk in bytes."""
@@ -150,7 +150,7 @@ class Bounds:
             both = (pace + self._neighbour) * ROUND_DOWN
             left = nbytes - np.minimum(self.high, nbytes * ROUND_DOWN)
             return Costs(total, nbytes * both, np.where(self.high < nbytes, both * left, 0.0))
-        # The slowest hop moves all bytes at its pace; in the sum it counts for one chunk.
+        # The slowest hop takes its seconds per byte for all bytes; the sum over hops contains one of its chunks.
         np.maximum(self._longest, np.where(nbytes * pace <= self._most, chunk, 0.0).max(axis=0, initial=0.0), out=self._longest)
         return Costs(total, nbytes * pace * ROUND_DOWN, np.maximum(0.0, nbytes * pace - chunk) * ROUND_DOWN)
 
@@ -206,9 +206,9 @@ class Bounds:
         start = after
         if self.converting is not None:
             before = np.full_like(after, np.inf)
-            ways = self.converting.total + after[links.there]
+            onward = self.converting.total + after[links.there]
             if len(links.firsts):
-                before[links.starting] = np.minimum.reduceat(ways, links.firsts)
+                before[links.starting] = np.minimum.reduceat(onward, links.firsts)
             before[shut_before] = np.inf
             start = self._rounds(before, shut_before, rounds)
         ends = links.there[self.leaving.start : self.leaving.stop]
@@ -230,11 +230,11 @@ class Bounds:
         if not len(links.firsts):
             return found
         for number in range(1, len(links.memories) + 1):
-            ways = np.minimum.reduceat(self.inner.total + found[links.there], links.firsts)
-            ways[:, rounds < number] = np.inf
-            ways[shut[links.starting]] = np.inf
-            better = ways < found[links.starting]
+            onward = np.minimum.reduceat(self.inner.total + found[links.there], links.firsts)
+            onward[:, rounds < number] = np.inf
+            onward[shut[links.starting]] = np.inf
+            better = onward < found[links.starting]
             if not better.any():
                 break
-            found[links.starting] = np.minimum(found[links.starting], ways)
+            found[links.starting] = np.minimum(found[links.starting], onward)
         return found

@@ -29,7 +29,7 @@ class Links:
     """The channels between the memories of some nodes, ordered by the number of the memory that they leave, then by name.
 
     `here` and `there` are numbers of memories; `setup` and `conversion_setup` are in seconds. Channels of equal `cost_class` cost
-    the same whatever moves; a resource that only one channel uses counts as a bound of this channel.
+    the same for every transfer; a resource that only one channel uses counts as a bound of this channel.
     """
 
     def __init__(self, machine: Machine, nodes: frozenset[int] | None) -> None:
@@ -40,8 +40,8 @@ class Links:
         self.number = number
         self.here: Numbers = np.array([number[each.source] for each in self.channels], np.intp)
         self.there: Numbers = np.array([number[each.destination] for each in self.channels], np.intp)
-        self.setup: Floats = np.array([each.setup for each in self.channels], float)
-        self.conversion_setup: Floats = np.array([each.conversion_setup for each in self.channels], float)
+        self.setup: Floats = np.array([each.least_setup for each in self.channels], float)
+        self.conversion_setup: Floats = np.array([each.least_conversion for each in self.channels], float)
         self.loops = self.here == self.there
         self.leaving: tuple[range, ...] = self._leaving()
         self.firsts: Numbers = np.array([each.start for each in self.leaving if each], np.intp)
@@ -75,12 +75,14 @@ class Links:
                     shared.append((name, weight))
             least_seconds_per_byte.append(cap)
             held_factor.append(hold)
-            key = channel.throughput, channel.setup, channel.conversion_setup, cap, hold, tuple(sorted(shared))
+            setups = channel.setup, channel.conversion_setup, channel.costs
+            requests = channel.descriptors, channel.request_seconds
+            key = channel.throughput, setups, requests, cap, hold, tuple(sorted(shared))
             self.cost_class.append(cost_classes.setdefault(key, len(cost_classes)))
         self.least_seconds_per_byte: Floats = np.array(least_seconds_per_byte, float)
-        """Seconds per byte that its share of resources costs a channel at least."""
+        """The least seconds per byte of each channel, by its use of shared resources."""
         self.held_factor: Floats = np.array(held_factor, float)
-        """By what factor a channel alone is slowed down by the resources that it holds."""
+        """The factor by which held resources slow down each channel, even when it is alone."""
 
     def _collect_functions(self) -> None:
         latency, flow = np.zeros(len(self.channels)), np.zeros(len(self.channels))

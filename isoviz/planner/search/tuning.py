@@ -1,9 +1,9 @@
 """The numbers that tune the search on machines whose paths are too many to list.
 
-They decide how long the search takes, and none decides what it finds: `tests/property/test_search.py` holds the result against
-brute force. "Measured" gives the time of the search with other values, as a share of its time with this one: on the seven dense
-machines of these tests, with and without a conversion, and on twelve random machines. Differences below 10 % are noise. Numbers
-without a measurement are plain choices.
+They decide how long the search takes. What it finds depends on `ACCEPTED_GAP` alone: `tests/property/test_search.py` holds the
+result against brute force. "Measured" gives the time of the search with other values, as a share of its time with this one: on
+the seven dense machines of these tests, with and without a conversion, and on twelve random machines (2-core x86-64, processor
+time). Differences below 10 % are noise. Numbers without a measurement are plain choices.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ EDGE = 1e-9
 # ---- boxes
 
 FIRST_CHUNK_RATIO = 4.0
-"""In the first boxes the largest chunk is this many times the smallest: larger ratios mean fewer
-boxes with weaker bounds. Measured: 2 takes 1.09, 16 takes 0.77."""
+"""In the first boxes the largest chunk is this many times the smallest: larger ratios mean fewer boxes with weaker bounds.
+Measured: 2 takes 1.09, 16 takes 0.77."""
 BOXES_PER_BATCH = 24
-"""The bounds of this many boxes are worked out together, so that they share the cost of a call to NumPy. More of them are worked
-out in vain when the search ends. Measured: 1 takes 1.13, 8 takes 1.05, 72 takes 0.82."""
+"""The bounds of this many boxes are worked out together, so that they share the cost of a call to NumPy. Larger batches contain
+more boxes that a better choice would have excluded. Measured: 1 takes 1.13, 8 takes 1.05, 72 takes 0.82."""
 HALVE_ABOVE = 0.2
 """A range of the slowest hop wider than this share of T is halved; a narrower one is cut at the time of the best walk.
 Measured: 0.05 takes 1.10, 1 takes 0.90."""
@@ -55,9 +55,9 @@ RIVAL_FACTORS = (1.01, 1.05, 1.2, 1.5, 2.0, 4.0)
 RIVAL_CHUNK_RATIO = 1.05
 """Chunks of rivals are at most this many times larger or smaller than that of the best choice."""
 ENOUGH_ROUTES = 40
-"""No more rivals are looked for once this many routes are known: an explanation shows fewer."""
+"""No more rivals are looked for once this many routes are known: enough for an explanation."""
 
-# ---- what is kept
+# ---- cache
 
 MOST_LINKS = 64
-"""The channels of this many (machine, nodes) pairs are kept as arrays, those used last."""
+"""The channels of this many (machine, nodes) pairs are cached as arrays, those used last."""

@@ -35,11 +35,11 @@ def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
     done = not bounds.middle
     for _ in range(2 * len(links.memories) + 2):
         at = links.leaving[int(links.there[found[-1]])]
-        ways = links.there[at.start : at.stop]
+        next_memories = links.there[at.start : at.stop]
         inner = bounds.inner.total[at.start : at.stop, column]
         if not done and bounds.converting is not None:
-            stay = inner + before[ways]
-            convert = bounds.converting.total[at.start : at.stop, column] + after[ways]
+            stay = inner + before[next_memories]
+            convert = bounds.converting.total[at.start : at.stop, column] + after[next_memories]
             best, other = int(np.argmin(stay)), int(np.argmin(convert))
             if convert[other] <= stay[best]:
                 best, done, converted = other, True, len(found)
@@ -47,8 +47,8 @@ def best_walk(bounds: Bounds, column: int) -> tuple[Walk, float]:
             costs = bounds.converting if converted == len(found) - 1 else bounds.inner
             slowest = max(slowest, float(costs.slowest[found[-1], column]))
             continue
-        stay = inner + after[ways]
-        last = np.where(ways == space.destination, bounds.last.total[at.start : at.stop, column], np.inf)
+        stay = inner + after[next_memories]
+        last = np.where(next_memories == space.destination, bounds.last.total[at.start : at.stop, column], np.inf)
         best, other = int(np.argmin(stay)), int(np.argmin(last))
         if last[other] <= stay[best]:
             found.append(at.start + other)
@@ -97,6 +97,8 @@ def paths_in(bounds: Bounds, column: int, goal: float, most: int) -> list[Bounde
 
 
 class _PathListing:
+    """One listing of the paths in a box, label by label."""
+
     def __init__(self, bounds: Bounds, column: int, goal: float, most: int) -> None:
         self.bounds, self.column, self.goal, self.most = bounds, column, goal, most
         self.space, self.links = bounds.space, bounds.space.links
@@ -122,12 +124,12 @@ class _PathListing:
         """For every memory, the channels that lead from it to a path within the goal."""
         bounds, column, links = self.bounds, self.column, self.links
         after, before = bounds.after[column][links.there], bounds.before[column][links.there]
-        ways = bounds.inner.total[:, column] + np.minimum(after, before)
+        totals = bounds.inner.total[:, column] + np.minimum(after, before)
         if bounds.converting is not None:
-            ways = np.minimum(ways, bounds.converting.total[:, column] + after)
-        ways[bounds.entering] = np.minimum(ways[bounds.entering], bounds.last.total[bounds.entering, column])
+            totals = np.minimum(totals, bounds.converting.total[:, column] + after)
+        totals[bounds.entering] = np.minimum(totals[bounds.entering], bounds.last.total[bounds.entering, column])
         leaving = bounds.first.total[bounds.leaving.start : bounds.leaving.stop, column]
-        useful = np.flatnonzero(ways + leaving.min() + self.floor <= self.goal)
+        useful = np.flatnonzero(totals + leaving.min() + self.floor <= self.goal)
         found: list[list[int]] = [[] for _ in links.memories]
         for link, here in zip(useful.tolist(), links.here[useful].tolist(), strict=True):
             found[here].append(link)

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 
 Uses = tuple[tuple[str, float], ...]
 """Pairs (resource, resource bytes that each payload byte costs)."""
+ROUNDING = 1e-12
+"""A request or resource is at its limit if it is within this share of it: rates are sums of a few rounded steps."""
 
 
 def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[str, float]) -> list[float]:
@@ -32,11 +34,11 @@ def fair_rates(most: Sequence[float], uses: Sequence[Uses], capacity: Mapping[st
             rates[i] += step
         for name, weight in load.items():
             left[name] -= weight * step
-        full = {name for name, weight in load.items() if weight > 0 and left[name] <= 1e-12 * capacity[name]}
+        full = {name for name, weight in load.items() if weight > 0 and left[name] <= ROUNDING * capacity[name]}
         stopped = {
             i
             for i in growing
-            if rates[i] >= most[i] * (1 - 1e-12) or any(weight > 0 and name in full for name, weight in uses[i])
+            if rates[i] >= most[i] * (1 - ROUNDING) or any(weight > 0 and name in full for name, weight in uses[i])
         }
         if not stopped:  # rounding left every request just below its limit
             stopped = set(growing) if math.isclose(step, 0.0) else {min(growing, key=lambda i: most[i] - rates[i])}

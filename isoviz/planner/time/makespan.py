@@ -56,15 +56,15 @@ def _one_slot(hops: Sequence[float], hop: int, chunks: int) -> float:
     """
     pairs = [here + there for here, there in itertools.pairwise(hops)]
     best = -math.inf
-    behind = max(pairs[:hop], default=-math.inf)
-    way, left = 0.0, chunks - 1
+    longest_pair = max(pairs[:hop], default=-math.inf)
+    length, left = 0.0, chunks - 1
     if left == 0 or hop:
-        best = left * behind if left else 0.0
+        best = left * longest_pair if left else 0.0
     for pair in pairs[hop:]:
         if left == 0:
             break
-        way, left, behind = way + pair, left - 1, max(behind, pair)
-        best = max(best, way + left * behind)
+        length, left, longest_pair = length + pair, left - 1, max(longest_pair, pair)
+        best = max(best, length + left * longest_pair)
     return math.fsum(hops[: hop + 1]) + best
 
 
@@ -86,7 +86,7 @@ class _SharedPipeline:
         self, hops: Sequence[float], chunks: int, last: float, shares: Sequence[Sequence[float]], slots: int, overlap: bool
     ) -> None:
         self.hops, self.chunks, self.last, self.slots, self.overlap = hops, chunks, last, slots, overlap
-        # Progress is counted in chunks: a hop alone does 1/seconds of one in a second.
+        # Progress is counted in chunks: a hop alone finishes 1/seconds of a chunk per second.
         self.most = [1 / seconds if seconds > 0 else math.inf for seconds in hops]
         self.uses = [tuple((str(k), share[h]) for k, share in enumerate(shares) if share[h]) for h in range(len(hops))]
         self.capacity = {str(k): 1.0 for k in range(len(shares))}

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from isoviz.planner.one_path.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
-from isoviz.planner.time.run_rates import rates_of
+from isoviz.planner.time.run_rates import rate_of, rates_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,14 +54,19 @@ class Pace:
     def __init__(self, channels: Sequence[Channel]) -> None:
         self.channels = tuple(channels)
         self.functions = tuple(channel.throughput for channel in channels)
-        self.setup = sum(channel.setup for channel in channels)
+        self.setup = sum([channel.least_setup for channel in channels])
         self.uses_resources = any(channel.resources for channel in channels)
-        self.is_concave = all(function.is_concave for function in self.functions)
+        self.by_run = all(channel.by_run for channel in channels)
+        """Whether the rate of every hop is its throughput function's for its run, whatever else the copies are."""
+        self.is_concave = self.by_run and all(function.is_concave for function in self.functions)
+        self.has_fixed_costs = all(channel.has_fixed_costs for channel in channels)
+        """Whether one-time costs follow from which hops convert."""
 
 
 class Clock:
     """The time of a transfer of `nbytes` along `channels`, as a function of chunk and runs; `pace` is theirs, if it is known, and
-    `converting` are the numbers of those that convert."""
+    `converting` are the numbers of those that convert. `setup` are the seconds of all one-time costs; without it, those that
+    depend on layouts and on other hops count as little as they can."""
 
     def __init__(
         self,
@@ -71,12 +76,15 @@ class Clock:
         slots: int,
         pace: Pace | None = None,
         converting: Iterable[int] = (),
+        setup: float | None = None,
     ) -> None:
         pace = pace or Pace(channels)
+        self.by_run = pace.by_run
         self.channels = pace.channels
         self.nbytes = nbytes
         self.functions = pace.functions
-        self.setup = pace.setup + sum([pace.channels[hop].conversion_setup for hop in converting])
+        more = sum([pace.channels[hop].least_conversion for hop in converting])
+        self.setup = pace.setup + more if setup is None else setup
         self.resources = {resource.name: resource for resource in machine.resources} if pace.uses_resources else {}
         self.every = (
             0 if pace.is_concave and not self.resources else MOST_SIZES_TRIED if pace.is_concave else MOST_SIZES_NOT_CONVEX
@@ -87,7 +95,7 @@ class Clock:
         self.slots = slots
         self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
         """Whether the hops bound the steady state one by one: no one-slot buffers join them."""
-        self._plain = self.separable and not pace.uses_resources
+        self._plain = self.separable and not pace.uses_resources and pace.by_run
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
         """For every shared resource that the channels use, its seconds that a byte costs on each hop, at these rates of the
@@ -134,7 +142,7 @@ class Clock:
     def seconds_of_chunks(self, chunks: Floats, runs: Runs) -> Floats:
         """T for chunks of each of these sizes, in bytes, but for rounding."""
         chunks = np.minimum(chunks, self.nbytes)
-        each = [rates_of(function, np.minimum(run, chunks)) for function, run in zip(self.functions, runs, strict=True)]
+        each = [self._rates_of(i, chunks, run) for i, run in enumerate(runs)]
         with np.errstate(divide="ignore"):  # such runs move nothing
             hops = np.array([chunks / rate for rate in each])
         shares: dict[str, Floats] = {}
@@ -156,12 +164,25 @@ class Clock:
 
     def least_seconds(self, runs: Runs) -> float:
         """Less than this T is for no chunk: the slowest hop alone, its runs as long as they can be."""
-        slowest = min(self.rates(self.nbytes, runs))
+        slowest = min(self.most_rates(self.nbytes, runs))
         return self.setup + self.nbytes / slowest if slowest else math.inf
 
     def rates(self, chunk: float, runs: Runs) -> list[float]:
         """Bytes per second of every hop."""
+        if self.by_run:
+            return self.most_rates(chunk, runs)
+        return [rate_of(channel, chunk, run) for channel, run in zip(self.channels, runs, strict=True)]
+
+    def most_rates(self, chunk: float, runs: Runs) -> list[float]:
+        """Bytes per second that no hop exceeds with chunks up to this size."""
         return [function(run if run < chunk else chunk) for function, run in zip(self.functions, runs, strict=True)]
+
+    def _rates_of(self, hop: int, chunks: Floats, run: float) -> Floats:
+        """Bytes per second of a hop for chunks of each of these sizes."""
+        channel = self.channels[hop]
+        if channel.by_run:
+            return rates_of(channel.throughput, np.minimum(run, chunks))
+        return np.array([rate_of(channel, chunk, run) for chunk in chunks.tolist()])
 
     def timing(self, chunk: float, runs: Runs, rates: Sequence[float] | None = None) -> Timing:
         """T with its parts; `rates` where they are known."""

@@ -16,8 +16,10 @@ from isoviz.planner.transfer import Transfer
 
 PLANNING_SHARE = 0.1
 """Planning pays where it takes less than this share of the predicted transfer (Isometry, section 4.4)."""
-LEAST_FULL_SECONDS, MOST_FULL_SECONDS = 50e-6, 50e-3
-"""The range of seconds that the full planner takes on any computer: transfers beyond ten times that range need no measurement."""
+LEAST_FULL_SECONDS = 50e-6
+"""The full planner takes at least this on any computer: shorter transfers than ten times that need no measurement."""
+MOST_FULL_SECONDS = 50e-3
+"""The full planner takes at most this for paths that are listed: longer transfers than ten times that need no measurement."""
 LEAST_SEARCH_SECONDS = 5e-3
 """Seconds in which a search among too many paths to list finds a good one on any computer; with less time it is not begun."""
 

@@ -1,4 +1,4 @@
-"""Throughput functions evaluated for many runs at once."""
+"""Rates of channels: for one copy, and of throughput functions for many runs at once."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from isoviz.machines import CopyShape
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from isoviz.machines import Channel
     from isoviz.machines.throughput import ThroughputFunction
 
     Floats = NDArray[np.float64]
 
 SHORTEST_RUN = 1e-9
 """A run, in bytes, that is shorter than every real one: it stands for the left end of a sampled function."""
+
+
+def rate_of(channel: Channel, nbytes: float, run: float) -> float:
+    """Bytes per second of a channel that moves `nbytes` bytes at a time, in runs of at most `run` bytes (infinite: in one); 0
+    where such runs move nothing."""
+    shape = CopyShape(nbytes, min(run, nbytes))
+    if channel.by_run:
+        return channel.throughput(shape.run_bytes)
+    return nbytes / channel.seconds(shape) if shape.run_bytes > 0 else 0.0
 
 
 def rates_of(function: ThroughputFunction, runs: Floats) -> Floats:

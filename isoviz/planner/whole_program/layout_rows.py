@@ -70,7 +70,7 @@ def add_layouts(rows: Rows, problem: Problem, between: Terms, runs: tuple[str, s
     both = _add_both(rows, problem, kept, block, extents)
     mean = math.log(problem.mean)
     for end in (0, 1):
-        # run ≤ log mean + Σ kept; big-M lifts the row where no hop between buffers converts, the end is whole or the run goes on
+        # run ≤ log mean + Σ kept; big-M lifts the row if no hop between buffers converts, the end is whole or the run continues
         lift = most - mean
         terms = [(runs[end], 1.0), *((name, -1.0) for name, _ in kept[end].values())]
         terms += [(whole[end], -lift), *((name, -lift) for name, _ in both), *((name, lift * factor) for name, factor in between)]

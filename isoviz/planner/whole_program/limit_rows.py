@@ -62,12 +62,12 @@ def add_limits(rows: Rows, problem: Problem, arcs: Sequence[Arc], names: dict[in
                 rows.at_most(f"{name}_{what}", [(what, 1.0), *((each, top - most) for each in when)], top)
 
     for (memory, is_loop), uses in uses_of.items():
-        way = "loop_" if is_loop else ""
+        prefix = "loop_" if is_loop else ""
         limit = float(problem.own_slot_limit((memory,)))
-        bound(f"slot_{way}{memory}", limit, limit, uses)
+        bound(f"slot_{prefix}{memory}", limit, limit, uses)
         if not problem.alike and problem.machine.memory(memory).capacity is not None:
             free = problem.free(memory)
-            bound(f"room_{way}{memory}", free / problem.slots, float(free // problem.slots), uses)
+            bound(f"room_{prefix}{memory}", free / problem.slots, float(free // problem.slots), uses)
             if is_loop and (memory, False) in uses_of:
                 _add_pair(rows, problem, memory, filling[memory], bound)
     if problem.memory_limit is not None and filling:

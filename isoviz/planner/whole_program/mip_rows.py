@@ -175,17 +175,17 @@ class Rows:
         return str(model.getModelStatus()).endswith("kOptimal")
 
     def _add(self, name: str, terms: Terms, sense: int, bound: float) -> None:
-        kept = tuple(terms)
-        self._rows[name] = kept, bound
-        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(kept), sense, self._pulp_name(name), bound))
+        pairs = tuple(terms)
+        self._rows[name] = pairs, bound
+        self.problem.addConstraint(self._pulp.LpConstraint(self._expression(pairs), sense, self._pulp_name(name), bound))
 
     def _pulp_name(self, name: str) -> str:
         """A unique name for PuLP, without characters that LP files do not allow."""
-        said = re.sub(r"[^A-Za-z0-9_.]", "_", name)
-        while said in self._names:
-            said += "_"
-        self._names.add(said)
-        return said
+        unique = re.sub(r"[^A-Za-z0-9_.]", "_", name)
+        while unique in self._names:
+            unique += "_"
+        self._names.add(unique)
+        return unique
 
     def _expression(self, terms: Terms) -> Any:
         return self._pulp.LpAffineExpression([(self._variables[key], factor) for key, factor in terms])

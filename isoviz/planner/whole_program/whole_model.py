@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
 
 TP, PERIOD, FIRST_RUN, LAST_RUN, CONVERTING_RUN = "log_TP", "period", "log_first_run", "log_last_run", "log_converting_run"
+"""The names of the variables for the throughput, the period and the runs."""
 _RUNS = {Role.FIRST: FIRST_RUN, Role.LAST: LAST_RUN, Role.BETWEEN: CONVERTING_RUN, Role.MIDDLE: CHUNK}
 
 
@@ -75,7 +76,7 @@ class Model:
         memories = [memory.name for memory in problem.machine.memories]
         self.bounds = slot_bounds(problem, memories)
         self.stages = self._fitting(stages_of(problem.machine, here, there, self.converts))
-        self.exact = self.layouts and all(is_known(arc.channel.throughput) for arc in self.stages.arcs)
+        self.exact = self.layouts and all(arc.channel.by_run and is_known(arc.channel.throughput) for arc in self.stages.arcs)
         self.rows = Rows("isometry_4_2")
         if self.stages.arcs:
             self._build_rows()

@@ -6,82 +6,114 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
+from isoviz.runtime.scheduling.work import SendArrived
+
 if TYPE_CHECKING:
-    from isoviz.runtime.scheduling.work import PathWork, Work
+    from isoviz.runtime.scheduling.work import Instruction, PathWork, Work
 
-WAITS, RUNS, STOPS, ENDED = "waits", "runs", "stops", "ended"
-
-
-class Counter:
-    """How many chunks are completely moved, without a gap from the first one on: of a hop of this scheduler, or as a hop of
-    another rank says. `dependents` are the XDs that may go on when it advances."""
-
-    __slots__ = ("count", "dependents")
-
-    def __init__(self, count: int = 0) -> None:
-        self.count = count
-        self.dependents: list[XD] = []
+WAITS, RUNS, STOPS, SETTLED, ENDED = "waits", "runs", "stops", "settled", "ended"
+"""States of a transfer. It has settled where nothing of it is under way on this rank, but perhaps on others."""
 
 
 class XD:
-    """A transfer descriptor: one hop of one transfer (Isometry, section 3.4). `order` says who came first.
+    """A transfer descriptor: one hop of one transfer (Isometry, section 3.4), at position `at` of its path. `order` says who came
+    first.
 
-    It refers to no other XD: what it waits for is counters. `start` is the number of the first hop of its path.
+    What it depends on is two counters of its own: `arrived`, how many chunks of its input are there, and `credit`, how many
+    chunks its output has had slots for. The hops beside it advance them, those of other ranks by messages.
     """
 
     __slots__ = (
+        "arrived",
         "channel",
         "chunk",
         "chunks",
+        "credit",
+        "feeds",
         "hop",
         "lead",
         "moved",
         "order",
         "partly",
         "queued",
+        "releases",
         "request",
         "requests",
         "slots",
+        "tells",
         "transfer",
-        "upstream",
-        "waits_for",
         "whole",
     )
 
-    def __init__(self, transfer: TransferState, path: PathWork, start: int, hop: int, channel: ChannelState, order: int) -> None:
+    def __init__(self, transfer: TransferState, path: PathWork, at: int, hop: int, channel: ChannelState, order: int) -> None:
         self.transfer, self.hop, self.channel, self.order = transfer, hop, channel, order
-        self.chunks = path.chunks
-        self.requests = path.requests[hop - start] if path.requests else 1
-        self.whole = not path.pipelined
+        self.chunks = self.arrived = self.credit = path.chunks
+        self.requests = path.requests[at] if path.requests else 1
         self.chunk = self.request = 0
         """What it hands over next."""
-        self.moved = Counter()
+        self.moved = 0
+        """Chunks that are completely moved, without a gap from the first one on."""
         self.partly: dict[int, int] = {}
         """How many requests are done of chunks that are not completely moved."""
         self.queued = False
-        self.upstream: Counter | None = None
-        """The counter of the hop that writes its input; None: its input is there."""
+        self.feeds: XD | None = None
+        """Whose `arrived` it advances, to `moved` + `lead`; where `whole`, once it has moved everything."""
         self.lead = 0
-        """How many chunks it may be ahead of `upstream`."""
-        self.waits_for: Counter | None = None
-        """The counter of the hop that frees its output slots; None: there always is a free one."""
+        self.whole = not path.pipelined
+        self.releases: XD | None = None
+        """Whose `credit` it advances, to `moved` + `slots`."""
         self.slots = 0
+        self.tells: tuple[Tells, ...] = ()
+        """Which hops of other ranks it tells how far it is."""
+
+    def waits_for(self, moving: XD, reason: str, lead: int) -> None:
+        """Let another XD of this scheduler advance a counter of this one, as `PathWork.dependencies` says."""
+        if reason == "slot":
+            moving.releases, moving.slots, self.credit = self, lead, lead
+        else:
+            moving.feeds, moving.lead, self.arrived = self, lead, lead
 
     @property
     def ready(self) -> bool:
         """Whether its next request may go: its input is there and its output has a free slot."""
-        chunk, upstream, waits_for = self.chunk, self.upstream, self.waits_for
-        if chunk >= self.chunks:
-            return False
-        if upstream is not None and (chunk >= upstream.count + self.lead or (self.whole and upstream.count < self.chunks)):
-            return False
-        return waits_for is None or chunk < waits_for.count + self.slots
+        chunk = self.chunk
+        return chunk < self.arrived and chunk < self.credit
+
+
+class Tells:
+    """A hop of another rank that a hop here has to tell how many chunks it has moved: the count is `moved` + `lead`."""
+
+    __slots__ = ("hop", "lead", "rank", "send", "sent")
+
+    def __init__(self, send: Callable[[int, int, int, int], Instruction], rank: int, hop: int, lead: int) -> None:
+        self.send, self.rank, self.hop, self.lead = send, rank, hop, lead
+        self.sent = 0
+
+    def tell(self, xd: XD, out: list[Instruction]) -> None:
+        """Send what is new, but never more than all chunks."""
+        count = min(xd.moved + self.lead, xd.chunks)
+        if count > self.sent and not (xd.whole and self.send is SendArrived and xd.moved < xd.chunks):
+            self.sent = count
+            out.append(self.send(self.rank, xd.transfer.number, self.hop, count))
 
 
 class TransferState:
     """A transfer under way. `priority` is what it has, its own or lent; `xds` are its hops by number."""
 
-    __slots__ = ("held", "in_flight", "number", "outcome", "priority", "reason", "state", "unfinished", "work", "xds")
+    __slots__ = (
+        "early",
+        "holds",
+        "in_flight",
+        "nbytes",
+        "number",
+        "outcome",
+        "priority",
+        "reason",
+        "state",
+        "unfinished",
+        "work",
+        "xds",
+    )
 
     def __init__(self, number: int, work: Work) -> None:
         self.number, self.work = number, work
@@ -92,8 +124,12 @@ class TransferState:
         self.xds: dict[int, XD] = {}
         self.unfinished = 0
         """How many XDs have chunks to move."""
-        self.held: int | None = None
-        """Bytes of its buffers while it holds them."""
+        self.nbytes = 0
+        """Bytes of its buffers."""
+        self.holds = False
+        """Whether it holds them."""
+        self.early: dict[tuple[str, int], int] = {}
+        """Counts in messages that came before it held its buffers, by counter and hop."""
 
 
 class Level:

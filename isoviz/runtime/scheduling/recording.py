@@ -17,17 +17,29 @@ from typing import Any, NamedTuple
 from isoviz.errors import InputError, RunError, show
 from isoviz.regular_files import open_for_reading
 from isoviz.runtime.scheduling.pool import ChannelState, Policy, first_come_first_served, highest_priority_first
+from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
 from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
 from isoviz.runtime.scheduling.work import (
+    Abort,
     Allocate,
+    Arrived,
     Cancel,
+    Credit,
     Done,
+    End,
     Failed,
     Finish,
+    Grant,
     Instruction,
     Issue,
+    Lend,
     Release,
+    Request,
+    SendArrived,
+    SendCredit,
+    Settled,
     Stimulus,
+    Stop,
     Submit,
     Work,
 )
@@ -37,8 +49,29 @@ FORMAT = "isoviz-recording-1"
 POLICIES: Mapping[str, Policy] = {policy.__name__: policy for policy in (highest_priority_first, first_come_first_served)}
 """Policies that a recording can name."""
 
-_STIMULI: Mapping[str, Any] = {"submit": Submit, "done": Done, "failed": Failed, "cancel": Cancel}
-_INSTRUCTIONS: Mapping[str, Any] = {"allocate": Allocate, "issue": Issue, "release": Release, "finish": Finish}
+_STIMULI: Mapping[str, Any] = {
+    "submit": Submit,
+    "done": Done,
+    "failed": Failed,
+    "cancel": Cancel,
+    "arrived": Arrived,
+    "credit": Credit,
+    "grant": Grant,
+    "lend": Lend,
+    "stop": Stop,
+    "end": End,
+}
+_INSTRUCTIONS: Mapping[str, Any] = {
+    "allocate": Allocate,
+    "issue": Issue,
+    "release": Release,
+    "finish": Finish,
+    "send arrived": SendArrived,
+    "send credit": SendCredit,
+    "request": Request,
+    "abort": Abort,
+    "settled": Settled,
+}
 _WORDS = {kind: word for words in (_STIMULI, _INSTRUCTIONS) for word, kind in words.items()}
 
 
@@ -75,13 +108,15 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """All that a scheduler was told and answered, and how it was made: see `Scheduler`. Policies are known by their names."""
+    """All that a scheduler was told and answered, and how it was made: see `Scheduler`. Policies are known by their names. `rank`
+    is that of a `RankScheduler`."""
 
     limits: Mapping[str, int]
     capacity: Mapping[str, int]
     policies: Mapping[str, str]
     policy: str
     entries: tuple[Entry, ...]
+    rank: int | None = None
 
     def __len__(self) -> int:
         return len(self.entries)
@@ -96,7 +131,10 @@ class Recording:
             InputError: it used a policy that is not known by name (`POLICIES`).
         """
         policies = {channel: _policy(name) for channel, name in self.policies.items()}
-        return Scheduler(self.limits, self.capacity, policies, _policy(self.policy))
+        policy = _policy(self.policy)
+        if self.rank is None:
+            return Scheduler(self.limits, self.capacity, policies, policy)
+        return RankScheduler(self.rank, self.limits, self.capacity, policies, policy)
 
     def replay(self, scheduler: Scheduler | None = None) -> Scheduler:
         """Tell a fresh scheduler the same; returns it, in the state in which the recorded one was at the end.
@@ -120,6 +158,7 @@ class Recording:
         """A JSON object from which `from_json` makes an equal recording."""
         return {
             "format": FORMAT,
+            **({} if self.rank is None else {"rank": self.rank}),
             "limits": dict(self.limits),
             "capacity": dict(self.capacity),
             "policies": dict(self.policies),
@@ -150,7 +189,8 @@ class Recording:
             )
             limits, capacity = ({str(name): int(value) for name, value in data[key].items()} for key in ("limits", "capacity"))
             policies = {str(channel): str(name) for channel, name in data["policies"].items()}
-            return cls(limits, capacity, policies, str(data["policy"]), entries)
+            rank = None if data.get("rank") is None else int(data["rank"])
+            return cls(limits, capacity, policies, str(data["policy"]), entries, rank)
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise InputError(f"recording: {type(error).__name__}: {error}") from None
 
@@ -196,7 +236,8 @@ class Recorder:
         """What there is so far."""
         inner = self.scheduler
         policies = {channel: _name(policy) for channel, policy in inner.policies.items()}
-        return Recording(dict(inner.limits), dict(inner.capacity), policies, _name(inner.policy), tuple(self._entries))
+        rank = inner.rank if isinstance(inner, RankScheduler) else None
+        return Recording(dict(inner.limits), dict(inner.capacity), policies, _name(inner.policy), tuple(self._entries), rank)
 
     # ---- the methods of a scheduler
 
@@ -272,6 +313,9 @@ def _unpacked(data: Any, kinds: Mapping[str, Any]) -> Any:
     if word == "submit":
         number, work = fields
         fields = [number, Work.from_json(work)]
+    elif word == "request":
+        number, needs, priority, ranks = fields
+        fields = [number, tuple((memory, nbytes) for memory, nbytes in needs), priority, tuple(ranks)]
     return kinds[word](*fields)
 
 

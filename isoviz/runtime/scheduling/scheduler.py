@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from isoviz.errors import InputError, LimitError
 from isoviz.runtime.scheduling.admission import Admission
@@ -44,7 +44,11 @@ class Scheduler:
 
     `limits` says how many requests each channel takes at a time (a channel that is not named: one), `capacity` how many bytes of
     buffers each memory has (one that is not named: any number), `policies` which channels do not use the default one.
+    It carries out all hops of its transfers; `isoviz.runtime.scheduling.rank_scheduler` has one of several that share transfers.
     """
+
+    handlers: ClassVar[Mapping[type, str]] = {Submit: "submit", Done: "done", Failed: "failed", Cancel: "cancel"}
+    """The method for each kind of stimulus."""
 
     def __init__(
         self,
@@ -72,15 +76,18 @@ class Scheduler:
     # ---- stimuli
 
     def handle(self, stimulus: Stimulus) -> list[Instruction]:
-        """What to do now that this has happened. Stimuli about transfers that have ended are ignored."""
+        """What to do now that this has happened. Stimuli about transfers that have ended are ignored.
+
+        Raises:
+            InputError: a stimulus that only schedulers of several ranks take; what the stimulus itself raises.
+        """
         if type(stimulus) is Done:
             return self.done(*stimulus)
-        if type(stimulus) is Submit:
-            return self.submit(*stimulus)
-        if type(stimulus) is Failed:
-            return self.failed(*stimulus)
-        assert type(stimulus) is Cancel
-        return self.cancel(stimulus.transfer)
+        name = self.handlers.get(type(stimulus))
+        if name is None:
+            raise InputError(f"{stimulus}: this scheduler shares no transfers with other ranks")
+        found: list[Instruction] = getattr(self, name)(*stimulus)
+        return found
 
     def submit(self, number: int, work: Work) -> list[Instruction]:
         """A new transfer.
@@ -92,11 +99,12 @@ class Scheduler:
             raise InputError(f"transfer {number} is known already")
         needs = self.needs(work)
         transfer = self._transfers[number] = TransferState(number, work)
+        transfer.nbytes = sum(needs.values())
         out: list[Instruction] = []
-        if not work.chunks:
-            return self._end(transfer, out)
-        self._admission.request(number, needs, work.priority)
-        self._admit(out)
+        if work.chunks:
+            self._ask(transfer, needs, out)
+        else:
+            self._finish(transfer, out)
         return out
 
     def done(self, number: int, hop: int, chunk: int, request: int) -> list[Instruction]:  # noqa: ARG002  # the stimulus's
@@ -115,18 +123,20 @@ class Scheduler:
             self._fill(channel, out)
             return out
         if self._complete(xd, chunk):
-            moved = xd.moved
             # First all that has changed, then what follows: channels choose among all who can go on by now.
-            woken = [each for each in moved.dependents if not each.queued and each.ready]
-            for each in woken:
-                each.channel.wake(each)
-            if moved.count == xd.chunks:
+            fed, freed = self._advanced(xd)
+            if xd.tells:
+                for told in xd.tells:
+                    told.tell(xd, out)
+            if xd.moved == xd.chunks:
                 channel.leave(xd)
                 transfer.unfinished -= 1
                 if not transfer.unfinished:
                     self._end(transfer, out)
-            for each in woken:
-                self._fill(each.channel, out)
+            if fed is not None:
+                self._fill(fed.channel, out)
+            if freed is not None:
+                self._fill(freed.channel, out)
         self._fill(channel, out)
         return out
 
@@ -139,7 +149,7 @@ class Scheduler:
         if hop >= 0:
             transfer.xds[hop].channel.in_flight -= 1
             transfer.in_flight -= 1
-        channels = self._stop(transfer, "failed", reason, out)
+        channels = self._give_up(transfer, "failed", reason, out)
         if hop >= 0:
             channels.append(transfer.xds[hop].channel)
         for channel in channels:
@@ -151,7 +161,7 @@ class Scheduler:
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is not None:
-            for channel in self._stop(transfer, "cancelled", "", out):
+            for channel in self._give_up(transfer, "cancelled", "", out):
                 self._fill(channel, out)
         return out
 
@@ -182,8 +192,9 @@ class Scheduler:
         if wrong := contradiction(work):
             raise InputError(f"transfer: {wrong}")
         needs: dict[str, int] = {}
-        for ring in work.rings:
-            needs[ring.memory] = needs.get(ring.memory, 0) + ring.total
+        for path in work.paths:
+            for memory, nbytes, slots in path.rings:
+                needs[memory] = needs.get(memory, 0) + nbytes * slots
         for memory, nbytes in needs.items():
             if nbytes > self.capacity.get(memory, nbytes):
                 room = self.capacity[memory]
@@ -211,21 +222,40 @@ class Scheduler:
 
     def _complete(self, xd: XD, chunk: int) -> bool:
         """Count a request of a chunk; whether that completed a chunk in sequence."""
-        moved = xd.moved
         if xd.requests > 1:
             count = xd.partly.get(chunk, 0) + 1
             if count < xd.requests:
                 xd.partly[chunk] = count
                 return False
-        if chunk != moved.count:  # an earlier one is still under way
+        if chunk != xd.moved:  # an earlier one is still under way
             xd.partly[chunk] = xd.requests
             return False
         xd.partly.pop(chunk, None)
-        moved.count += 1
-        while xd.partly.get(moved.count) == xd.requests:
-            del xd.partly[moved.count]
-            moved.count += 1
+        xd.moved += 1
+        while xd.partly.get(xd.moved) == xd.requests:
+            del xd.partly[xd.moved]
+            xd.moved += 1
         return True
+
+    def _advanced(self, xd: XD) -> tuple[XD | None, XD | None]:
+        """An XD has moved more chunks: advance the counters of the hops beside it; returns those that can go on by that."""
+        moved = xd.moved
+        fed, freed = xd.feeds, xd.releases
+        if fed is not None and (not xd.whole or moved == xd.chunks):
+            fed.arrived = moved + xd.lead
+            if fed.queued or not fed.ready:
+                fed = None
+            else:
+                fed.channel.wake(fed)
+        else:
+            fed = None
+        if freed is not None:
+            freed.credit = moved + xd.slots
+            if freed.queued or not freed.ready:
+                freed = None
+            else:
+                freed.channel.wake(freed)
+        return fed, freed
 
     def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
         """Hand over requests while the channel takes any."""
@@ -257,43 +287,42 @@ class Scheduler:
     def _begin(self, transfer: TransferState, touched: dict[ChannelState, None], out: list[Instruction]) -> None:
         """A transfer has its buffers: its hops come onto their channels."""
         transfer.state = RUNS
-        transfer.held = sum([ring.total for ring in transfer.work.rings])
-        self._held_bytes += transfer.held
+        transfer.holds = True
+        self._held_bytes += transfer.nbytes
         out.append(Allocate(transfer.number))
-        work = transfer.work
-        for path, start in zip(work.paths, work.starts, strict=True):
+        start = 0
+        for path in transfer.work.paths:
             if path.chunks:
-                self._place(transfer, path, start)
-        transfer.unfinished = len(transfer.xds)
-        for xd in transfer.xds.values():
-            xd.channel.join(xd)
-        for xd in transfer.xds.values():
+                self._place(transfer, path, start, out)
+            start += len(path.channels)
+        xds = transfer.xds.values()
+        transfer.unfinished = len(xds)
+        for xd in xds:
             if xd.ready:
                 xd.channel.wake(xd)
                 touched[xd.channel] = None
 
-    def _place(self, transfer: TransferState, path: PathWork, start: int) -> None:
-        """Make the XDs of a path whose first hop has the number `start`."""
-        xds = transfer.xds
-        for hop, name in enumerate(path.channels, start):
-            xds[hop] = XD(transfer, path, start, hop, self.channel(name), self._order)
-            self._order += 1
-        # From the last hop on: where a hop moves a chunk, the one that reads it is woken before the one that may write again.
-        for at in range(len(path.channels) - 1, -1, -1):
-            xd = xds[start + at]
-            for reason, hop, lead in path.dependencies(at):
-                counter = xds[start + hop].moved
-                counter.dependents.append(xd)
-                if reason == "slot":
-                    xd.waits_for, xd.slots = counter, lead
-                else:
-                    xd.upstream, xd.lead = counter, lead
+    def _place(self, transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:  # noqa: ARG002  # ranks
+        """The hops of a path, the first of which has the number `start`, come onto their channels."""
+        xds = [self._join(transfer, path, at, start + at) for at in range(len(path.channels))]
+        if len(xds) > 1:
+            for at, waiting in enumerate(xds):
+                for reason, hop, lead in path.dependencies(at):
+                    waiting.waits_for(xds[hop], reason, lead)
+
+    def _join(self, transfer: TransferState, path: PathWork, at: int, hop: int) -> XD:
+        """A hop comes onto its channel."""
+        channel = self.channel(path.channels[at])
+        xd = transfer.xds[hop] = XD(transfer, path, at, hop, channel, self._order)
+        self._order += 1
+        channel.join(xd)
+        return xd
 
     def _lend(self, transfer: TransferState, priority: int, touched: dict[ChannelState, None]) -> None:
         """Give a transfer the priority that it has by now: its own, or the highest of those that wait for its buffers."""
         if priority == transfer.priority or transfer.state is not RUNS:
             return
-        unfinished = [xd for xd in transfer.xds.values() if xd.moved.count < xd.chunks]
+        unfinished = [xd for xd in transfer.xds.values() if xd.moved < xd.chunks]
         queued = [xd for xd in unfinished if xd.queued]
         for xd in unfinished:
             xd.channel.leave(xd)
@@ -304,30 +333,49 @@ class Scheduler:
         for xd in queued:
             xd.channel.wake(xd)
 
+    def _give_up(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
+        """Stop a transfer for a reason that came up here; returns the channels that have others to serve now."""
+        return self._stop(transfer, outcome, reason, out)
+
     def _stop(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
         """Hand over nothing of a transfer any more; returns the channels that have others to serve now."""
         channels: list[ChannelState] = []
         if transfer.state in (WAITS, RUNS):
             transfer.outcome, transfer.reason = outcome, reason
             if transfer.state is WAITS:
-                self._admission.withdraw(transfer.number)
+                self._withdraw(transfer)
             for xd in transfer.xds.values():
-                if xd.moved.count < xd.chunks:
+                if xd.moved < xd.chunks:
                     xd.channel.leave(xd)
                     channels.append(xd.channel)
             transfer.state = STOPS
-        if not transfer.in_flight:
+        if transfer.state is STOPS and not transfer.in_flight:
             self._end(transfer, out)
         return channels
 
-    def _end(self, transfer: TransferState, out: list[Instruction]) -> list[Instruction]:
-        """Nothing of a transfer is under way any more."""
+    def _finish(self, transfer: TransferState, out: list[Instruction]) -> None:
+        """A transfer is over."""
         transfer.state = ENDED
         del self._transfers[transfer.number]
-        if transfer.held is not None:
+        if transfer.holds:
+            self._held_bytes -= transfer.nbytes
             out.append(Release(transfer.number))
-            self._held_bytes -= transfer.held
-            self._admission.release(transfer.number)
         out.append(Finish(transfer.number, transfer.outcome, transfer.reason))
+
+    # ---- inside: what schedulers of several ranks leave to their coordinator
+
+    def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
+        """A transfer wants its buffers."""
+        self._admission.request(transfer.number, needs, transfer.work.priority)
         self._admit(out)
-        return out
+
+    def _withdraw(self, transfer: TransferState) -> None:
+        """A transfer wants its buffers no more."""
+        self._admission.withdraw(transfer.number)
+
+    def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
+        """Nothing of a transfer is under way any more."""
+        if transfer.holds:
+            self._admission.release(transfer.number)
+        self._finish(transfer, out)
+        self._admit(out)

@@ -6,8 +6,6 @@ numbers, so that a run can be written down and replayed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -28,17 +26,13 @@ class Ring(NamedTuple):
         return self.nbytes * self.slots
 
 
-class Dependency(NamedTuple):
-    """What a hop waits for. Chunk c may begin once the hop at position `hop` of the path has moved more than c − `lead` chunks;
-    on a path that is not pipelined, once that hop has moved all chunks.
+Dependency = tuple[str, int, int]
+"""What a hop waits for: (reason, hop, lead). Chunk c may begin once the hop at position `hop` of the path has moved more than
+c − `lead` chunks; on a path that is not pipelined, once that hop has moved all chunks.
 
-    `reason` is "data" (the hop before has written the chunk), "slot" (the hop behind has read a slot) or "chunk" (the chunk
-    before has passed the last hop).
-    """
-
-    reason: str
-    hop: int
-    lead: int
+The reason is "data" (the hop before has written the chunk), "slot" (the hop behind has read a slot) or "chunk" (the chunk before
+has passed the last hop).
+"""
 
 
 class PathWork(NamedTuple):
@@ -59,17 +53,20 @@ class PathWork(NamedTuple):
     overlap: bool = True
     ranks: tuple[int, ...] = ()
 
-    def dependencies(self, hop: int) -> Iterator[Dependency]:
-        """What the hop at a position waits for, besides its channel."""
+    def dependencies(self, hop: int) -> list[Dependency]:
+        """What the hop at a position waits for, besides its channel: at most one hop that writes its input, or else lets it begin
+        the next chunk, and at most one that frees its output."""
         last = len(self.channels) - 1
         in_turn = self.pipelined and not self.overlap
+        found: list[Dependency] = []
         if hop:
-            yield Dependency("data", hop - 1, 0)
+            found.append(("data", hop - 1, 0))
         elif in_turn and last:
-            yield Dependency("chunk", last, 1)
+            found.append(("chunk", last, 1))
         # Where hops take turns, a slot is free whenever a chunk comes; but another rank has to say that it has allocated it.
         if hop < last and (not in_turn or (self.ranks and self.ranks[hop] != self.ranks[hop + 1])):
-            yield Dependency("slot", hop + 1, self.rings[hop].slots)
+            found.append(("slot", hop + 1, self.rings[hop].slots))
+        return found
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes an equal path."""
@@ -86,15 +83,16 @@ class PathWork(NamedTuple):
         return cls(**{**data, **tuples, "channels": tuple(data["channels"]), "rings": rings})
 
 
-@dataclass(frozen=True)
-class Work:
+class _Work(NamedTuple):
+    paths: tuple[PathWork, ...]
+    priority: int = 0
+
+
+class Work(_Work):
     """A transfer as a scheduler sees it: paths that are admitted together and finished together, and a priority.
 
     Its hops are numbered path after path: hop `h` of `Issue`, `Done` and a trace is hop `h − start(path)` of its path.
     """
-
-    paths: tuple[PathWork, ...]
-    priority: int = 0
 
     @classmethod
     def one_path(
@@ -125,6 +123,10 @@ class Work:
     def hop_chunks(self) -> tuple[int, ...]:
         """How many chunks each hop moves: those of its path."""
         return tuple(path.chunks for path in self.paths for _ in path.channels)
+
+    def ranks(self, here: int) -> tuple[int, ...]:
+        """The ranks that carry out its hops, in order; `here` is the rank of paths that name none."""
+        return tuple(sorted({rank for path in self.paths for rank in path.ranks or (here,)}))
 
     @property
     def chunks(self) -> int:
@@ -176,6 +178,8 @@ def contradiction(work: Work) -> str | None:
     """What keeps work from ever ending; None: nothing does."""
     if not work.paths:
         return "no path"
+    if len({bool(path.ranks) for path in work.paths}) > 1:
+        return "some paths name ranks, others do not"
     for number, path in enumerate(work.paths):
         if wrong := _wrong_path(path):
             return wrong if len(work.paths) == 1 else f"path {number}: {wrong}"
@@ -189,6 +193,8 @@ def _wrong_path(path: PathWork) -> str | None:
         return f"{hops} hops with {len(path.rings)} buffers between them"
     if path.requests and (len(path.requests) != hops or min(path.requests) < 1):
         return f"expected at least one request for each of {hops} hops, got {path.requests}"
+    if path.ranks and (len(path.ranks) != hops or min(path.ranks) < 0):
+        return f"expected a rank for each of {hops} hops, got {path.ranks}"
     if path.chunks < 0:
         return f"{path.chunks} chunks"
     least = 1 if path.pipelined else max(1, path.chunks)
@@ -233,7 +239,54 @@ class Cancel(NamedTuple):
     transfer: int
 
 
-Stimulus = Submit | Done | Failed | Cancel
+class Arrived(NamedTuple):
+    """Another rank says that the first `chunks` chunks of the input of a hop are there. A number that is known, or lower, changes
+    nothing: messages may come twice, or late."""
+
+    transfer: int
+    hop: int
+    chunks: int
+
+
+class Credit(NamedTuple):
+    """Another rank says that there are slots for the output of a hop up to the first `chunks` chunks. A number that is known, or
+    lower, changes nothing."""
+
+    transfer: int
+    hop: int
+    chunks: int
+
+
+class Grant(NamedTuple):
+    """The coordinator says that a transfer has its buffers."""
+
+    transfer: int
+
+
+class Lend(NamedTuple):
+    """The coordinator says which priority a transfer has now, its own or lent."""
+
+    transfer: int
+    priority: int
+
+
+class Stop(NamedTuple):
+    """The coordinator says that a transfer has failed or was cancelled on another rank."""
+
+    transfer: int
+    outcome: str
+    reason: str = ""
+
+
+class End(NamedTuple):
+    """The coordinator says that nothing of a transfer is under way on any rank, and how it ended."""
+
+    transfer: int
+    outcome: str
+    reason: str = ""
+
+
+Stimulus = Submit | Done | Failed | Cancel | Arrived | Credit | Grant | Lend | Stop | End
 
 
 # ---- instructions
@@ -268,4 +321,46 @@ class Finish(NamedTuple):
     reason: str = ""
 
 
-Instruction = Allocate | Issue | Release | Finish
+class SendArrived(NamedTuple):
+    """Tell a rank `Arrived(transfer, hop, chunks)`."""
+
+    rank: int
+    transfer: int
+    hop: int
+    chunks: int
+
+
+class SendCredit(NamedTuple):
+    """Tell a rank `Credit(transfer, hop, chunks)`."""
+
+    rank: int
+    transfer: int
+    hop: int
+    chunks: int
+
+
+class Request(NamedTuple):
+    """Ask the coordinator for the buffers of a transfer: bytes by memory. `ranks` carry out its hops; each of them asks."""
+
+    transfer: int
+    needs: tuple[tuple[str, int], ...]
+    priority: int
+    ranks: tuple[int, ...]
+
+
+class Abort(NamedTuple):
+    """Tell the coordinator that a transfer has failed or was cancelled here."""
+
+    transfer: int
+    outcome: str
+    reason: str = ""
+
+
+class Settled(NamedTuple):
+    """Tell the coordinator that this rank hands over nothing of a transfer any more, and nothing of it is under way here."""
+
+    transfer: int
+
+
+Instruction = Allocate | Issue | Release | Finish | SendArrived | SendCredit | Request | Abort | Settled
+"""A scheduler without a rank gives the first four only."""

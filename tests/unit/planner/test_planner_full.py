@@ -629,5 +629,5 @@ def test_chunks_that_cost_too_much_need_not_be_tried(monkeypatch: pytest.MonkeyP
         return found
 
     few = costs()
-    monkeypatch.setattr(_OneLayoutSearch, "_worth_trying", lambda self, unit, most, runs: round_numbers(most))
+    monkeypatch.setattr(_OneLayoutSearch, "_numbers_to_try", lambda self, unit, most, runs: round_numbers(most))
     assert few == costs() and len(few) > 30

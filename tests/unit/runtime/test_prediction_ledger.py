@@ -266,7 +266,7 @@ def test_runs_of_this_computer_are_recorded(mine: Ledger) -> None:
 
 def test_runs_of_the_shell_and_of_the_explorer_are_recorded(mine: Ledger, tmp_path: Path) -> None:
     pytest.importorskip("anywidget")
-    from isoviz.widgets.running import execute
+    from isoviz.widgets.run_thread import execute
 
     execute(isoviz.plan(small(), LOCAL), LOCAL, lambda *_: None, threading.Event())
     file = tmp_path / "transfer.toml"

@@ -16,7 +16,20 @@ from isoviz.runtime import Scheduler, Simulator, first_come_first_served
 from isoviz.runtime.scheduling.pool import ChannelState
 from isoviz.runtime.scheduling.recording import Recorder, Recording, ReplayError
 from isoviz.runtime.scheduling.scheduler import Counts
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Instruction, Issue, Release, Ring, Submit, Work
+from isoviz.runtime.scheduling.work import (
+    Allocate,
+    Cancel,
+    Done,
+    Failed,
+    Finish,
+    Instruction,
+    Issue,
+    PathWork,
+    Release,
+    Ring,
+    Submit,
+    Work,
+)
 
 NOTHING = Counts(0, 0, 0, 0)
 
@@ -94,9 +107,49 @@ def test_nothing_to_move() -> None:
     assert scheduler.counts == NOTHING
 
 
+def test_several_paths_are_admitted_and_finished_together() -> None:
+    """Hops are numbered path after path; each path has its own chunks, buffers and requests."""
+    first = PathWork(("a", "b"), 1, (Ring("m", 1, 2),))
+    second = PathWork(("c",), 2, requests=(2,))
+    third = PathWork(("d", "e"), 0, (Ring("m", 3, 1),))
+    work = Work((first, second, third), 4)
+    assert work.channels == ("a", "b", "c", "d", "e") and work.requests == (1, 1, 2, 1, 1)
+    assert work.hop_chunks == (1, 1, 2, 0, 0) and work.chunks == 3 and work.starts == (0, 2, 3)
+    assert work.places == ((0, 0), (0, 1), (1, 0), (2, 0), (2, 1))
+    assert work.buffers == ((0, Ring("m", 1, 2)), (3, Ring("m", 3, 1))) and work.rings == (Ring("m", 1, 2), Ring("m", 3, 1))
+    scheduler = Scheduler({"c": 2}, {"m": 5})
+    assert scheduler.needs(work) == {"m": 5}
+    assert scheduler.submit(0, work) == [Allocate(0), Issue(0, 0, 0, 0), Issue(0, 2, 0, 0), Issue(0, 2, 0, 1)]
+    assert scheduler.submit(1, line("a", "b")) == []
+    assert scheduler.done(0, 0, 0, 0) == [Issue(0, 1, 0, 0)]
+    assert scheduler.done(0, 1, 0, 0) == []
+    assert scheduler.done(0, 2, 0, 1) == [Issue(0, 2, 1, 0)]
+    assert scheduler.done(0, 2, 0, 0) == [Issue(0, 2, 1, 1)]
+    assert scheduler.done(0, 2, 1, 0) == []
+    assert scheduler.done(0, 2, 1, 1)[:3] == [Release(0), Finish(0, "done"), Allocate(1)]
+
+
+def test_a_path_that_fails_stops_the_others() -> None:
+    scheduler = Scheduler()
+    scheduler.submit(0, Work((PathWork(("a",), 3), PathWork(("b",), 3))))
+    assert scheduler.failed(0, 1, 0, 0, "torn") == []
+    assert scheduler.done(0, 0, 0, 0) == [Release(0), Finish(0, "failed", "torn")]
+
+
+def test_work_and_its_json() -> None:
+    one = line("a", "b", requests=(2, 1), priority=3, overlap=False)
+    assert "paths" not in one.to_json() and "ranks" not in one.to_json()
+    several = Work((*one.paths, PathWork(("c", "d"), 1, (Ring("n", 2, 1),), ranks=(0, 1))), -1)
+    for work in (one, several):
+        assert Work.from_json(json.loads(json.dumps(work.to_json()))) == work
+    assert several.ranks(7) == (0, 1, 7)
+
+
 @pytest.mark.parametrize(
     "work",
     [
+        Work(()),
+        Work((PathWork(("a",), 1), PathWork(("a",), -1))),
         Work.one_path((), 1),
         Work.one_path(("a", "b"), 1),
         Work.one_path(("a",), 1, (Ring("m", 1, 2),)),
@@ -112,6 +165,8 @@ def test_work_that_could_never_end_is_refused(work: Work) -> None:
     scheduler = Scheduler()
     with pytest.raises(InputError):
         scheduler.submit(0, work)
+    with pytest.raises(InputError, match="path 1: -1 chunks"):
+        scheduler.submit(0, Work((PathWork(("a",), 1), PathWork(("a",), -1))))
     assert scheduler.counts == NOTHING and scheduler.submit(0, line("a"))
 
 

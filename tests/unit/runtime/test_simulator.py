@@ -14,7 +14,7 @@ from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Mem
 from isoviz.planner import Options, Plan, Transfer, plan
 from isoviz.runtime import Simulator, first_come_first_served, simulate
 from isoviz.runtime.scheduling.pipeline import work_of
-from isoviz.runtime.scheduling.work import Cancel, Finish, Issue, Ring, Submit, Work
+from isoviz.runtime.scheduling.work import Cancel, Finish, Issue, PathWork, Ring, Submit, Work
 from isoviz.runtime.trace.trace import Trace
 
 CLOSE = 1e-9
@@ -260,6 +260,18 @@ def test_what_is_refused() -> None:
     with pytest.raises(InputError, match="no plan"):
         simulate([])
     assert len(simulator.run().transfers) == 1
+
+
+def test_work_that_does_not_fit_its_times() -> None:
+    simulator = Simulator(TWO)
+    one, two = Work.one_path(("c0",), 1), Work((PathWork(("c0",), 1), PathWork(("c1",), 1)))
+    with pytest.raises(InputError, match="times of 2 hops; the work has 1"):
+        simulator.submit_work(one, ((1.0, 1.0),) * 2, 1.0, 1.0)
+    with pytest.raises(InputError, match="shares of 0 paths; the work has 2"):
+        simulator.submit_work(two, ((1.0, 1.0),) * 2, 1.0, 1.0)
+    with pytest.raises(InputError, match="shares of 2 paths; the work has 1"):
+        simulator.submit_work(one, ((1.0, 1.0),), 1.0, 1.0, shares=((1.0, 1.0),) * 2)
+    assert simulator.run().transfers == ()
 
 
 def test_buffers_that_fit_nowhere_are_refused_at_once() -> None:

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from isoviz.errors import InputError
+from isoviz.figures.traces.step_text import stimulus_text
 from isoviz.machines import preset
 from isoviz.runtime import RequestSpan, Simulator, Trace, TransferSpan
-from isoviz.runtime.scheduling.work import Ring, Work
+from isoviz.runtime.scheduling.work import PathWork, Ring, Submit, Work
 from isoviz.runtime.trace.critical_path import critical_path
 
 TWO = preset("two-node")
@@ -70,6 +71,32 @@ def test_what_a_pipeline_did() -> None:
     assert {use.channel: (use.seconds, use.nbytes, use.requests) for use in trace.uses} == {"a": (2.5, 25, 3), "b": (5, 25, 6)}
     assert [use.share + use.idle for use in trace.uses] == [1, 1]
     assert trace.overlap == pytest.approx(7.5 / 6)
+
+
+def two_paths() -> Trace:
+    """The pipeline of two hops, and beside it one of a hop and then another, four chunks of 4 bytes through one slot."""
+    simulator = Simulator(TWO)
+    paths = (PathWork(("a", "b"), 3, (Ring("m", 10, 2),), (1, 2)), PathWork(("c", "d"), 4, (Ring("n", 4, 1),)))
+    times = ((1.0, 0.5), (1.0, 0.5), (1.0, 1.0), (2.0, 2.0))
+    simulator.submit_work(Work(paths), times, 41.0, 0.0, at=1.0, setup=0.5, shares=((25.0, 10.0), (16.0, 4.0)))
+    return simulator.run()
+
+
+def test_what_two_paths_did() -> None:
+    trace, alone = two_paths(), pipeline()
+    (transfer,) = trace.transfers
+    assert (transfer.began, transfer.ended, transfer.outcome) == (1.5, 13.5, "done") and trace.nbytes == 41
+    assert [span for span in trace.requests if span.hop < 2] == list(alone.requests)
+    assert [transfer.payload(hop, 2) for hop in range(4)] == [5, 5, 4, 4]
+    hop = {span.hop: (span.channel, span.nbytes) for span in trace.spans() if span.kind == "hop"}
+    assert hop == {0: ("a", 25), 1: ("b", 25), 2: ("c", 16), 3: ("d", 16)}
+    assert trace.fill(0, 0) == alone.fill(0, 0) and trace.fill(0, 1) == trace.fill(0, 3) == ()
+    assert trace.fill(0, 2) == ((1.5, 1), (4.5, 1), (7.5, 1), (10.5, 1), (13.5, 0))
+    steps = [(*step.span[1:3], step.waited_for) for step in critical_path(trace)]
+    assert steps[:3] == [(2, 0, "start"), (3, 0, "data"), (2, 1, "slot")] and steps[-1] == (3, 3, "data")
+    again = Trace.from_json(json.loads(json.dumps(trace.to_json())))
+    assert again == trace and "shares" not in alone.to_json()["transfers"][0]
+    assert "2 paths: 2 hops, 3 chunks; 2 hops, 4 chunks" in stimulus_text(Submit(0, transfer.work), {})
 
 
 def test_how_full_its_buffer_was() -> None:

@@ -1,9 +1,9 @@
 // Figures that can be zoomed. The kernel sends BokehJS from its own package, once for a page, and then figures as JSON.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { useView } from "./controls.tsx";
-import type { Connection } from "./connection.ts";
-import type { Side } from "./types.ts";
+import type { Connection } from "../connection.ts";
+import type { Side } from "../types.ts";
+import { useView } from "./view.ts";
 
 interface Plot {
   // What `embed_item` gives for a root: views that can be taken away again.
@@ -27,7 +27,7 @@ function load(version: string, connection: Connection): Promise<Bokeh> {
   if (under !== undefined) return under.catch(() => load(version, connection));
   const promise = new Promise<Bokeh>((resolve, reject) => {
     const stop = connection.hear((content, buffers) => {
-      if (content["kind"] !== "bokeh-script") return;
+      if (content.kind !== "bokeh-script") return;
       stop();
       stay();
       const url = URL.createObjectURL(new Blob(buffers as unknown as BlobPart[], { type: "text/javascript" }));
@@ -67,12 +67,12 @@ export function BokehPlot({ side }: { side: Side }): JSX.Element {
     let over = false;
     let wanted = 0;
     const stop = connection.hear((content) => {
-      if (content["kind"] !== "bokeh-figure" || content["side"] !== side || content["number"] !== wanted) return;
-      if (typeof content["error"] === "string") {
-        setState(content["error"]);
+      if (content.kind !== "bokeh-figure" || content.side !== side || content.number !== wanted) return;
+      if (content.error !== "") {
+        setState(content.error);
         return;
       }
-      void show(content["item"], String(content["version"]));
+      void show(content.item, content.version);
     });
     const show = async (item: unknown, version: string): Promise<void> => {
       try {

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, IsovizError
-from isoviz.units import format_bytes
+from isoviz.widgets.contract import Stage
 from isoviz.widgets.state import Run
 
 if TYPE_CHECKING:
@@ -20,17 +20,14 @@ if TYPE_CHECKING:
 _TICK = 0.05
 """Seconds between two messages of progress: finer ones could not be seen."""
 
-_MOVING = 0.9
-"""The share of the bar that belongs to moving; the rest is verification."""
-
 
 @dataclass(frozen=True)
 class Progressed:
-    """A run has come this far: a fraction from 0 to 1 and words."""
+    """A run has come this far: what it does, and the bytes of its plan that have been moved."""
 
     number: int
-    fraction: float
-    text: str
+    stage: Stage
+    bytes_done: int
 
 
 @dataclass(frozen=True)
@@ -40,21 +37,20 @@ class Finished:
     run: Run
 
 
-Execute = Callable[["Plan", "Machine", Callable[[float, str], None], threading.Event], "Report"]
+Tell = Callable[[Stage, int], None]
+"""Takes what a run does and the bytes of its plan that have been moved."""
+
+Execute = Callable[["Plan", "Machine", Tell, threading.Event], "Report"]
 
 
-def execute(plan: Plan, machine: Machine, progress: Callable[[float, str], None], cancel: threading.Event) -> Report:
+def execute(plan: Plan, machine: Machine, tell: Tell, cancel: threading.Event) -> Report:
     """Carry out a plan with this computer's memories and channels, verified."""
     from isoviz.measure.local_engine import Engine
 
-    def tell(step: Progress) -> None:
-        if step.stage == "verify":
-            progress(_MOVING, "Verifying every byte")
-        else:
-            done = step.bytes_done / step.bytes if step.bytes else 0.0
-            progress(_MOVING * done, f"{format_bytes(step.bytes_done)} of {format_bytes(step.bytes)} moved")
+    def progress(step: Progress) -> None:
+        tell("verify" if step.stage == "verify" else "move", step.bytes_done)
 
-    return Engine(machine).run(plan, progress=tell, cancel=cancel, trial=True)
+    return Engine(machine).run(plan, progress=progress, cancel=cancel, trial=True)
 
 
 class Runner:
@@ -87,21 +83,22 @@ class Runner:
     def _work(self, run: Run, machine: Machine, cancel: threading.Event) -> None:
         assert run.plan is not None
         last = -_TICK
+        stage: Stage = "prepare"
 
-        def progress(fraction: float, text: str) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= _TICK or fraction >= _MOVING:
-                last = now
-                self._post(Progressed(run.number, min(max(fraction, 0.0), 1.0), text))
+        def tell(now: Stage, bytes_done: int) -> None:
+            nonlocal last, stage
+            moment = time.monotonic()
+            if moment - last >= _TICK or now != stage:
+                last, stage = moment, now
+                self._post(Progressed(run.number, now, bytes_done))
 
         try:
-            report = self._execute(run.plan, machine, progress, cancel)
-            over = replace(run, phase="done", fraction=1.0, text="Finished", report=report)
+            report = self._execute(run.plan, machine, tell, cancel)
+            over = replace(run, phase="done", bytes_done=run.plan.bytes, report=report)
         except Cancelled:
-            over = replace(run, phase="cancelled", text="Cancelled", error="Cancelled; nothing was left behind.")
+            over = replace(run, phase="cancelled", error="Cancelled; nothing was left behind.")
         except IsovizError as error:
-            over = replace(run, phase="failed", text="Failed", error=str(error))
+            over = replace(run, phase="failed", error=str(error))
         except Exception as error:  # noqa: BLE001 - a defect: shown in the pane like a failure, with its kind
-            over = replace(run, phase="failed", text="Failed", error=f"{type(error).__name__}: {error}")
+            over = replace(run, phase="failed", error=f"{type(error).__name__}: {error}")
         self._post(Finished(over))

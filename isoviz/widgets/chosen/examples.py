@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from isoviz.widgets.settings import End, Settings, rows
+from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.settings import End, Settings, rows
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ def _example(
     return Example(
         title,
         Settings(
-            machine=machine,
+            machine=PresetMachine(machine),
             dimensions=rows(sizes, 1),
             fields=rows(fields, 1 + len(sizes)),
             source=End(*source),

@@ -1,9 +1,11 @@
 // A layout as text and as chips, one showing the other; chips are moved with the arrow keys or dragged.
-import type { CSSProperties, JSX } from "preact";
+import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { dropPlace, layoutText, moved } from "./chips.ts";
-import { keys, TextControl, useView } from "./controls.tsx";
-import type { Component, Side } from "./types.ts";
+import { dropPlace, layoutText, moved } from "../chips.ts";
+import { dimensionColour } from "../components/colours.ts";
+import { TextControl } from "../components/text-control.tsx";
+import { keys, useView } from "../components/view.ts";
+import type { ShownComponent, Side } from "../types.ts";
 
 export function LayoutField({ side }: { side: Side }): JSX.Element {
   const { snapshot } = useView();
@@ -18,16 +20,16 @@ export function LayoutField({ side }: { side: Side }): JSX.Element {
         command={(value) => ({ kind: "set", field: `${side}-layout`, value })}
         title="Fastest-varying component first"
       >
-        <Chips side={side} components={snapshot.ends[side]?.components ?? []} stale={snapshot.stale.includes(side)} />
+        <Chips side={side} components={snapshot.panes.layout[side]?.components ?? []} stale={snapshot.stale.includes(side)} />
       </TextControl>
     </>
   );
 }
 
-function Chips({ side, components, stale }: { side: Side; components: Component[]; stale: boolean }): JSX.Element | null {
+function Chips({ side, components, stale }: { side: Side; components: ShownComponent[]; stale: boolean }): JSX.Element | null {
   const { connection, snapshot } = useView();
   // The order on screen runs ahead of the kernel until it has acknowledged the move.
-  const [ahead, setAhead] = useState<{ order: Component[]; number: number } | null>(null);
+  const [ahead, setAhead] = useState<{ order: ShownComponent[]; number: number } | null>(null);
   const [dragged, setDragged] = useState<number | null>(null);
   const list = useRef<HTMLOListElement>(null);
   const focus = useRef<number | null>(null);
@@ -41,7 +43,7 @@ function Chips({ side, components, stale }: { side: Side; components: Component[
 
   if (components.length === 0 || stale) return null;
 
-  const commit = (next: Component[]): void => {
+  const commit = (next: ShownComponent[]): void => {
     const text = layoutText(next.map((component) => component.text));
     setAhead({ order: next, number: connection.send({ kind: "set", field: `${side}-layout`, value: text }) });
   };
@@ -96,7 +98,7 @@ function Chips({ side, components, stale }: { side: Side; components: Component[
               {...keys}
               type="button"
               class={`iv-chip${dragged === index ? " iv-dragged" : ""}`}
-              style={chipStyle(snapshot.palette, component.dim)}
+              style={dimensionColour(snapshot.palette, component.dim)}
               aria-label={`${component.text}, ${index + 1} of ${order.length}`}
               title="Drag, or press ← →, to move"
               onKeyDown={(event) => {
@@ -113,9 +115,4 @@ function Chips({ side, components, stale }: { side: Side; components: Component[
       </ol>
     </div>
   );
-}
-
-export function chipStyle(palette: Record<string, { light: string; dark: string }>, dim: string): CSSProperties {
-  const colour = palette[dim];
-  return colour === undefined ? {} : { "--iv-chip-light": colour.light, "--iv-chip-dark": colour.dark };
 }

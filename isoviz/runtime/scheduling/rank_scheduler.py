@@ -1,0 +1,178 @@
+"""One of several schedulers that share transfers: each carries out the hops of its rank (DESIGN, section 3).
+
+Whether a hop may go on depends on two counters (`isoviz.runtime.scheduling.pool.XD`). Where the hop before or behind is on
+another rank, its scheduler answers with `SendArrived` or `SendCredit` when it has moved a chunk. The driver carries that to the
+rank named, and hands it in there as `Arrived` or `Credit`. The first credit is sent when a rank holds its buffers: no rank writes
+into slots that are not there yet.
+
+Messages count chunks from the first one on, so that one that comes twice, or after a later one, changes nothing. A message about
+a transfer that waits for its buffers here is kept; about one that is stopping or has ended, it is ignored. A message that cannot
+be meant for the hop raises InputError and changes nothing.
+
+Who gets buffers when, and when a transfer has ended everywhere, is for the coordinator to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+from isoviz.errors import InputError
+from isoviz.runtime.scheduling.pool import RUNS, SETTLED, STOPS, WAITS, highest_priority_first
+from isoviz.runtime.scheduling.remote import ARRIVED, CREDIT, check, link
+from isoviz.runtime.scheduling.scheduler import Scheduler
+from isoviz.runtime.scheduling.work import Abort, Arrived, Credit, End, Grant, Lend, Request, Settled, Stop
+
+if TYPE_CHECKING:
+    from isoviz.runtime.scheduling.pool import ChannelState, Policy, TransferState
+    from isoviz.runtime.scheduling.work import Instruction, PathWork, Work
+
+
+class RankScheduler(Scheduler):
+    """See the module; the other parameters are those of `Scheduler`.
+
+    All ranks that carry out hops of a transfer are told of it by the same `Submit`. If its paths name no ranks, all hops are
+    here.
+    """
+
+    handlers: ClassVar[Mapping[type, str]] = {
+        **Scheduler.handlers,
+        Arrived: "arrived",
+        Credit: "credit",
+        Grant: "grant",
+        Lend: "lend",
+        Stop: "stop",
+        End: "end",
+    }
+
+    def __init__(
+        self,
+        rank: int,
+        limits: Mapping[str, int] | None = None,
+        capacity: Mapping[str, int] | None = None,
+        policies: Mapping[str, Policy] | None = None,
+        policy: Policy = highest_priority_first,
+    ) -> None:
+        super().__init__(limits, capacity, policies, policy)
+        self.rank = rank
+
+    def needs(self, work: Work) -> dict[str, int]:
+        """See `Scheduler.needs`: of the buffers on all ranks.
+
+        Raises:
+            LimitError: more than a memory has. InputError: the work contradicts itself, could never end, or has no hop here.
+        """
+        found = super().needs(work)
+        if self.rank not in (ranks := work.ranks(self.rank)):
+            raise InputError(f"transfer: no hop on rank {self.rank}; its hops are on {', '.join(map(str, ranks))}")
+        return found
+
+    # ---- stimuli from other ranks
+
+    def arrived(self, number: int, hop: int, count: int) -> list[Instruction]:
+        """Another rank has written `count` chunks in all of the input of a hop.
+
+        Raises:
+            InputError: nothing of the input of that hop comes from another rank, or there are not so many chunks.
+        """
+        return self._told(ARRIVED, number, hop, count)
+
+    def credit(self, number: int, hop: int, count: int) -> list[Instruction]:
+        """Another rank has had slots for `count` chunks in all of the output of a hop.
+
+        Raises:
+            InputError: no other rank reads the output of that hop, or there are not so many chunks.
+        """
+        return self._told(CREDIT, number, hop, count)
+
+    # ---- stimuli from the coordinator
+
+    def grant(self, number: int) -> list[Instruction]:
+        """A transfer has its buffers."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is not None and transfer.state is WAITS:
+            touched: dict[ChannelState, None] = {}
+            self._begin(transfer, touched, out)
+            for channel in touched:
+                self._fill(channel, out)
+            if not transfer.unfinished:
+                self._end(transfer, out)
+        return out
+
+    def lend(self, number: int, priority: int) -> list[Instruction]:
+        """A transfer has another priority now."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is not None:
+            touched: dict[ChannelState, None] = {}
+            self._lend(transfer, priority, touched)
+            for channel in touched:
+                self._fill(channel, out)
+        return out
+
+    def stop(self, number: int, outcome: str, reason: str = "") -> list[Instruction]:
+        """A transfer has failed or was cancelled on another rank."""
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is not None and transfer.state in (WAITS, RUNS):
+            for channel in self._stop(transfer, outcome, reason, out):
+                self._fill(channel, out)
+        return out
+
+    def end(self, number: int, outcome: str, reason: str = "") -> list[Instruction]:
+        """A transfer has ended on all ranks.
+
+        Raises:
+            InputError: it has not settled on this one.
+        """
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is not None:
+            if transfer.state is not SETTLED:
+                raise InputError(f"transfer {number} cannot end: it has not settled on rank {self.rank}")
+            transfer.outcome, transfer.reason = outcome, reason
+            self._finish(transfer, out)
+        return out
+
+    # ---- inside
+
+    def _told(self, counter: str, number: int, hop: int, count: int) -> list[Instruction]:
+        out: list[Instruction] = []
+        transfer = self._transfers.get(number)
+        if transfer is None:
+            return out
+        check(transfer, self.rank, hop, count, counter)
+        if transfer.state is WAITS:  # another rank has its buffers already
+            transfer.early[counter, hop] = max(count, transfer.early.get((counter, hop), 0))
+        elif transfer.state is RUNS and (xd := transfer.xds.get(hop)) is not None and count > getattr(xd, counter):
+            setattr(xd, counter, count)
+            if not xd.queued and xd.ready:
+                xd.channel.wake(xd)
+                self._fill(xd.channel, out)
+        return out
+
+    def _place(self, transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:
+        if not path.ranks:
+            super()._place(transfer, path, start, out)
+            return
+        for at, rank in enumerate(path.ranks):
+            if rank == self.rank:
+                self._join(transfer, path, at, start + at)
+        link(transfer, path, start, out)
+
+    def _give_up(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
+        if transfer.state is not STOPS:
+            out.append(Abort(transfer.number, outcome, reason))
+        return self._stop(transfer, outcome, reason, out)
+
+    def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
+        work = transfer.work
+        out.append(Request(transfer.number, tuple(sorted(needs.items())), work.priority, work.ranks(self.rank)))
+
+    def _withdraw(self, transfer: TransferState) -> None:
+        """The coordinator does that, when it gets the `Abort` of the rank that gives the transfer up."""
+
+    def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
+        transfer.state = SETTLED
+        out.append(Settled(transfer.number))

@@ -1,0 +1,57 @@
+"""Hops beside those of other ranks: which counters advance by messages, and which messages advance them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError
+from isoviz.runtime.scheduling.pool import Tells
+from isoviz.runtime.scheduling.work import SendArrived, SendCredit
+
+if TYPE_CHECKING:
+    from isoviz.runtime.scheduling.pool import TransferState
+    from isoviz.runtime.scheduling.work import Instruction, PathWork
+
+ARRIVED, CREDIT = "arrived", "credit"
+"""Messages, by the counter that they advance."""
+
+
+def link(transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:
+    """Set the counters of the hops of a path that are here and depend on other ranks, and tell those what depends on hops here:
+    first of all, that there are slots. The first hop of the path has the number `start`."""
+    for at, rank in enumerate(path.ranks):
+        waiting = transfer.xds.get(start + at)
+        for reason, hop, lead in path.dependencies(at):
+            moving = transfer.xds.get(start + hop)
+            if waiting is not None and moving is not None:
+                waiting.waits_for(moving, reason, lead)
+            elif waiting is not None and reason == "slot":
+                waiting.credit = transfer.early.get((CREDIT, start + at), 0)
+            elif waiting is not None:
+                waiting.arrived = max(lead, transfer.early.get((ARRIVED, start + at), 0))
+            elif moving is not None:
+                told = Tells(SendCredit if reason == "slot" else SendArrived, rank, start + at, lead)
+                moving.tells = (*moving.tells, told)
+                if reason == "slot":
+                    told.tell(moving, out)
+
+
+def check(transfer: TransferState, rank: int, hop: int, count: int, message: str) -> None:
+    """Refuse a message that cannot be meant for a hop.
+
+    Raises:
+        InputError: no such hop, it is another rank's, no hop of another rank advances that counter, or it cannot count so far.
+    """
+    where = f"{message} of transfer {transfer.number}, hop {hop}"
+    places = transfer.work.places
+    if not 0 <= hop < len(places):
+        raise InputError(f"{where}: expected a hop from 0 to {len(places) - 1}")
+    number, at = places[hop]
+    path = transfer.work.paths[number]
+    if path.ranks and path.ranks[at] != rank:
+        raise InputError(f"{where}: the hop is carried out by rank {path.ranks[at]}, not by rank {rank}")
+    advancing = [other for reason, other, _ in path.dependencies(at) if (reason == "slot") == (message == CREDIT)]
+    if not path.ranks or not any(path.ranks[other] != rank for other in advancing):
+        raise InputError(f"{where}: no hop of another rank advances this counter")
+    if not 0 <= count <= path.chunks:
+        raise InputError(f"{where}: {count} chunks, expected 0 to {path.chunks}")

@@ -1,0 +1,1 @@
+"""What has been chosen in the explorer: settings, their edits, their file, and examples to begin from."""

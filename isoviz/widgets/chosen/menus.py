@@ -1,0 +1,67 @@
+"""What can be chosen in the explorer."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.contract import MachineOption, MenuEntry, Menus
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine, PresetOption
+
+DTYPES = (
+    "float32", "float64", "float16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    "complex64", "complex128", "bool", "S8", "datetime64[ns]",
+)  # fmt: skip
+
+_KINDS = {
+    "SYS": "main memory", "REG": "registered memory", "ZCM": "pinned memory", "FBM": "GPU memory", "DSK": "files",
+}  # fmt: skip
+
+
+def menus(machine: Machine | None) -> Menus:
+    """What can be chosen, by control; memories are those of the machine."""
+    memories: list[MenuEntry] = [] if machine is None else [
+        {
+            "name": memory.name,
+            "title": memory.name,
+            "about": _KINDS.get(str(memory.kind), str(memory.kind)) + (", emulated" if memory.emulated else ""),
+        }
+        for memory in machine.memories
+    ]  # fmt: skip
+    return {**_fixed(), "memories": memories}
+
+
+@lru_cache(maxsize=1)
+def _fixed() -> Menus:
+    from isoviz.machines import presets
+    from isoviz.planner import PLANNERS
+
+    return {
+        "machines": [
+            {
+                "name": name,
+                "title": name,
+                "about": info.description,
+                "options": [_option(option_name, option) for option_name, option in info.options.items()],
+            }
+            for name, info in presets().items()
+        ],
+        "memories": [],
+        "dtypes": list(DTYPES),
+        "planners": [{"name": name, "title": name, "about": text} for name, text in PLANNERS.items()],
+        "examples": [{"name": name, "title": example.title, "about": ""} for name, example in EXAMPLES.items()],
+    }
+
+
+def _option(name: str, option: PresetOption) -> MachineOption:
+    number = isinstance(option.default, int) and not isinstance(option.default, bool)
+    return {
+        "name": name,
+        "value": "" if option.default is None else str(option.default),
+        "title": option.description,
+        "kind": "choice" if option.choices else "number" if number else "text",
+        "choices": list(option.choices),
+    }

@@ -1,0 +1,128 @@
+"""What the user has entered, kept as it was typed: frozen values.
+
+Text stays text here, right or wrong, so that a control always shows what was typed. What follows from it is found out by
+`isoviz.widgets.consequences`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import InputError
+from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a list that people edit: a dimension with its size, or a field with its dtype.
+
+    `key` stays with the row while its name changes, so that an edit always meets the row it was meant for. While a dimension has
+    a name that cannot be, `kept` is the last one that could: layouts go on with it.
+    """
+
+    key: int
+    name: str
+    value: str
+    kept: str = ""
+
+    @property
+    def in_layouts(self) -> str:
+        """What layouts call it."""
+        return self.kept or self.name
+
+
+@dataclass(frozen=True)
+class End:
+    """One end of the transfer: the name of a memory and the text of a layout."""
+
+    memory: str
+    layout: str
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that can be chosen in the explorer."""
+
+    machine: MachineChoice = THIS_COMPUTER
+    dimensions: tuple[Row, ...] = (Row(1, "x", "2048"), Row(2, "y", "2048"))
+    fields: tuple[Row, ...] = (Row(3, "re", "float32"), Row(4, "im", "float32"), Row(5, "weight", "float64"))
+    source: End = End("node0.dsk", "<F, x, y>")
+    destination: End = End("node0.sys", "<x, y, F>")
+    planner: str = "auto"
+    slot_limit: str = ""
+    memory_limit: str = ""
+
+    def end(self, side: str) -> End:
+        """The end called "source" or "destination"."""
+        return self.source if side == "source" else self.destination
+
+    def with_end(self, side: str, end: End) -> Settings:
+        """The settings with another end called "source" or "destination"."""
+        return replace(self, source=end) if side == "source" else replace(self, destination=end)
+
+    @property
+    def next_key(self) -> int:
+        """A row key that no row has."""
+        return 1 + max((row.key for row in (*self.dimensions, *self.fields)), default=0)
+
+
+def rows(values: Mapping[str, Any], first_key: int) -> tuple[Row, ...]:
+    """Rows for a mapping of names to sizes or dtypes."""
+    return tuple(Row(first_key + place, name, str(value)) for place, (name, value) in enumerate(values.items()))
+
+
+def settings_for(
+    *,
+    machine: str | Machine | MachineChoice | None = None,
+    machine_options: Mapping[str, Any] | None = None,
+    space: Mapping[str, int] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    source: Sequence[str] | None = None,
+    destination: Sequence[str] | None = None,
+    planner: str | None = None,
+    slot_limit: str | int | None = None,
+    memory_limit: str | int | None = None,
+    start: Settings | None = None,
+) -> Settings:
+    """`start` (the defaults unless given) with some values chosen; an end is (memory, layout).
+
+    `machine` is the name of a preset or a machine. Other dimensions than those of `start` get the layouts `<F, x, y, …>` for the
+    source and `<x, y, …, F>` for the destination, where none are given.
+
+    Raises:
+        InputError: an end that is not a pair, a machine that is neither, or options for a machine that is no preset.
+    """
+    chosen = start or Settings()
+    if machine is not None:
+        chosen = replace(chosen, machine=machine_choice(machine))
+    if machine_options is not None:
+        if not isinstance(chosen.machine, PresetMachine):
+            raise InputError(f"machine_options: {chosen.machine.name!r} is a machine of its own; only presets take options")
+        options = tuple((name, str(value)) for name, value in machine_options.items())
+        chosen = replace(chosen, machine=PresetMachine(chosen.machine.name, options))
+    if space is not None:
+        before = [row.name for row in chosen.dimensions]
+        chosen = replace(chosen, dimensions=rows(space, chosen.next_key))
+        if list(space) != before:
+            aos, soa = f"<{', '.join(('F', *space))}>", f"<{', '.join((*space, 'F'))}>"
+            chosen = replace(
+                chosen, source=replace(chosen.source, layout=aos), destination=replace(chosen.destination, layout=soa)
+            )
+    if fields is not None:
+        chosen = replace(chosen, fields=rows(fields, chosen.next_key))
+    for side, given in (("source", source), ("destination", destination)):
+        if given is not None:
+            if not isinstance(given, tuple | list) or len(given) != 2:
+                raise InputError(f"{side} {given!r}: expected a memory and a layout, such as ('node0.sys', '<F, x>')")
+            chosen = chosen.with_end(side, End(str(given[0]), str(given[1])))
+    return replace(
+        chosen,
+        planner=planner or chosen.planner,
+        slot_limit=chosen.slot_limit if slot_limit is None else str(slot_limit),
+        memory_limit=chosen.memory_limit if memory_limit is None else str(memory_limit),
+    )

@@ -1,0 +1,247 @@
+"""The contract between the kernel and the browser: what each sends to the other, as typed dictionaries.
+
+`widgets/src/types.ts` is generated from this module and from the table of panes (`isoviz.widgets.panes.pane_table`) by
+`widgets/generate.py`. Quantities are numbers: bytes, seconds, bytes per second, shares of one. The browser writes them for people
+(`widgets/src/units.ts`). Sizes beyond 2⁵³ bytes lose their last digits in a browser, which has no larger whole numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+Side = Literal["source", "destination"]
+"""The two ends of a transfer."""
+
+Phase = Literal["idle", "running", "cancelling", "done", "failed", "cancelled"]
+"""Where a run is between its click and its end."""
+
+Stage = Literal["prepare", "move", "verify"]
+"""What a run is doing."""
+
+# ---- what has been entered
+
+
+class ShownRow(TypedDict):
+    """A dimension with its size, or a field with its dtype, as typed. `key` stays with the row while its name changes."""
+
+    key: int
+    name: str
+    value: str
+
+
+class ShownChoice(TypedDict):
+    """The memory and the text of the layout at one end."""
+
+    memory: str
+    layout: str
+
+
+class ShownMachineChoice(TypedDict):
+    """The machine that was chosen: a preset with its options as typed, or a machine described elsewhere, which has none."""
+
+    kind: Literal["preset", "described"]
+    name: str
+    options: dict[str, str]
+
+
+class ShownSettings(TypedDict):
+    """Everything that can be chosen, as typed, right or wrong."""
+
+    machine: ShownMachineChoice
+    dimensions: list[ShownRow]
+    fields: list[ShownRow]
+    source: ShownChoice
+    destination: ShownChoice
+    planner: str
+    slotLimit: str
+    memoryLimit: str
+
+
+# ---- what can be chosen
+
+
+class MenuEntry(TypedDict):
+    """Something that can be chosen. `about` is a line that explains it; it may be empty."""
+
+    name: str
+    title: str
+    about: str
+
+
+class MachineOption(TypedDict):
+    """An option of a preset with its default."""
+
+    name: str
+    value: str
+    title: str
+    kind: Literal["number", "choice", "text"]
+    choices: list[str]
+
+
+class MachineEntry(MenuEntry):
+    """A machine that can be chosen."""
+
+    options: list[MachineOption]
+
+
+class Menus(TypedDict):
+    """What can be chosen, by control."""
+
+    machines: list[MachineEntry]
+    memories: list[MenuEntry]
+    dtypes: list[str]
+    planners: list[MenuEntry]
+    examples: list[MenuEntry]
+
+
+# ---- the whole
+
+
+class ShownProblem(TypedDict):
+    """What is wrong with a control, in words. `position` is the index of the offending character of `text`."""
+
+    message: str
+    text: str | None
+    position: int | None
+
+
+class Refusal(TypedDict):
+    """A command that was refused: its kind, the view that sent it with its number (null where it did not say), and why."""
+
+    kind: str
+    client: str | None
+    number: int | None
+    message: str
+
+
+class ShownColour(TypedDict):
+    """A colour in the light and in the dark theme."""
+
+    light: str
+    dark: str
+
+
+class SnapshotFrame(TypedDict):
+    """The state as the browser gets it, but for the parts of the panes.
+
+    `acknowledged` maps each view to its newest command that is in here. `step` says what is being computed, `notice` what the
+    last command led to, `defect` is the text of an error that should not have happened. `problems` are by control, `stale` names
+    what is older than the settings, `palette` has the colour of each dimension and of F.
+    """
+
+    revision: int
+    acknowledged: dict[str, int]
+    settled: bool
+    step: str
+    notice: str
+    defect: str
+    refusal: Refusal | None
+    canUndo: bool
+    canRedo: bool
+    settings: ShownSettings
+    menus: Menus
+    problems: dict[str, ShownProblem]
+    stale: list[str]
+    palette: dict[str, ShownColour]
+
+
+# ---- commands of the browser
+
+
+class SetText(TypedDict):
+    """Enter the text of a control; `machine` takes the name of a preset."""
+
+    kind: Literal["set"]
+    field: Literal[
+        "machine", "planner", "slot-limit", "memory-limit",
+        "source-memory", "source-layout", "destination-memory", "destination-layout",
+    ]  # fmt: skip
+    value: str
+
+
+class SetRow(TypedDict):
+    """Enter a text of the row with the key `row`."""
+
+    kind: Literal["set"]
+    field: Literal["dimension-name", "dimension-size", "field-name", "field-dtype"]
+    row: int
+    value: str
+
+
+class SetMachineOption(TypedDict):
+    """Enter an option of the preset."""
+
+    kind: Literal["set"]
+    field: Literal["machine-option"]
+    name: str
+    value: str
+
+
+class DescribeMachine(TypedDict):
+    """Choose the machine that this JSON object describes (the format of machine files)."""
+
+    kind: Literal["describe-machine"]
+    machine: dict[str, object]
+
+
+class AddRow(TypedDict):
+    """Add a dimension or a field."""
+
+    kind: Literal["add-dimension", "add-field"]
+
+
+class RemoveRow(TypedDict):
+    """Remove the row with the key `row`."""
+
+    kind: Literal["remove-dimension", "remove-field"]
+    row: int
+
+
+class BeginFrom(TypedDict):
+    """Begin from the example of that name."""
+
+    kind: Literal["example"]
+    value: str
+
+
+class Bare(TypedDict):
+    """A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs."""
+
+    kind: Literal["swap", "use-local", "undo", "redo", "run", "cancel", "forget", "hello", "bokeh-script"]
+
+
+class AskFigure(TypedDict):
+    """Ask for the figure of one end, to zoom and hover."""
+
+    kind: Literal["bokeh-figure"]
+    side: Side
+    dark: bool
+
+
+Command = (
+    SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | AskFigure
+)  # fmt: skip
+"""What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
+
+# ---- what the kernel sends beside snapshots
+
+
+class ScriptMessage(TypedDict):
+    """BokehJS, as the buffer of the message."""
+
+    kind: Literal["bokeh-script"]
+
+
+class FigureMessage(TypedDict):
+    """A figure as Bokeh's JSON for that version of BokehJS, or why there is none. `number` is that of the command."""
+
+    kind: Literal["bokeh-figure"]
+    side: Side
+    number: int | None
+    item: object
+    version: str
+    error: str
+
+
+Message = ScriptMessage | FigureMessage
+"""What the kernel sends in answer to a command, beside the snapshots."""

@@ -1,0 +1,1 @@
+"""Panes of the explorer, kernel half: what each adds to the snapshot."""

@@ -1,0 +1,68 @@
+"""The tree of the package: small folders, modules with names of their own, no circles, `__init__` without logic."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from pathlib import Path
+
+import networkx as nx
+
+ROOT = Path(__file__).resolve().parents[3]
+MOST_MODULES = 16
+"""Modules of a folder, its `__init__` not counted."""
+LAZY = {"isoviz"}
+"""Packages whose `__init__` loads names where they are first used."""
+MODULES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted((ROOT / "isoviz").rglob("*.py"))
+}
+
+
+def imported(module: str, tree: ast.Module) -> set[str]:
+    """The modules of isoviz that a module imports anywhere: at its top, inside functions, and for the type checker alone."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(name.name for name in node.names if name.name in MODULES)
+        elif isinstance(node, ast.ImportFrom) and node.module in MODULES:
+            for name in node.names:
+                full = f"{node.module}.{name.name}"
+                found.add(full if full in MODULES else node.module)
+    return found - {module}
+
+
+def test_no_module_imports_itself_in_a_circle() -> None:
+    """Neither at the top, nor inside functions, nor for the type checker. `isoviz/__init__` loads its names late."""
+    graph = nx.DiGraph()
+    for module, path in MODULES.items():
+        if module not in LAZY:
+            graph.add_edges_from((module, other) for other in imported(module, ast.parse(path.read_text())) if other not in LAZY)
+    circles = [sorted(circle) for circle in nx.strongly_connected_components(graph) if len(circle) > 1]
+    assert circles == []
+
+
+def test_folders_are_small() -> None:
+    counts = Counter(path.parent.relative_to(ROOT).as_posix() for path in MODULES.values() if path.name != "__init__.py")
+    assert {folder: count for folder, count in counts.items() if count > MOST_MODULES} == {}
+
+
+def test_modules_have_names_of_their_own() -> None:
+    """A package and the one module that it is about may share a name (`engine/engine.py`)."""
+    names = Counter(path.stem for path in MODULES.values() if path.stem not in ("__init__", "__main__"))
+    assert {name for name, count in names.items() if count > 1} == set()
+
+
+def test_packages_hold_no_logic() -> None:
+    """An `__init__` says what its package is, and which names it offers."""
+    allowed = (ast.Import, ast.ImportFrom)
+    with_logic = []
+    for module, path in MODULES.items():
+        if path.name != "__init__.py" or module in LAZY:
+            continue
+        for node in ast.parse(path.read_text()).body:
+            is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+            is_all = isinstance(node, ast.Assign) and [getattr(target, "id", "") for target in node.targets] == ["__all__"]
+            if not (is_docstring or is_all or isinstance(node, allowed)):
+                with_logic.append(f"{module}: line {node.lineno}")
+    assert with_logic == []

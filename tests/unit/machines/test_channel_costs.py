@@ -1,0 +1,258 @@
+"""What channels cost beside their bytes: one-time costs, limits of requests, functions of the shape of a copy."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from isoviz.errors import MachineError
+from isoviz.figures import html
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import (
+    Channel,
+    ChannelKind,
+    Constant,
+    CopyShape,
+    LatencyBandwidth,
+    Machine,
+    Memory,
+    MemoryKind,
+    OneTimeCost,
+    Sampled,
+    ShapedThroughput,
+    draw,
+    machine_from_json,
+    machine_to_json,
+    preset,
+)
+from isoviz.planner import Options, Plan, Transfer, explain, plan
+from isoviz.planner.problem import Problem
+from isoviz.runtime import simulate
+
+REGISTRATION = OneTimeCost("registration", 2e-4, per="buffer", cached_by="registrations")
+DATATYPE = OneTimeCost("datatype", 3e-5, per="layout", cached_by="datatypes")
+
+
+@dataclass(frozen=True)
+class Doorbell:
+    """A rate for long runs, and so many seconds for every request of up to 64 runs."""
+
+    bandwidth: float
+    doorbell: float
+
+    def __call__(self, run_bytes: float, /) -> float:
+        return self.bandwidth if run_bytes >= 1 else self.bandwidth * run_bytes
+
+    def seconds(self, shape: CopyShape, /) -> float:
+        return shape.nbytes / self.bandwidth + math.ceil(shape.pieces / 64) * self.doorbell
+
+    def inverse(self, rate: float, /) -> float:
+        return math.inf if rate > self.bandwidth else max(0.0, rate / self.bandwidth)
+
+    @property
+    def peak(self) -> float:
+        return self.bandwidth
+
+    @property
+    def samples(self) -> tuple[tuple[float, float], ...]:
+        return ((1.0, self.bandwidth),)
+
+    @property
+    def is_concave(self) -> bool:
+        return True
+
+    def to_json(self) -> dict[str, Any]:
+        return {"type": "doorbell", "bandwidth": self.bandwidth, "doorbell": self.doorbell}
+
+
+def two(*channels: Channel) -> Machine:
+    loops = [Channel("", "Memcpy", name, name, Constant(5e9)) for name in ("node0.sys", "node1.sys")]  # type: ignore[arg-type]
+    memories = (Memory("node0.sys", MemoryKind.SYS), Memory("node1.sys", MemoryKind.SYS, node=1))
+    return Machine("two", memories, (*channels, *loops))
+
+
+GIGABYTE = Constant(1e9)
+
+
+def remote(name: str, function: Any = GIGABYTE, **changes: Any) -> Channel:
+    return Channel(name, ChannelKind.REMOTE_MEMCPY, "node0.sys", "node1.sys", function, **changes)
+
+
+def moved(size: int, here: str = "<F, x, y>", there: str = "<x, y, F>") -> Transfer:
+    space, fields = IndexSpace(x=size, y=64), FieldSpace(a="f4", b="f4")
+    return Transfer.whole(space, fields, "node0.sys", here, "node1.sys", there)
+
+
+def test_seconds_of_a_copy() -> None:
+    shape = CopyShape(1000.0, 30.0)
+    assert shape.pieces == 34
+    assert CopyShape(900.0, 30.0).pieces == 30
+    plain = remote("a", LatencyBandwidth(1e-6, 1e9))
+    assert plain.by_run
+    assert plain.seconds(shape) == pytest.approx(1000 / plain.rate(30))
+    limited = replace(plain, descriptors=16, request_seconds=1e-3)
+    assert not limited.by_run
+    assert limited.seconds(shape) == pytest.approx(1000 / plain.rate(30) + 2e-3), "three requests, two of them further ones"
+    assert limited.seconds(CopyShape(1000.0, 1000.0)) == pytest.approx(1000 / plain.rate(1000))
+    assert replace(plain, descriptors=16).by_run, "further requests cost nothing"
+    shaped = remote("a", Doorbell(1e9, 1e-5))
+    assert isinstance(shaped.throughput, ShapedThroughput)
+    assert not isinstance(Constant(1.0), ShapedThroughput)
+    assert not shaped.by_run
+    assert shaped.seconds(CopyShape(6500.0, 100.0)) == pytest.approx(6.5e-6 + 2e-5)
+    assert plain.seconds(CopyShape(10.0, 0.0)) == math.inf or plain.rate(0) == 0
+
+
+def test_costs_of_a_hop() -> None:
+    channel = remote(
+        "a", setup=1.0, conversion_setup=2.0, costs=[OneTimeCost("r", 10.0, "buffer"), OneTimeCost("l", 100.0, "layout")]
+    )
+    assert [cost.name for cost in channel.one_time] == ["set-up", "conversion", "r", "l"]
+    assert (channel.least_setup, channel.least_conversion) == (121.0, 102.0)
+    assert not channel.has_fixed_costs
+    channel = replace(channel, costs=(OneTimeCost("c", 7.0, only_converting=True), REGISTRATION))
+    assert (channel.least_setup, channel.least_conversion) == (1.0, 9.0)
+    channel = replace(channel, costs=(OneTimeCost("c", 7.0, "buffer", only_converting=True),), setup=3.0)
+    assert (channel.least_setup, channel.least_conversion, channel.has_fixed_costs) == (3.0, 16.0, True)
+    assert remote("a", setup=1.0).one_time == (OneTimeCost("set-up", 1.0),)
+    assert pickle.loads(pickle.dumps(channel)) == channel
+
+
+BAD: list[tuple[Callable[[], Any], str]] = [
+    (lambda: OneTimeCost("", 1.0), "cost, name: expected a name"),
+    (lambda: OneTimeCost("a", -1.0), "cost 'a', seconds: expected a finite number"),
+    (lambda: OneTimeCost("a", 1.0, "byte"), "per: expected one of transfer, buffer, layout, got 'byte'"),  # type: ignore[arg-type]
+    (lambda: OneTimeCost("a", 1.0, only_converting=1), "only_converting: expected true or false"),  # type: ignore[arg-type]
+    (lambda: remote("a", costs=3), "costs: expected a list of OneTimeCost, got 3"),
+    (lambda: remote("a", costs=[3]), r"costs\[0\]: expected a OneTimeCost, got 3"),
+    (lambda: remote("a", costs=[DATATYPE, DATATYPE]), r"costs\[1\]\.name: the cost 'datatype' stands twice"),
+    (lambda: remote("a", costs=[OneTimeCost("set-up", 1.0)]), "'set-up' is what the field 'setup' stands for"),
+    (lambda: remote("a", descriptors=0), "descriptors: expected a whole number from 1"),
+    (lambda: remote("a", request_seconds=-1), "request_seconds: expected a finite number"),
+]
+
+
+@pytest.mark.parametrize(("make", "message"), BAD, ids=[str(k) for k in range(len(BAD))])
+def test_mistakes(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises(MachineError, match=message):
+        make()
+
+
+def test_files_hold_a_list_and_old_files_still_load() -> None:
+    channel = remote("a", setup=1e-5, conversion_setup=2e-5, costs=(REGISTRATION, DATATYPE), descriptors=30, request_seconds=1e-6)
+    written = json.loads(json.dumps(machine_to_json(two(channel))))
+    assert machine_from_json(written) == two(channel)
+    entry = written["channels"][0]
+    assert "setup" not in entry
+    assert entry["costs"][:2] == [
+        {"name": "set-up", "seconds": 1e-5, "per": "transfer"},
+        {"name": "conversion", "seconds": 2e-5, "per": "transfer", "only_converting": True},
+    ]
+    assert entry["costs"][2]["cached_by"] == "registrations"
+    old = json.loads(json.dumps(written))
+    old["channels"][0]["costs"] = old["channels"][0]["costs"][2:]
+    old["channels"][0] |= {"setup": 1e-5, "conversion_setup": 2e-5}
+    assert machine_from_json(old) == two(channel)
+    old["channels"][0]["costs"] = entry["costs"]
+    with pytest.raises(MachineError, match=r"^channels\[0\]\.costs\[0\]: the cost 'set-up' stands twice$"):
+        machine_from_json(old)
+    entry["costs"][0]["per"] = "buffer"
+    with pytest.raises(MachineError, match=r"channels\[0\]\.costs\[0\]: the cost 'set-up' is paid by every transfer"):
+        machine_from_json(written)
+    entry["costs"][0] = {"name": "x"}
+    with pytest.raises(MachineError, match=r"channels\[0\]\.costs\[0\]: the key 'seconds' is missing"):
+        machine_from_json(written)
+    entry["costs"][0] = {"name": "x", "seconds": "1"}
+    with pytest.raises(MachineError, match=r"channels\[0\]\.costs\[0\]\.seconds: expected a finite number"):
+        machine_from_json(written)
+
+
+def test_the_digest_tells_costs_apart_and_forgets_none_it_knew() -> None:
+    digests = {
+        two(remote("a", setup=1e-5, **changes)).digest
+        for changes in ({}, {"costs": (DATATYPE,)}, {"costs": (REGISTRATION,)}, {"descriptors": 3, "request_seconds": 1.0})
+    }
+    assert len(digests) == 4
+    assert preset("two-node").digest.startswith("2245457ddcd57f05")
+
+
+def test_costs_are_shown() -> None:
+    machine = two(remote("a", costs=(REGISTRATION, DATATYPE), descriptors=30, request_seconds=1e-6))
+    text, page = draw(machine), html(machine)
+    assert "registration 200 µs per buffer" in text
+    assert "datatype 30 µs per layout; 30 runs per request, 1 µs for each further one" in text
+    assert "datatype 30 µs per layout, once for all channels with datatypes" in page
+    assert "1 µs per further 30 runs" in page
+
+
+# ---- plans
+
+
+def chosen(transfer: Transfer, machine: Machine) -> Plan:
+    found = plan(transfer, machine, "full")
+    assert simulate(found, machine).seconds == pytest.approx(found.seconds)
+    return found
+
+
+def test_the_planner_chooses_between_protocols_as_between_paths() -> None:
+    """Sending as it lies needs no set-up and pays for every run; gathering pays for 30 runs at a time, and to register."""
+    eager = remote("eager", LatencyBandwidth(2e-6, 2e9))
+    gather = remote("gather", Constant(2e9), costs=(REGISTRATION,), descriptors=30, request_seconds=1e-6)
+    machine = replace(two(eager, gather), channels=(eager, gather))  # no self-loops: the network converts
+    small, large = chosen(moved(1), machine), chosen(moved(1 << 14), machine)
+    assert [hop.channel for hop in small.hops] == ["eager"]
+    assert [hop.channel for hop in large.hops] == ["gather"]
+    assert large.setup == pytest.approx(4e-4), "both ends are registered"
+    assert large.gap is None, "no promise where the run does not say all"
+    assert small.gap is None
+
+
+def test_what_is_cached_is_paid_once_along_a_path() -> None:
+    first = Channel("in", ChannelKind.MEMCPY, "a", "b", Constant(1e9), costs=(REGISTRATION, DATATYPE))
+    second = Channel("out", ChannelKind.MEMCPY, "b", "c", Constant(1e9), costs=(REGISTRATION, DATATYPE))
+    machine = Machine("line", tuple(Memory(name, MemoryKind.SYS) for name in "abc"), (first, second))
+    space, fields = IndexSpace(x=4096), FieldSpace(a="f4", b="f4")
+    same = plan(Transfer.whole(space, fields, "a", "<F, x>", "c", "<F, x>"), machine, "full")
+    assert same.setup == pytest.approx(3 * 2e-4 + 3e-5), "three buffers, one layout"
+    turned = plan(Transfer.whole(space, fields, "a", "<F, x>", "c", "<x, F>"), machine, "full")
+    assert turned.setup == pytest.approx(3 * 2e-4 + 2 * 3e-5)
+    apart = tuple(replace(each, costs=tuple(replace(cost, cached_by="") for cost in each.costs)) for each in (first, second))
+    alone = plan(Transfer.whole(space, fields, "a", "<F, x>", "c", "<F, x>"), replace(machine, channels=apart), "full")
+    assert alone.setup == pytest.approx(4 * 2e-4 + 2 * 3e-5)
+    for found in (same, turned, alone):
+        known = replace(machine, channels=apart) if found is alone else machine
+        assert simulate(found, known).seconds == pytest.approx(found.seconds)
+        assert Plan.from_json(json.loads(json.dumps(found.to_json()))) == found
+
+
+def test_a_function_of_the_shape_is_asked_for_every_rate() -> None:
+    machine = two(remote("a", Doorbell(1e9, 1e-5)))
+    found = chosen(moved(4096), machine)
+    hop = next(hop for hop in found.hops if hop.channel == "a")
+    shape = CopyShape(found.chunk_payload, hop.request_bytes)
+    assert hop.throughput == pytest.approx(shape.nbytes / machine.channel("a").seconds(shape))
+    assert found.gap is None
+    assert str(explain(moved(4096), machine))
+    direct = plan(moved(4096), machine, "direct")
+    assert direct.objective >= found.objective * (1 - 1e-9)
+
+
+def test_what_is_promised() -> None:
+    def promised(**changes: Any) -> bool:
+        return Problem(moved(64), two(remote("a", **changes)), Options()).promised
+
+    assert promised()
+    assert promised(setup=1.0, costs=(OneTimeCost("r", 1.0, "buffer"),))
+    assert promised(descriptors=3), "further requests cost nothing"
+    assert not promised(costs=(DATATYPE,))
+    assert not promised(costs=(REGISTRATION,))
+    assert not promised(costs=(OneTimeCost("r", 1.0, only_converting=True),))
+    assert not promised(descriptors=3, request_seconds=1e-9)
+    assert not promised(function=Doorbell(1e9, 1e-5))
+    assert promised(function=Sampled(((1.0, 1e8), (64.0, 1e9))))

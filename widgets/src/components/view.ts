@@ -1,0 +1,26 @@
+// What every part of the explorer has at hand: the line to the kernel, and the state.
+import { createContext } from "preact";
+import { useContext, useId as useRootId } from "preact/hooks";
+import type { Connection } from "../connection.ts";
+import type { Snapshot } from "../types.ts";
+
+export interface View {
+  connection: Connection;
+  snapshot: Snapshot;
+}
+
+export const ViewContext = createContext<View | null>(null);
+
+export function useView(): View {
+  const view = useContext(ViewContext);
+  if (view === null) throw new Error("a part of the explorer outside of it");
+  return view;
+}
+
+/** An id of its own on the whole page: Preact counts afresh for every explorer on it. */
+export function useId(): string {
+  return `${useView().connection.client}-${useRootId()}`;
+}
+
+/** JupyterLab leaves keys alone on elements that carry this. */
+export const keys = { "data-lm-suppress-shortcuts": "true" } as const;
