@@ -52,7 +52,7 @@ class OpenedDevices:
         `like` is the source, where the destination is asked for.
 
         Raises:
-            TransferError: no memory of the machine that this computer has takes such a thing. InputError: the layout does not fit.
+            TransferError: no memory of the machine that this computer has takes it. InputError: the layout does not fit.
         """
         perhaps = None
         for memory in self._all or self._all_here():
