@@ -54,7 +54,9 @@ def trial_table(best: Trial) -> str:
         hops = " → ".join(f"{hop.kind}{'*' if hop.converts else ''}" for hop in each.plan.hops)
         said = each.prediction
         times = [format_seconds(seconds) for seconds in (each.plan.seconds, said.seconds)]
-        rows.append([hops, format_bytes(each.plan.chunk_bytes), *times, range_text(said.low, said.high), format_seconds(each.spent)])
+        rows.append(
+            [hops, format_bytes(each.plan.chunk_bytes), *times, range_text(said.low, said.high), format_seconds(each.spent)]
+        )
     return "\n".join(aligned(rows, left=(0,)))
 
 

@@ -23,7 +23,11 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     trials = parser.add_mutually_exclusive_group()
     trials.add_argument("--no-trial", action="store_true", help="predict by the model alone: do not try a few MiB before")
     trials.add_argument(
-        "--of", metavar="N", type=whole_number, default=1, help="try the plan and its best alternatives, N in all; run the quickest"
+        "--of",
+        metavar="N",
+        type=whole_number,
+        default=1,
+        help="try the plan and its best alternatives, N in all; run the quickest",
     )
     parser.add_argument("-o", "--output", metavar="PAGE.html", help="write a page: the plan, the run, simulated above measured")
     parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev")

@@ -68,9 +68,7 @@ class Engine(_Engine):
             report = replace(report, tried=tried.tried, prediction=tried.prediction)
         return recorded(report, self.machine, book) if is_predicted else report
 
-    def _tried(
-        self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None
-    ) -> Trial | None:
+    def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None) -> Trial | None:
         """A trial of a plan. An error in it happens again in the run, and is reported there."""
         from isoviz.measure.trials.trial import try_out
 

@@ -38,8 +38,8 @@ FEWEST_REPEATS, MOST_REPEATS = 5, 100
 FEWEST_PAIRS = 3
 """Repeats that are enough where each is followed by a pipelined one."""
 LAST_REPEAT, PATIENCE = 0.2, 5
-"""Repeats end once this time is spent. It is `PATIENCE` times as long where the chunk was predicted to be quick: a disk that stops
-for a moment (0.5 s were seen) says nothing about the next moment."""
+"""Repeats end once this time is spent. It is `PATIENCE` times as long where the chunk was predicted to be quick: a disk that
+stops for a moment (0.5 s were seen) says nothing about the next moment."""
 MOST_PARTS = 1 << 14
 """Parts of an array that are told apart. An array with more counts as one part."""
 PULL, MOST_PULL = 0.2, 1.5

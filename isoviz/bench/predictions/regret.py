@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
-from isoviz.measure.rehearsal import quickest
 from isoviz.planner import Options
-from isoviz.planner.alternatives import alternatives, every_route, identity, in_other_chunks
+from isoviz.planner.alternatives import every_route, identity, in_other_chunks
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.one_path.chunk_size import settled
 from isoviz.planner.one_path.optimum import any_choice, clock_of
@@ -63,9 +62,8 @@ class Regret:
     """What came of one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
 
     `ratio` is what the chosen one took in a round over what the rival took in it, in the median over `rounds`; `noise` is twice
-    the standard error of that, a share. `candidates` says how many plans were run, `rehearsed` which one of the chosen plan and
-    four rivals was the quickest in rehearsal (`isoviz.planner.alternatives`), `rehearsed_ratio` what it took over the best of
-    these.
+    the standard error of that, a share. `candidates` says how many plans were run. `picked` is the plan that trials of five plans
+    pick (`isoviz.measure.trials`), and `picked_ratio` is what it took over the best of all.
     """
 
     label: str
@@ -78,8 +76,8 @@ class Regret:
     rounds: int
     ratio: float
     noise: float
-    rehearsed: Plan
-    rehearsed_ratio: float
+    picked: Plan
+    picked_ratio: float
 
     @property
     def value(self) -> float:
@@ -87,9 +85,9 @@ class Regret:
         return max(0.0, self.ratio - 1)
 
     @property
-    def rehearsed_value(self) -> float:
-        """The same for the plan that was the quickest in rehearsal."""
-        return max(0.0, self.rehearsed_ratio - 1)
+    def picked_value(self) -> float:
+        """The same for the plan that trials pick."""
+        return max(0.0, self.picked_ratio - 1)
 
     @property
     def best(self) -> Plan:
@@ -110,8 +108,8 @@ class Regret:
             "rounds": self.rounds,
             "best_predicted_seconds": self.best.seconds,
             "regret": self.value,
-            "rehearsed": plan_words(self.rehearsed),
-            "rehearsed_regret": self.rehearsed_value,
+            "picked": plan_words(self.picked),
+            "picked_regret": self.picked_value,
             "noise": self.noise,
         }
 
@@ -212,7 +210,7 @@ def regret_of(
     if 0 not in medians:
         raise Cancelled(f"{label}: the chosen plan takes more than {PATIENCE:g} times what it took before")
     rival = able[min(rivals, key=medians.__getitem__)] if rivals else None
-    picked = _picked(chosen, machine, runs, limit)
+    picked = _picked(chosen, runs, limit)
     finals = [chosen]
     for made in (rival, picked):
         if made is not None and all(made is not each for each in finals):
@@ -236,10 +234,10 @@ def _over(these: Sequence[float], those: Sequence[float]) -> tuple[float, float]
     return middle, 2 * ERROR_OF_MEDIAN * spread / math.sqrt(len(ratios))
 
 
-def _picked(chosen: Plan, machine: Machine, runs: TimedRuns, limit: float) -> Plan:
-    """What whoever has five plans rehearsed gets (`isoviz plan --rehearse 5`)."""
-    picked = quickest(runs.rehearsed(alternatives(chosen, machine, BEST))).plan
-    return picked if picked is chosen or _is_able(picked, runs, limit) else chosen
+def _picked(chosen: Plan, runs: TimedRuns, limit: float) -> Plan:
+    """The plan that trials pick (`isoviz plan --of 5`): the chosen one where nothing can be tried."""
+    trial = runs.tried(chosen, of=BEST)
+    return trial.plan if trial is not None and _is_able(trial.plan, runs, limit) else chosen
 
 
 def _is_able(made: Plan, runs: TimedRuns, limit: float) -> bool:
@@ -278,8 +276,10 @@ def _in_turn(
     return times
 
 
-def share_within(regrets: Iterable[Regret], *, with_noise: bool = False, rehearsed: bool = False) -> float:
-    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise: of the chosen plans, or of those that were
-    the quickest in rehearsal."""
-    values = [(each.rehearsed_value if rehearsed else each.value, each.noise if with_noise else 0.0) for each in regrets]
+def share_within(regrets: Iterable[Regret], *, with_noise: bool = False, picked: bool = False) -> float:
+    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise.
+
+    Of the chosen plans, or of the plans that trials `picked`.
+    """
+    values = [(each.picked_value if picked else each.value, each.noise if with_noise else 0.0) for each in regrets]
     return sum(value <= GOAL + noise for value, noise in values) / len(values) if values else math.nan

@@ -1,10 +1,10 @@
 """Trials: what the hops of a plan take at this moment, measured on a few MiB just before a run.
 
-The time of a conversion depends on more than the run that throughput functions know: on the number of fields and on strides. Disks
-and memories change their speed by a third within seconds or minutes. One chunk of some MiB, moved hop after hop, measures both in
-milliseconds; a few chunks that follow each other measure how hops slow each other down. The time model then goes on with the rates
-that were found. Where a path has other devices, or the runs of the chunk are scattered over a new file, only the copies within
-memory are tried, and all other hops stand still.
+The time of a conversion depends on more than the run that throughput functions know: on the number of fields and on strides.
+Disks and memories change their speed by a third within seconds or minutes. One chunk of some MiB, moved hop after hop, measures
+both in milliseconds. A few chunks that follow each other measure how hops slow each other down. The time model then goes on with
+the rates that were found. Where a path has other devices, or the runs of the chunk are scattered over a new file, only the copies
+within memory are tried, and all other hops stand still.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 class TriedRates(NamedTuple):
     """What every repeat found.
 
-    `rates` are bytes per second by hop. Those of copies contain their set-up, those of disks do not. `idle` are the seconds without
-    any hop at work, less the set-up of disks that the machine states and the trial did not see. `crowding` is the time of
+    `rates` are bytes per second by hop. Those of copies contain their set-up, those of disks do not. `idle` are the seconds
+    without any hop at work, less the set-up of disks that the machine states and the trial did not see. `crowding` is the time of
     pipelined chunks as a multiple of what these rates and the shared resources of the machine would give.
     """
 
@@ -68,7 +68,9 @@ def _of_all_hops(
     """
     if not _can_be_run(plan, machine, source):
         return None
-    short = _in_pieces(plan, machine, min(tuning.CHUNK_BYTES, int(plan.bytes * tuning.CHUNK_SECONDS_WANTED / max(plan.seconds, 1e-9))))
+    short = _in_pieces(
+        plan, machine, min(tuning.CHUNK_BYTES, int(plan.bytes * tuning.CHUNK_SECONDS_WANTED / max(plan.seconds, 1e-9)))
+    )
     if short.seconds / short.chunk_count > tuning.CHUNK_SECONDS_MOST:
         return None
     last, size = len(plan.hops) - 1, 0
@@ -138,7 +140,11 @@ def _tried(
     channels = {hop: machine.channel(short.hops[hop].channel) for hop in hops}
     found, together, spent = TriedRates({hop: [] for hop in hops}, []), list[float](), 0.0
     enough = min(max(tuning.REPEATED_SECONDS, tuning.REPEATED_SHARE * short.seconds), tuning.LAST_REPEAT)
-    most = tuning.LAST_REPEAT if short.seconds * moved / max(1, short.bytes) > tuning.LAST_REPEAT / tuning.PATIENCE else tuning.LAST_REPEAT * tuning.PATIENCE
+    most = (
+        tuning.LAST_REPEAT
+        if short.seconds * moved / max(1, short.bytes) > tuning.LAST_REPEAT / tuning.PATIENCE
+        else tuning.LAST_REPEAT * tuning.PATIENCE
+    )
     other = page_aligned(tuning.COPIED_BYTES if type(devices) is IdleDevices and _would_stay(short, machine, count) else 0)
     touch(other)
     alone = len(short.hops) == 1  # the time between its requests belongs to the hop
@@ -171,10 +177,12 @@ def _tried(
 
 
 def _crowding(short: Plan, machine: Machine, found: TriedRates, together: Sequence[float], count: int) -> float:
-    """The time of a pipeline of `count` chunks over that of the model, in which hops share nothing but the machine's resources."""
+    """The time of a pipeline of `count` chunks over that of the model, whose hops share only the machine's resources."""
     rates = {hop: statistics.median(each) for hop, each in found.rates.items()}
     apart = with_rates(short, machine, rates, statistics.median(found.idle))
-    longer = _payload(short, count) / min(count * short.chunk_payload, short.bytes)  # the first chunks may be longer than the mean
+    longer = _payload(short, count) / min(
+        count * short.chunk_payload, short.bytes
+    )  # the first chunks may be longer than the mean
     ratio = (statistics.median(together) - apart.setup) / (longer * (apart.seconds_of(count) - apart.setup))
     return min(max(ratio, 1 / tuning.CROWDING), tuning.CROWDING)
 
@@ -248,6 +256,9 @@ def _in_pieces(plan: Plan, machine: Machine, piece: int) -> Plan:
     if plan.chunk_bytes > piece and plan.per_chunk > 1:
         with suppress(InputError):
             short = rechunked(plan, max(1, int(plan.per_chunk * piece / plan.chunk_bytes)), machine)
-            if all(now.request_bytes >= min(was.request_bytes, tuning.LONG_RUN) for now, was in zip(short.hops, plan.hops, strict=True)):
+            if all(
+                now.request_bytes >= min(was.request_bytes, tuning.LONG_RUN)
+                for now, was in zip(short.hops, plan.hops, strict=True)
+            ):
                 return short
     return plan

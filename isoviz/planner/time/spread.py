@@ -1,9 +1,9 @@
 """The prediction of a plan: its seconds, and the interval in which its runs are expected.
 
 The plan's own seconds come from the model: throughput functions and the pipeline. A measured channel keeps the spread of its
-repetitions beside every sample of its throughput function. `spread_prediction` puts that spread through the model of the pipeline:
-all hops as fast, and as slow, as in the repetitions. A trial just before a run corrects the model (`isoviz.measure.trials`); its
-interval comes from `isoviz.runtime.ledger.trial_interval`.
+repetitions beside every sample of its throughput function. `spread_prediction` puts that spread through the model of the
+pipeline: all hops as fast, and as slow, as in the repetitions. A trial just before a run corrects the model
+(`isoviz.measure.trials`); its interval comes from `isoviz.runtime.ledger.trial_interval`.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ Basis = Literal["model", "trial"]
 class Prediction:
     """The predicted seconds of a plan, and the interval from `low` to `high` in which its runs are expected.
 
-    With `basis` `"model"` the seconds are the plan's own, and the interval is the spread of its channels. With `"trial"` a part of
-    the transfer was tried just before (`isoviz.measure.trials`): the seconds go by what was measured, `scatter` says how much
-    the repeats differed (half the width of their range, as a natural logarithm), and `runs` says how many earlier runs with a trial
-    had a part in the interval. That interval is meant to hold nine of ten runs.
+    With `basis` `"model"` the seconds are the plan's own, and the interval is the spread of its channels. With `"trial"` a part
+    of the transfer was tried just before (`isoviz.measure.trials`), and the seconds go by what was measured. `scatter` says how
+    much the repeats differed: half of log(slowest / fastest), a natural logarithm. `runs` is the number of earlier runs with a
+    trial that the interval goes by. It is meant to hold nine of ten runs.
     """
 
     seconds: float

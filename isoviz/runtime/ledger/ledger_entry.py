@@ -217,7 +217,7 @@ class LedgerEntry:
 
 
 def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
-    """Every hop of some runs as an outcome of its own, by the name of its channel: seconds at the predicted and the measured rate."""
+    """Every hop of some runs as an outcome, by the name of its channel: seconds at the predicted and at the measured rate."""
     return [
         Outcome(hop.channel, each.outcome.label, each.nbytes, each.nbytes / hop.predicted, each.nbytes / hop.measured)
         for each in entries

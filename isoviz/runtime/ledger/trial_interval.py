@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import math
 import socket
+from bisect import bisect_left
 from collections.abc import Sequence
 from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.planner.time.spread import Prediction
@@ -37,8 +37,9 @@ SHARE = 0.5
 """The part of a scatter that the unit grows by, added in squares."""
 TYPICAL_SCATTER = 0.19
 """The scatter of a ledger entry that does not say one: the median."""
-PRIOR_QUANTILES = ((0.0, -2.4), (0.05, -1.5), (0.1, -1.2), (0.25, -0.7), (0.5, 0.0), (0.75, 0.7), (0.9, 1.5), (0.95, 2.0), (1.0, 3.0))
-"""Errors of usual trials in units, as (share of runs below, error), a little wider than was measured there: other computers differ."""
+PRIOR_SHARES = (0.0, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+PRIOR_ERRORS = (-2.4, -1.5, -1.2, -0.7, 0.0, 0.7, 1.5, 2.0, 3.0)
+"""Quantiles of the errors of usual trials, in units: a little wider than was measured there, because computers differ."""
 PRIOR_RUNS = 39
 """The number of runs that the prior stands for: with 39 one run that stopped for a moment does not decide an interval alone."""
 LATEST, NEAREST = 400, 100
@@ -54,9 +55,15 @@ def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequen
     `LATEST` of them the `NEAREST` in kind and size.
     """
     here = socket.gethostname()
-    earlier = [each for each in entries if each.tried and each.is_real and (each.digest == plan.machine_digest or each.host == here)]
+    earlier = [
+        each for each in entries if each.tried and each.is_real and (each.digest == plan.machine_digest or each.host == here)
+    ]
     source, destination = plan.transfer.source, plan.transfer.destination
-    kinds, size, converts = tuple(hop.kind for hop in plan.hops), math.log(plan.bytes), str(source.layout) != str(destination.layout)
+    kinds, size, converts = (
+        tuple(hop.kind for hop in plan.hops),
+        math.log(plan.bytes),
+        str(source.layout) != str(destination.layout),
+    )
 
     def distance(each: LedgerEntry) -> float:
         return abs(math.log(each.nbytes) - size) + ANOTHER_KIND * ((each.kinds != kinds) + (each.converts != converts))
@@ -69,12 +76,13 @@ def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequen
 
 @cache
 def prior() -> tuple[float, ...]:
-    """The errors of the made-up runs, in units: the quantiles k / (`PRIOR_RUNS` + 1), between those that are given in proportion."""
+    """The errors of the made-up runs, in units: the quantiles k / (`PRIOR_RUNS` + 1) of a piecewise linear distribution."""
     found = []
     for k in range(1, PRIOR_RUNS + 1):
         share = k / (PRIOR_RUNS + 1)
-        (low, below), (high, above) = next(pair for pair in pairwise(PRIOR_QUANTILES) if share <= pair[1][0])
-        found.append(below + (above - below) * (share - low) / (high - low))
+        place = bisect_left(PRIOR_SHARES, share)
+        part = (share - PRIOR_SHARES[place - 1]) / (PRIOR_SHARES[place] - PRIOR_SHARES[place - 1])
+        found.append(PRIOR_ERRORS[place - 1] + part * (PRIOR_ERRORS[place] - PRIOR_ERRORS[place - 1]))
     return tuple(found)
 
 
