@@ -50,3 +50,75 @@ CROWDING = 1.5
 """Pipelined chunks count as at most this much slower, or faster, than the model of the pipeline says."""
 FLUSH_SHARE = 0.2
 """Waiting for a disk that takes a larger share of a run grows with the bytes written: they were in a cache."""
+
+# ---- the probe (benchmarks/2026-11-23/predictions.md: probes before each of its runs)
+
+PROBE_ROOM = 128 * MIB
+"""The least bytes of the arrays and files that a probe moves; more where caches are larger."""
+TIMED_TWICE = 1 * MIB
+"""Jobs up to this size run once before they are timed: page faults and the like would be most of their time."""
+PIPED_RUN = 4096
+"""The run of the conversions in piped jobs: long enough for the copy to be faster than disks."""
+APART = 20 * KIB
+"""The gap between runs that a disk reads one by one: with smaller gaps it reads what lies between."""
+LONGER_JOBS = (1, 2, 4, 8, 16)
+"""How often jobs are repeated, in turn, until all channels are at work at the same time."""
+COPIES_PAY, REQUESTS_PAY = 1.15, 1.05
+"""More copies at a time have to be this much faster, or they only slow other channels down. For requests of a disk less is
+enough: a waiting request slows nothing down."""
+SMALL_TRANSFERS = (70_000, 140_000, 280_000)
+"""Bytes of transfers whose time is mostly set-up."""
+FEWEST_CHUNKS = 4
+"""Chunks of a job in chunks, at least."""
+CLOCK_TICK = 1e-7
+"""The least seconds that count, whatever a coarse clock says."""
+LIKE_COPIES = 0.6
+"""A disk in a pipeline with a copy is as fast as the copy from this share of its rate on: then the copy is what is measured."""
+CONVERSION_PAIRS = 3
+"""Repeats of a conversion beside another channel: they only decide between two cases."""
+COPY_BESIDE, CONVERSION_BESIDE = ("stream", 8 * MIB), ("transpose", 1)
+"""Shape and run of the copies that are measured beside other channels, and of the conversions, which are much slower."""
+LONG_FIELD = 4096
+"""Longer fields of structs are measured with equal sizes only."""
+WHOLE_CHUNKS_DISK, WHOLE_CHUNKS_COPY = 128 * KIB, 4 * MIB
+"""Runs from which on plans reach a disk, and copy, in whole chunks only."""
+SHORT_DISK_RUNS = (8 * KIB, 32 * KIB, 128 * KIB)
+"""Runs of which a disk moves more with more requests in flight (8 KiB: 0.17 GB/s with one, 0.52 with sixteen)."""
+
+# ---- throughput functions
+
+BEND = 0.08
+"""The relative difference between a measurement and the line through its neighbours from which on the curve bends there."""
+EVENED_OUT = 1.5
+"""Rates that fall by no more than this factor as runs grow are averaged."""
+
+# ---- shared resources
+
+SHARES_NOTHING = 1.85
+"""Two channels share nothing if together they do this much of what they do apart: the loss of each is below the noise."""
+LEAST_LOSS = 0.05
+"""The least part of a channel's speed, taken by a copy beside it, that is written down."""
+LEAST_PART = 0.02
+"""The least part of a resource that a channel is said to use."""
+
+# ---- quick measurements
+
+QUICK_REQUESTS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, 1 * MIB, 4 * MIB, 16 * MIB)
+"""The request lengths of a disk that are measured."""
+QUICK_FILE, QUICK_REQUESTS_BYTES = 256 * MIB, 32 * MIB
+"""The largest file that is written, and the most bytes that are moved for one request length."""
+QUICK_RUNS = (1, 2, 4, 8, 16, 32, 64, 256, 1024, 4096, 65536, 1 * MIB, 4 * MIB)
+"""The runs of conversions in memory that are measured."""
+QUICK_FIELDS = 8
+"""The number of fields of these conversions."""
+PIECE_ENTRIES = 8192
+"""Entries of one field that NumPy converts before the next field: the lines that are read stay in the cache."""
+WHOLE_LINE = 64
+"""Longer runs are whole cache lines: nothing is read twice."""
+LEAST_WORKING_SET, MOST_WORKING_SET = 64 * MIB, 1024 * MIB
+"""Bytes of the arrays that are walked through, at least and at most; between them a multiple of the caches."""
+
+# ---- the machine `local`
+
+ENGINE_CHUNK_SECONDS = 4e-4
+"""The time of a chunk at a hop in the engine: 0.1 ms where chunks repeat, 0.3 to 1 ms where each is another one."""

@@ -29,6 +29,7 @@ from isoviz.measure.trials import touched_parts, trial, trial_rates, trial_runs
 from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
 from isoviz.planner.alternatives import alternatives, identity
+from isoviz.planner.time.spread import Prediction
 from isoviz.runtime.ledger.ledger import Ledger, unrecorded
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.units import format_seconds
@@ -519,22 +520,20 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 # ---- the quickest of several plans
 
 
-def slow_direct(folder: Path) -> tuple[Plan, Machine]:
-    """A disk that is written directly in chosen chunks; with an alternative in other chunks or over other hops."""
+def over_disks(folder: Path) -> tuple[Plan, Machine]:
+    """A plan from file to file, which has alternatives in other chunks and over other hops."""
     here = replace(machine(), limits=Limits(slot_limit=MIB))
     return plan(on_disk(folder, 8 * MIB), here), here
 
 
 def test_of_several_the_quickest_comes_back_with_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, here = slow_direct(tmp_path)
+    made, here = over_disks(tmp_path)
     tried: list[Plan] = []
-    begun = trial._tried_once
 
-    def once(given: Plan, *args: Any) -> Trial | None:
+    def once(given: Plan, *_: Any) -> Trial:
         tried.append(given)
-        found = begun(given, *args)
-        assert found is not None
-        return replace(found, prediction=replace(found.prediction, seconds=[4.0, 5.0, 2.0, 3.0][len(tried) - 1]))
+        seconds = (4.0, 5.0, 2.0, 3.0)[len(tried) - 1]
+        return Trial(given, given, {}, Prediction(seconds, seconds / 2, seconds * 2, "trial", scatter=0.1), 0.01)
 
     monkeypatch.setattr(trial, "_tried_once", once)
     best = isoviz.try_out(made, here, of=4)
@@ -546,12 +545,19 @@ def test_of_several_the_quickest_comes_back_with_the_others(tmp_path: Path, monk
     assert best.plan is tried[2] and best.prediction.seconds == 2.0
     assert [each.prediction.seconds for each in best.others] == [4.0, 5.0, 3.0]
     assert all(each.others == () for each in best.others)
+
+
+def test_trials_of_several_plans_leave_nothing_behind(tmp_path: Path) -> None:
+    made, here = over_disks(tmp_path)
+    best = try_out(made, here, of=4)
+    assert best is not None and len(best.others) <= 3
+    assert all(best.prediction.seconds <= each.prediction.seconds for each in best.others)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.raw", "source.raw"]
     assert (tmp_path / "destination.raw").read_bytes() == b"as before"
 
 
 def test_what_cannot_be_tried_is_no_rival(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made, here = slow_direct(tmp_path)
+    made, here = over_disks(tmp_path)
     begun = trial._tried_once
 
     def once(given: Plan, *args: Any) -> Trial | None:

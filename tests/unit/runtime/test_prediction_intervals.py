@@ -28,9 +28,11 @@ from isoviz.runtime.ledger.prediction_errors import Outcome, by_path, quantile, 
 from isoviz.runtime.ledger.trial_interval import (
     COVERAGE,
     FLOOR,
+    GROWTH,
     LATEST,
+    LEAST_PRIOR_RUNS,
+    MOST_PRIOR_RUNS,
     NEAREST,
-    PRIOR_RUNS,
     conformal_bounds,
     prior,
     standardized,
@@ -101,9 +103,10 @@ def test_without_earlier_runs_the_prior_decides() -> None:
     made = made_here()
     calm, wild = (trial_prediction(made, 2.0, scatter, ()) for scatter in (0.0, 0.5))
     assert (calm.seconds, calm.basis, calm.runs, calm.scatter) == (2.0, "trial", 0, 0.0) and calm.tried
-    assert math.log(calm.high / 2.0) == pytest.approx(FLOOR * 2.0) and math.log(2.0 / calm.low) == pytest.approx(FLOOR * 1.5)
+    assert math.log(calm.high / 2.0) == pytest.approx(FLOOR * 2.4) and math.log(2.0 / calm.low) == pytest.approx(FLOOR * 1.8)
     assert wild.low < calm.low < 2.0 < calm.high < wild.high, "a trial whose repeats differ promises less"
-    assert len(prior()) == PRIOR_RUNS and list(prior()) == sorted(prior())
+    for runs in range(LEAST_PRIOR_RUNS, MOST_PRIOR_RUNS + 1):
+        assert len(prior(runs)) == runs and list(prior(runs)) == sorted(prior(runs))
 
 
 def test_one_run_that_stopped_does_not_decide() -> None:
@@ -133,7 +136,7 @@ def test_errors_count_in_units_of_their_trials() -> None:
     (wild,), (calm,), (unknown,) = (tried(made, [1.5], scatter=scatter) for scatter in (1.0, 0.0, None))
     assert 0 < standardized(wild) < standardized(unknown) < standardized(calm)
     assert standardized(calm) == pytest.approx(math.log(1.5) / FLOOR)
-    assert unit_of(1.0) == pytest.approx(math.hypot(FLOOR, 0.5))
+    assert unit_of(1.0) == pytest.approx(math.sqrt(FLOOR**2 + GROWTH))
 
 
 @pytest.mark.parametrize(
