@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner.time.spread import Prediction
 
-TRIAL = "Predicted by a trial just before, beside the median of the runs after it."
-MODEL = "Predicted by the throughput functions of the channels alone, beside the medians of the same runs."
+TRIAL = "Predicted by a trial just before. Errors and intervals stand beside the median of the runs after it."
+MODEL = "Predicted by the throughput functions of the channels alone. Errors and intervals stand beside the same medians."
 COVERAGE_GOAL = (0.85, 0.95)
 """The share of runs that intervals of nine of ten should hold, at least and at most."""
 NOTED = 3

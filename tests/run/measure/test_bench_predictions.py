@@ -301,7 +301,7 @@ def test_on_this_computer(
     arguments = ("--size", "256KiB", "--repeat", "2", "--directory", str(work), "--seed", "6", "-o", str(page), "--json")
     assert main(["bench", "predictions", *arguments]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["benchmark"] == "predictions" and len(data["transfers"]) == 3 and len(data["regret"]) == 1
+    assert data["benchmark"] == "predictions" and len(data["transfers"]) == 6 and len(data["regret"]) == 1
     every = data["rows"][-1]
     assert every["path"] == "all" and (every["transfers"], every["samples"]) == (3, 6)
     assert list(work.iterdir()) == []
