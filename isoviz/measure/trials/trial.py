@@ -41,7 +41,7 @@ class Trial:
     `tried` is the `plan` with the rates that its hops had, moved a little towards those of the model. It serves for its times;
     simulations and explanations go by the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
     of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `others` are the
-    trials of the plans that were slower (`try_out(..., of=5)`), the chosen one first unless it is the quickest.
+    trials of the other plans (`try_out(..., of=5)`), that of the given plan first unless it is the quickest.
     """
 
     plan: Plan
