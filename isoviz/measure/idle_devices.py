@@ -1,4 +1,4 @@
-"""Devices that stand still: a plan of whose hops only some are at work, to see what these take."""
+"""Devices of which only some are at work, to measure a few hops of a plan on their own."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory, Slot, Store
 
 
-class Standing(ThisComputer):
-    """This computer, of which nothing is at work but some hops of a plan."""
+class IdleDevices(ThisComputer):
+    """This computer with all channels idle but those of some hops: the other hops of a plan are done at once."""
 
     def __init__(self, machine: Machine, plan: Plan, hops: Sequence[int]) -> None:
         super().__init__()
@@ -43,7 +43,7 @@ class _Store:
         self.identity = object()
 
     def place(self, shift: int) -> None:
-        """There is nothing to shift."""
+        """Nothing has to be shifted."""
 
     def clear(self) -> None: ...
 
@@ -71,7 +71,7 @@ class _Memory:
 
 
 class _Channel:
-    """A channel that is done before it begins."""
+    """A channel that moves nothing and is done at once."""
 
     at_once = True
 
