@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from isoviz.machines.presets import presets as presets
     from isoviz.measure.local_engine import Engine as Engine
     from isoviz.measure.probe import probe as probe
-    from isoviz.measure.rehearsing import rehearse as rehearse
-    from isoviz.measure.trial import try_out as try_out
+    from isoviz.measure.trials.trial import try_out as try_out
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
     from isoviz.planner import Transfer as Transfer
@@ -62,10 +61,9 @@ _HOMES: dict[str, str | None] = {
     "plan": "isoviz.planner",
     "presets": "isoviz.machines",
     "probe": "isoviz.measure.probe",
-    "rehearse": "isoviz.measure.rehearsing",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
-    "try_out": "isoviz.measure.trial",
+    "try_out": "isoviz.measure.trials.trial",
 }
 
 # What has a picture in a notebook: (module, class). Named, not loaded.
@@ -103,7 +101,6 @@ __all__ = [
     "plan",
     "presets",
     "probe",
-    "rehearse",
     "simulate",
     "sweep",
     "try_out",

@@ -45,7 +45,8 @@ ENTRY = LedgerEntry(
 def entries(plan: Plan, ratios: list[float], **changes: Any) -> list[LedgerEntry]:
     """Runs of a plan that took these multiples of what was predicted."""
     hops = tuple(HOP.__class__(hop.channel, hop.kind, hop.source, hop.destination, 1.0, 1.0, 1.0) for hop in plan.hops)
-    like = replace(ENTRY, digest=plan.machine_digest, hops=hops, nbytes=plan.bytes, predicted=plan.seconds, **changes)
+    like = replace(ENTRY, digest=plan.machine_digest, hops=hops, nbytes=plan.bytes, predicted=plan.seconds)
+    like = replace(like, **changes)
     return [replace(like, measured=plan.seconds * ratio) for ratio in ratios]
 
 

@@ -12,7 +12,7 @@ from isoviz.errors import printable
 if TYPE_CHECKING:
     from isoviz.runtime.ledger.ledger import Ledger
     from isoviz.runtime.ledger.ledger_entry import LedgerEntry
-    from isoviz.runtime.ledger.prediction_errors import ErrorSummary
+    from isoviz.runtime.ledger.prediction_errors import ErrorSummary, Outcome
 
 LISTED = 15
 
@@ -22,9 +22,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser = subparsers.add_parser(
         "history",
         help="earlier runs: predicted beside measured",
-        description="Every run is kept in a ledger in your cache directory, with what was predicted and what was measured. This"
-        " shows how good the predictions were, by the channels of the path, and the last runs. ISOVIZ_LEDGER names another file,"
-        " or says 'off'.",
+        description="Every run is kept in a ledger in your cache directory, with what the model and the trial predicted and what"
+        " was measured. This shows the errors of both and the runs inside their intervals, by the channels of the path, and the"
+        " last runs. ISOVIZ_LEDGER names another file, or says 'off'.",
     )
     parser.add_argument(
         "-n", "--last", metavar="N", type=whole_number, help=f"only the last N runs (listed without it: {LISTED})"
@@ -64,14 +64,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _real(entries: Sequence[LedgerEntry]) -> list[LedgerEntry]:
-    """Runs that say something about a machine: not those in memories that were only emulated."""
-    return [each for each in entries if not each.emulated]
+    return [each for each in entries if each.is_real]
 
 
-def _summaries(entries: Sequence[LedgerEntry]) -> list[ErrorSummary]:
+def _ways(entries: Sequence[LedgerEntry]) -> dict[str, list[Outcome]]:
+    """What came true of each way to predict: the model for all runs, the trial for those that had one."""
+    real = _real(entries)
+    return {"trial": [each.outcome for each in real if each.tried], "model": [each.model_outcome for each in real]}
+
+
+def _summaries(outcomes: Sequence[Outcome]) -> list[ErrorSummary]:
+    """One for every path, and one for all."""
     from isoviz.runtime.ledger.prediction_errors import by_path, summarized
 
-    outcomes = [each.outcome for each in _real(entries)]
     return [*by_path(outcomes), summarized(outcomes)] if outcomes else []
 
 
@@ -82,7 +87,7 @@ def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> d
     return {
         "ledger": str(book.path),
         "unreadable_lines": unreadable,
-        "summary": [each.to_json() for each in _summaries(entries)],
+        "summary": {way: [each.to_json() for each in _summaries(found)] for way, found in _ways(entries).items()},
         "channels": [each.to_json() for each in by_path(hop_outcomes(_real(entries)))],
         "runs": [each.to_json() for each in entries],
     }
@@ -91,7 +96,10 @@ def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> d
 def _page(entries: Sequence[LedgerEntry]) -> str:
     from isoviz.figures.pages.prediction_page import prediction_page
 
-    return prediction_page("Predictions and runs", [each.outcome for each in _real(entries)])
+    found = _ways(entries)
+    trial, model = "Predicted by a trial just before the run.", "Predicted by the throughput functions of the channels alone."
+    ways = [("By a trial", trial, found["trial"]), ("By the model alone", model, found["model"])]
+    return prediction_page("Predictions and runs", ways)
 
 
 def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:
@@ -109,8 +117,12 @@ def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed:
         lines.append(f"{unreadable:,} line{'s'[: unreadable > 1]} could not be read")
     hops = by_path(hop_outcomes(_real(entries)))
     head = ("median error", "95 % below", "measured ÷ predicted time", "in their interval")
-    rows = [("path", "runs", *head), *map(_errors, _summaries(entries)), ("",) * 6, ("channel", "hops", *head)]
-    lines += ["", *aligned([*rows, *map(_errors, hops)], left=(0,))]
+    rows: list[tuple[str, ...]] = []
+    for title, found in zip(("by a trial", "by the model alone"), _ways(entries).values(), strict=True):
+        if found:
+            rows += [(title, "runs", *head), *map(_errors, _summaries(found)), ("",) * 6]
+    rows += [("channel, by the model", "hops", *head), *map(_errors, hops)]
+    lines += ["", *aligned(rows, left=(0,))]
     shown = entries[-listed:]
     head_of_runs = ("date", "bytes", "transfer", "predicted", "expected", "measured", "error", "")
     lines += ["", *aligned([head_of_runs, *map(_row, reversed(shown))], left=(0, 2, 7))]
@@ -130,7 +142,7 @@ def _row(each: LedgerEntry) -> tuple[str, ...]:
     from isoviz.units import format_bytes, format_seconds
 
     ends = f"{each.source} {each.source_layout} → {each.destination} {each.destination_layout}"
-    marks = ["emulated"] * each.emulated + ["not verified"] * (each.verified is not True)
+    marks = ["tried"] * each.tried + ["emulated"] * each.emulated + ["not verified"] * (each.verified is not True)
     marks += [each.origin] * (each.origin != "run")
     return (
         each.date[:16].replace("T", " "),

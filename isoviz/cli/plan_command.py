@@ -11,7 +11,7 @@ from isoviz.cli.output import whole_number
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
-    from isoviz.measure.rehearsal import Rehearsal
+    from isoviz.measure.trials.trial import Trial
     from isoviz.planner import Options, Plan
     from isoviz.planner.time.spread import Prediction
 
@@ -28,36 +28,35 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--json", action="store_true", help="print the plan as one JSON object")
     add_explain_arguments(parser)
     parser.add_argument("--lp", metavar="OUT.lp", help="write the program of all paths (Isometry, section 4.2) as an LP file")
-    trials = parser.add_mutually_exclusive_group()
-    trials.add_argument(
-        "--try",
-        dest="tries",
+    parser.add_argument(
+        "--trial",
         action="store_true",
-        help="try a chunk of a few MiB on this computer, or the copies within memory where there is nothing to read yet, and"
-        " predict with the rates that its hops have",
+        help="try a chunk of a few MiB on this computer and predict with the rates that its hops have; only the copies within"
+        " memory where there is no source to read yet",
     )
-    trials.add_argument(
-        "--rehearse",
+    parser.add_argument(
+        "--of",
         metavar="N",
         type=whole_number,
-        nargs="?",
-        const=1,
-        help="move the first chunks on this computer to see what it takes; with N, of the N best plans, and take the quickest",
+        help="try the plan and its best alternatives, N in all, and take the quickest (implies --trial)",
     )
     parser.set_defaults(func=run)
 
 
-def rehearsal_table(found: list[Rehearsal]) -> str:
-    """What plans were rehearsed, and what came of it."""
+def trial_table(best: Trial) -> str:
+    """The plans that were tried, the quickest first, and what each is predicted to take."""
     from isoviz.cli.output import aligned
+    from isoviz.planner.time.spread import range_text
     from isoviz.units import format_bytes, format_seconds
 
-    rows = [["plan", "chunks of", "predicted", "rehearsed", "moved", "took"]]
-    for each in found:
+    rows = [["plan", "chunks of", "by the model", "by the trial", "nine of ten runs", "took"]]
+    for each in sorted((best, *best.others), key=lambda trial: trial.prediction.seconds):
         hops = " → ".join(f"{hop.kind}{'*' if hop.converts else ''}" for hop in each.plan.hops)
-        moved = f"{each.chunks:,} of {each.plan.chunk_count:,}"
-        times = [format_seconds(seconds) for seconds in (each.plan.seconds, each.prediction.seconds, each.spent)]
-        rows.append([hops, format_bytes(each.plan.chunk_bytes), *times[:2], moved, times[2]])
+        said = each.prediction
+        times = [format_seconds(seconds) for seconds in (each.plan.seconds, said.seconds)]
+        rows.append(
+            [hops, format_bytes(each.plan.chunk_bytes), *times, range_text(said.low, said.high), format_seconds(each.spent)]
+        )
     return "\n".join(aligned(rows, left=(0,)))
 
 
@@ -93,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.errors import InputError
     from isoviz.measure.run_file import plan_transfer_file
     from isoviz.planner import load_transfer
-    from isoviz.runtime.ledger.calibration import predicted
+    from isoviz.planner.time.spread import spread_prediction
 
     if args.candidates is not None and args.candidates < 0:
         raise InputError(f"plan: --candidates {args.candidates}; expected 0 or more")
@@ -101,26 +100,17 @@ def run(args: argparse.Namespace) -> int:
     file = load_transfer(args.file)
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
-    expected = predicted(plan, machine)
-    if args.tries:
-        from isoviz.measure.trial import try_out
+    expected = spread_prediction(plan, machine)
+    if args.trial or args.of is not None:
+        from isoviz.measure.trials.trial import try_out
 
-        trial = try_out(plan, machine)
+        trial = try_out(plan, machine, of=1 if args.of is None else args.of, options=file.options)
         if trial is None:
             print("plan: nothing was tried: there is nothing to read yet, nor to copy in memory", file=sys.stderr)
         else:
-            expected = predicted(plan, machine, trial=trial.prediction)
-    if args.rehearse is not None:
-        from isoviz.measure.rehearsal import quickest
-        from isoviz.measure.rehearsing import rehearsals
-
-        if args.rehearse < 1:
-            raise InputError(f"plan: --rehearse {args.rehearse}; expected at least 1")
-        found = rehearsals(plan, machine, of=args.rehearse, options=file.options)
-        best = quickest(found)
-        plan, expected = best.plan, best.prediction
-        if args.rehearse > 1 and not args.json:
-            print_text(rehearsal_table(found) + "\n")
+            plan, expected = trial.plan, trial.prediction
+            if trial.others and not args.json:
+                print_text(trial_table(trial) + "\n")
     if args.lp is not None:
         _write_program(args, plan, machine, file.options)
     if args.explain or args.candidates is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from isoviz.cli.output import whole_number
 from isoviz.cli.plan_command import add_transfer_arguments
 
 
@@ -19,7 +20,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     add_transfer_arguments(parser)
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
-    parser.add_argument("--no-trial", action="store_true", help="predict by the machine alone: do not try a few MiB before")
+    trials = parser.add_mutually_exclusive_group()
+    trials.add_argument("--no-trial", action="store_true", help="predict by the model alone: do not try a few MiB before")
+    trials.add_argument(
+        "--of",
+        metavar="N",
+        type=whole_number,
+        default=1,
+        help="try the plan and its best alternatives, N in all; run the quickest",
+    )
     parser.add_argument("-o", "--output", metavar="PAGE.html", help="write a page: the plan, the run, simulated above measured")
     parser.add_argument("--chrome", metavar="OUT.json", help="write the trace for ui.perfetto.dev")
     parser.add_argument("--json", action="store_true", help="print the report as one JSON object")
@@ -35,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     file = load_transfer(args.file)
     check_outputs(args.file, (args.chrome, args.output))
     with watched() as watch:
-        asked = {"planner": args.planner, "verify": not args.no_verify, "trial": not args.no_trial}
+        asked = {"planner": args.planner, "verify": not args.no_verify, "trial": not args.no_trial, "of": args.of}
         report = run_file(file, progress=watch.progress, cancel=watch.cancel, **asked)
     if args.chrome is not None and report.trace is not None:
         write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode())

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Transfer
     from isoviz.runtime import CancelToken, Report
     from isoviz.runtime.engine.progress import ProgressCallback
-    from isoviz.runtime.protocols import RealChannel
+    from isoviz.runtime.protocols import Bound, RealChannel
 
 _DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
 IN_FLIGHT = 8
@@ -121,19 +121,24 @@ def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None
     return once, [note]
 
 
-class _WithoutCompiledKernels:
-    """Copies in host memory by what is loaded already: to load a compiler takes a second and a hundred mebibytes, and most disks
-    are slower than NumPy."""
+class _WithoutCompiledKernels(Memcpy):
+    """Copies in host memory that load no compiler. Loading one takes a second and a hundred mebibytes, and most disks are slower
+    than NumPy."""
 
-    at_once = True
-    move = Memcpy.move
+    def prepare(self, nbytes: int) -> None:
+        """Nothing is loaded."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """None: kernels were not wanted."""
+        return ()
 
 
 class _Frugal(ThisComputer):
     """The devices of a conversion whose memory was limited by the user."""
 
-    def channel(self, channel: Channel) -> RealChannel | None:
-        found = super().channel(channel)
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+        found = super().channel(channel, source, destination)
         return _WithoutCompiledKernels() if isinstance(found, Memcpy) else found
 
 

@@ -1,8 +1,7 @@
-"""A bench on which channels are measured: plans that an engine carries out for real, with the chunks, requests and threads it
-always has.
+"""Timing channels: an engine carries out plans for real, with the chunks, requests and threads that it always has.
 
-What is measured is therefore what predictions are about: what a channel's device can do, less what it costs to work a chunk's
-geometry out, to hand requests to threads and to be told that they are done.
+So the rates contain what predictions have to contain: the speed of the device, less the cost of a chunk's geometry, of handing
+requests to threads and of learning that they are done.
 """
 
 from __future__ import annotations
@@ -23,7 +22,8 @@ from isoviz.backends.generate import fill
 from isoviz.backends.host.pages import page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.machines import Machine, MemoryKind
+from isoviz.machines import ChannelKind, Machine, MemoryKind
+from isoviz.measure import tuning
 from isoviz.planner import Instance, Options, Transfer, cost
 from isoviz.planner import plan as make_plan
 from isoviz.planner.explanation.chunk_curve import rechunked
@@ -35,16 +35,9 @@ if TYPE_CHECKING:
     from isoviz.runtime import Trace
     from isoviz.runtime.protocols import RealMemory
 
-MIB = 1 << 20
 _BYTE = FieldSpace(v="uint8")
 _FIELDS = 4
-_LONGER = (1, 2, 4, 8, 16)
-_FEW = 1 << 20
-"""Bytes of jobs that are over before all that is done only once is forgotten: they have a run before."""
-_PIPED_RUN = 4096  # long enough for the hop that converts to be faster than disks
 _THERE, _BACK = "<F, x, y, z>", "<F, x, z, y>"
-APART = 20 << 10
-"""Bytes between runs that are read one by one."""
 _LAYOUTS = {
     "gather": (_THERE, _BACK),
     "scatter": (_BACK, _THERE),
@@ -62,7 +55,7 @@ or into which a copy converts: a pipeline as most plans for disks are. `copied`:
 
 
 class Job(NamedTuple):
-    """So many bytes to move on a channel, in runs of a length, in one of the ways of `SHAPES`."""
+    """`nbytes` to move on a channel in runs of `run` bytes, in one of the ways of `SHAPES`."""
 
     channel: str
     shape: str
@@ -70,11 +63,11 @@ class Job(NamedTuple):
     nbytes: int
 
 
-class Bench:
-    """Real memory and files of this computer on which jobs run: `with Bench(directories) as bench`.
+class ChannelTimer:
+    """Times jobs on real memory and files of this computer: `with ChannelTimer(directories, room) as timer`.
 
-    `directories` are those of the disks, by memory; `room` the bytes of the arrays and files that jobs read, which are walked
-    through so that nothing is in a cache from the run before. Leaving it leaves nothing behind.
+    `directories` are those of the disks, by memory. `room` is the size in bytes of the arrays and files that jobs read. They are
+    walked through, so that nothing is in a cache from the run before. Nothing is left behind at the end.
 
     Raises:
         FileError: a directory cannot be written to. RunError: no room.
@@ -88,7 +81,7 @@ class Bench:
         self._source = self._destination = page_aligned(0)
         self._files: dict[str, NewFile] = {}
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> ChannelTimer:
         try:
             self._source, self._destination = page_aligned(self.room), page_aligned(self.room)
             fill(self._source, 0)
@@ -112,18 +105,22 @@ class Bench:
         return self._files[memory].is_direct
 
     def seconds(self, machine: Machine, job: Job) -> float:
-        """How long a job takes by itself, as a report counts it: until the disk has everything."""
-        return self._plan_seconds(machine, job_plan(machine, job), 2 if job.nbytes <= _FEW else 1)
+        """The seconds of a job alone, as a report counts them: until the disk has everything."""
+        return self._plan_seconds(machine, job_plan(machine, job), 2 if job.nbytes <= tuning.TIMED_TWICE else 1)
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
-        """How long a transfer takes as the machine has it planned."""
+        """The seconds of a transfer by its plan on a machine."""
         return self._plan_seconds(machine, make_plan(transfer, machine))
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
-        """Bytes per second of every channel while all of them are at work on these jobs."""
+        """Bytes per second of every channel while all of them are at work on these jobs.
+
+        Raises:
+            RunError: one of them was always done before the last one began.
+        """
         plans = [job_plan(machine, job) for job in jobs]
-        for times in _LONGER:  # short jobs may be over before the last one begins
-            with Engine(machine, _BenchDevices(self), record=True) as engine:
+        for times in tuning.LONGER_JOBS:  # short jobs may be over before the last one begins
+            with Engine(machine, _TimerDevices(self), record=True) as engine:
                 for event in [engine.submit(plan, *self._ends(plan)) for plan in _in_turns(plans) for _ in range(times)]:
                     event.wait()
                 rates = rates_together(engine.trace())
@@ -132,20 +129,20 @@ class Bench:
         raise RunError(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: could not be had to work at the same time")
 
     def _plan_seconds(self, machine: Machine, plan: Plan, runs: int = 1) -> float:
-        """Of so many runs, the last."""
-        with Engine(machine, _BenchDevices(self)) as engine:
+        """The seconds of the last of `runs` runs."""
+        with Engine(machine, _TimerDevices(self)) as engine:
             return [engine.run(plan, *self._ends(plan), verify=False).seconds for _ in range(runs)][-1]
 
     def _ends(self, plan: Plan) -> tuple[Any, Any]:
-        """What a plan moves from and to: the next part of the arrays and files."""
+        """The ends of a plan: the next part of the arrays and files."""
         transfer = plan.transfer
         nbytes = max(transfer.source.linearization.nbytes, transfer.destination.linearization.nbytes)
         if nbytes > self.room:
-            raise RunError(f"a job of {nbytes} bytes on a bench of {self.room}")
+            raise RunError(f"a job of {nbytes} bytes; expected at most {self.room}")
         if self._at + nbytes > self.room:
             self._at = 0
         at = self._at
-        self._at += -(-nbytes // MIB) * MIB
+        self._at += -(-nbytes // tuning.MIB) * tuning.MIB
         found: list[Any] = []
         for instance, array in ((transfer.source, self._source), (transfer.destination, self._destination)):
             file = self._files.get(instance.memory)
@@ -159,57 +156,57 @@ class Bench:
         return found[0], found[1]
 
     def _forget_cached(self, file: NewFile) -> None:
-        """What a buffered file has in the page cache would be read from there."""
+        """Empty the page cache of a buffered file, so that it is read from the disk."""
         if not file.is_direct and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 class _Part(FileStore):
-    """A part of a file that outlives the transfer which reads it."""
+    """A part of a file that stays open after the transfer that reads it."""
 
     def __init__(self, file: NewFile, base: int, nbytes: int) -> None:
         super().__init__(file, base, nbytes, identity=(file.identity, base))
 
     def close(self) -> None:
-        """The bench closes its files."""
+        """The timer closes its files itself."""
 
 
-class _BenchDevices(ThisComputer):
-    """This computer, with the bench's files on its disks."""
+class _TimerDevices(ThisComputer):
+    """This computer, with the files of a timer on its disks."""
 
-    def __init__(self, bench: Bench) -> None:
+    def __init__(self, timer: ChannelTimer) -> None:
         super().__init__()
-        self._bench = bench
+        self._timer = timer
 
     def memory(self, memory: Memory) -> RealMemory | None:
         if memory.kind is MemoryKind.DSK:
-            return _BenchDisk(memory.name, self._bench.directories[memory.name])
+            return _TimerDisk(memory.name, self._timer.directories[memory.name])
         return super().memory(memory)
 
 
-class _BenchDisk(DiskMemory):
-    """A disk on which the bench's file lies."""
+class _TimerDisk(DiskMemory):
+    """A disk with the file of a timer."""
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
         return given if isinstance(given, _Part) else super().source(instance, given)
 
 
 def job_plan(machine: Machine, job: Job) -> Plan:
-    """The plan that carries a job out on a machine."""
+    """The plan of a job on a machine."""
     channel = machine.channel(job.channel)
     ends = channel.source, channel.destination
     if job.shape == "stream":
         transfer = _transfer(IndexSpace(x=job.nbytes), *ends, "<F, x>", "<F, x>")
         return cost(transfer, machine, [channel.name], chunk=job.run)
     if job.shape in ("piped", "copied"):
-        rows = max(1, job.nbytes // (_FIELDS * _PIPED_RUN))
-        space = IndexSpace(x=_PIPED_RUN, y=_FIELDS, z=rows)
+        rows = max(1, job.nbytes // (_FIELDS * tuning.PIPED_RUN))
+        space = IndexSpace(x=tuning.PIPED_RUN, y=_FIELDS, z=rows)
         if job.shape == "copied":
             disk = next(end for end in ends if machine.memory(end).kind is MemoryKind.DSK)
             transfer = _transfer(space, disk, disk, _THERE, _THERE)
         else:
             transfer = _transfer(space, *ends, *_LAYOUTS["piped"])
-        plan = make_plan(transfer, machine, None, Options("simple", slot_limit=max(job.run, MIB)))
+        plan = make_plan(transfer, machine, None, Options("simple", slot_limit=max(job.run, tuning.MIB)))
         return rechunked(plan, min(max(1, round(job.run * plan.chunks.blocks / plan.bytes)), plan.chunks.blocks), machine)
     if job.shape in ("split", "join"):
         fields = FieldSpace.of({f"f{part}": f"V{job.run * part // 4}" for part in (1, 2, 4, 9)})
@@ -218,7 +215,7 @@ def job_plan(machine: Machine, job: Job) -> Plan:
         transfer = Transfer.whole(space, fields, ends[0], source, ends[1], destination)
         return _on_channel(make_plan(transfer, machine, None, Options("direct")), channel)
     if job.shape == "sparse":
-        fields = FieldSpace(a=f"V{job.run}", b=f"V{APART}")
+        fields = FieldSpace(a=f"V{job.run}", b=f"V{tuning.APART}")
         space = IndexSpace(x=max(1, job.nbytes // job.run))
         here = Instance(ends[0], space, fields, Layout("<F, x>"))
         there = Instance(ends[1], space, fields.subset(("a",)), Layout("<F, x>"))
@@ -236,12 +233,30 @@ def _transfer(space: IndexSpace, source: str, destination: str, here: str, there
 
 
 def _on_channel(plan: Plan, channel: Channel) -> Plan:
-    """A plan of one hop, moved to the channel that is meant, where there are several."""
+    """A plan of one hop, moved to a given one of several channels between its ends."""
     return replace(plan, hops=(plan.hops[0]._replace(channel=channel.name),))
 
 
+def shapes(channel: Channel, run: int) -> tuple[str, ...]:
+    """The ways of moving in which a channel is measured with runs of `run` bytes: those of plans with such runs.
+
+    Short runs are parts of a chunk that is converted; in a file that is read they lie apart. Longer runs are whole chunks, on a
+    disk in a pipeline and alone.
+    """
+    if channel.is_self_loop:
+        if run >= tuning.WHOLE_CHUNKS_COPY:
+            return ("stream",)
+        return ("split", "join", "transpose") if 4 <= run <= tuning.LONG_FIELD else ("gather", "scatter", "transpose")
+    if channel.kind is ChannelKind.DISK_READ:
+        if run < tuning.WHOLE_CHUNKS_DISK:
+            return ("sparse",) if run < tuning.MIB // 16 else ("sparse", "piped")
+    elif run < tuning.WHOLE_CHUNKS_DISK:
+        return ("gather", "transpose") if run < tuning.MIB // 16 else ("gather", "piped")
+    return "piped", "stream"
+
+
 def _in_turns(plans: Sequence[Plan]) -> list[Plan]:
-    """Plans of several channels so that each channel has its first one soon."""
+    """Plans in turn over their channels, so that every channel begins soon."""
     number: Counter[str] = Counter()
     ranks = []
     for plan in plans:
@@ -253,7 +268,9 @@ def _in_turns(plans: Sequence[Plan]) -> list[Plan]:
 
 def rates_together(trace: Trace) -> dict[str, float] | None:
     """Bytes per second of every channel while all of them are at work: from when the last one begins until the first is done.
-    None where that is no time at all, or one of them paused for all of it."""
+
+    None where there is no such time, or a channel paused for all of it.
+    """
     spans: dict[str, list[tuple[float, float, float]]] = {}
     for span in trace.requests:
         transfer = trace.of[span.transfer]
@@ -268,7 +285,7 @@ def rates_together(trace: Trace) -> dict[str, float] | None:
 
 
 def _within(span: tuple[float, float, float], begin: float, end: float) -> float:
-    """Bytes of a request that moved between two moments, had it moved evenly."""
+    """Bytes of a request that moved between two moments, if it moved evenly."""
     start, stop, nbytes = span
     if stop <= start:
         return nbytes if begin <= start < end else 0.0

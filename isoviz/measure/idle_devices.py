@@ -1,10 +1,11 @@
-"""Devices that stand still: a plan of whose hops only some are at work, to see what these take."""
+"""Devices of which only some are at work, to measure a few hops of a plan on their own."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.devices import ThisComputer
+from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -12,11 +13,11 @@ if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.machines import Channel, Machine, Memory
     from isoviz.planner import Instance, Plan
-    from isoviz.runtime.protocols import Check, Endpoint, RealChannel, RealMemory, Slot, Store
+    from isoviz.runtime.protocols import Bound, Check, RealChannel, RealMemory, Store
 
 
-class Standing(ThisComputer):
-    """This computer, of which nothing is at work but some hops of a plan."""
+class IdleDevices(ThisComputer):
+    """This computer with all channels idle but those of some hops: the other hops of a plan are done at once."""
 
     def __init__(self, machine: Machine, plan: Plan, hops: Sequence[int]) -> None:
         super().__init__()
@@ -25,53 +26,47 @@ class Standing(ThisComputer):
         self._alignment = max(machine.channel(hop.channel).alignment for hop in plan.hops)
 
     def memory(self, memory: Memory) -> RealMemory | None:
-        return super().memory(memory) if memory.name in self._touched else _Memory(self._alignment)
+        return super().memory(memory) if memory.name in self._touched else _Memory(memory.name, self._alignment)
 
-    def channel(self, channel: Channel) -> RealChannel | None:
-        return super().channel(channel) if channel.name in self._working else _Channel()
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+        return super().channel(channel, source, destination) if channel.name in self._working else _Channel()
 
 
-class _Store:
-    """Bytes that nobody reads or writes."""
-
-    durable = False
-    notes = ()
-    base = 0
+class _Store(BaseEndpoint):
+    """Bytes that nobody reads or writes: an end, or a slot."""
 
     def __init__(self, nbytes: int, alignment: int) -> None:
         self.nbytes, self.alignment = nbytes, alignment
-        self.identity = object()
+
+    def read(self, offset: int, nbytes: int) -> bytes:  # noqa: ARG002  # the protocol's
+        return bytes(nbytes)
 
     def place(self, shift: int) -> None:
-        """There is nothing to shift."""
+        """Nothing has to be shifted."""
 
-    def clear(self) -> None: ...
-
-    def flush(self) -> None: ...
-
-    def publish(self) -> None: ...
-
-    def close(self) -> None: ...
+    def clear(self) -> None:
+        """It holds nothing."""
 
 
-class _Memory:
+class _Memory(BaseMemory):
     """A memory that no copy touches."""
 
-    def __init__(self, alignment: int) -> None:
+    def __init__(self, name: str, alignment: int) -> None:
+        super().__init__(name)
         self._alignment = alignment
 
-    def slot(self, nbytes: int) -> Slot:
+    def slot(self, nbytes: int) -> _Store:
         return _Store(nbytes, 1)
 
-    def source(self, instance: Instance, given: Any | None) -> Endpoint:  # noqa: ARG002  # the protocol's
+    def source(self, instance: Instance, given: Any | None) -> _Store:  # noqa: ARG002  # the protocol's
         return _Store(instance.linearization.nbytes, self._alignment)
 
-    def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint:  # noqa: ARG002  # the protocol's
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> _Store:  # noqa: ARG002  # the protocol's
         return _Store(instance.linearization.nbytes, self._alignment)
 
 
-class _Channel:
-    """A channel that is done before it begins."""
+class _Channel(BaseChannel):
+    """A channel that moves nothing and is done at once."""
 
     at_once = True
 

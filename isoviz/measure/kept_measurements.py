@@ -88,7 +88,7 @@ def _sampled(node: Node) -> Sampled:
 
 
 def measure(directory: Path) -> LocalMeasurement:
-    """Measures this computer's memory and the file system of a directory; takes about a second."""
+    """Measure this computer's memory and the file system of a directory, for about a second."""
     from isoviz.measure.quick_disk import measure_disk
     from isoviz.measure.quick_memory import measure_memcpy
 
@@ -109,7 +109,7 @@ def _function(triples: list[tuple[float, float, float]], date: str) -> Sampled:
 
 
 def _rounded(value: float) -> float:
-    """Four digits: more than a quick measurement can tell, few enough to read."""
+    """Four digits: more than the precision of a quick measurement, and short enough to read."""
     return float(f"{value:.4g}")
 
 
@@ -126,7 +126,7 @@ def cached(directory: Path) -> LocalMeasurement | None:
 
 
 def keep(measurement: LocalMeasurement, directory: Path) -> bool:
-    """Keeps a measurement for `cached`; False where the cache directory cannot be written to."""
+    """Keep a measurement for `cached`; False where the cache directory cannot be written to."""
     content = {"format": FORMAT, "version": VERSION, "key": _key(directory), "measurement": measurement.to_json()}
     try:
         write_text(_place(directory), format_json(content) + "\n")
@@ -136,8 +136,10 @@ def keep(measurement: LocalMeasurement, directory: Path) -> bool:
 
 
 def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
-    """Keeps a probe for `kept_probe`: what it found about the host memory and one disk, on whose file system the directory is;
-    False where the cache directory cannot be written to."""
+    """Keep what a probe found about the host memory and one disk, for `kept_probe` in this directory's file system.
+
+    False where the cache directory cannot be written to.
+    """
     kept = machine_to_json(_with_disk(machine, disk))
     content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": kept}
     try:
@@ -148,8 +150,10 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
 
 
 def kept_probe(directory: Path) -> Machine | None:
-    """The probe kept for this computer and the device of a directory, its disk as `node0.dsk`; None where there is none, it is
-    damaged, or another version of isoviz measured it: that one was faster or slower."""
+    """The probe kept for this computer and the device of a directory, with its disk as `node0.dsk`.
+
+    None where there is none, it is damaged, or another version of isoviz measured it, which may be faster or slower.
+    """
     try:
         root = Node(parse(read_text(_place(directory, "probe"))))
         parts = root.members(("format", "version", "key", "machine"))
@@ -163,13 +167,13 @@ def kept_probe(directory: Path) -> Machine | None:
 
 
 def forget_probe(directory: Path) -> None:
-    """Keeps no probe for the device of a directory any more."""
+    """Remove the kept probe for the device of a directory."""
     with contextlib.suppress(OSError, FileError):
         _place(directory, "probe").unlink(missing_ok=True)
 
 
 def _with_disk(machine: Machine, disk: str) -> Machine:
-    """A machine with one of its disks, by the name that a machine with one disk gives it."""
+    """A machine with only one of its disks, under the name `node0.dsk`."""
     others = [memory.name for memory in machine.memories if memory.kind is MemoryKind.DSK and memory.name != disk]
     memories = [memory for memory in machine.memories if memory.name not in others]
     channels = [channel for channel in machine.channels if not {channel.source, channel.destination} & set(others)]
@@ -208,5 +212,5 @@ def _place(directory: Path, what: str = "local") -> Path:
 
 
 def _key(directory: Path) -> dict[str, Any]:
-    """What a measurement depends on: another computer, processor or device needs its own."""
+    """What a measurement depends on: every computer, processor and device has its own."""
     return {"host": host_name(), "processor": processor(), "cpus": os.cpu_count(), "device": directory.stat().st_dev}

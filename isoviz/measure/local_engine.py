@@ -7,12 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from isoviz.errors import InputError
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine
-    from isoviz.measure.trial import Trial
+    from isoviz.measure.trials.trial import Trial
     from isoviz.planner import Plan
     from isoviz.runtime import CancelToken, Devices, Report
     from isoviz.runtime.engine.progress import ProgressCallback
@@ -23,10 +24,11 @@ class Engine(_Engine):
     """An engine with the devices of this computer: `Engine(machine).run(plan)`. See `isoviz.runtime.Engine`, which says what the
     other options mean.
 
-    What `run` carries out with these devices goes into the user's prediction ledger, or into `ledger`
-    (`isoviz.runtime.ledger.ledger`). With other devices nothing does, unless a ledger is given: they say nothing about this
-    computer.
-    With `trial` a few MiB of a plan are tried just before it runs, and what is predicted goes by that (`isoviz.try_out`).
+    Runs on these devices go into the user's prediction ledger, or into `ledger` (`isoviz.runtime.ledger.ledger`). Runs on other
+    devices say nothing about this computer: they go only into a `ledger` that is given.
+
+    `run` takes one more option, `trial`. True: a few MiB of the plan are tried just before it runs, and the prediction in the
+    report goes by that. A `Trial` (`isoviz.try_out`) that was made just before is used instead.
     """
 
     def __init__(self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any) -> None:
@@ -47,26 +49,28 @@ class Engine(_Engine):
         cancel: CancelToken | None = None,
         pipelined: bool = True,
         chunks: int | None = None,
-        trial: bool = False,
+        trial: Trial | bool = False,
     ) -> Report:
-        from isoviz.runtime.ledger.calibration import recorded
         from isoviz.runtime.ledger.ledger import recording
 
         self._home.require()
-        tried = self._tried(plan, source, destination, cancel) if trial and pipelined and chunks is None else None
+        is_predicted = pipelined and chunks is None  # a plan stored and forwarded, or a part of it, is not what was predicted
+        book = self._ledger or (recording() if self._is_here else None)
+        tried = None
+        if is_predicted and trial is not False:
+            tried = self._tried(plan, source, destination, cancel, book) if trial is True else trial
+            if tried is not None and tried.plan != plan:
+                raise InputError("run: the trial is one of another plan; expected one of the plan that runs")
         report = super().run(
             plan, source, destination, verify=verify, progress=progress, cancel=cancel, pipelined=pipelined, chunks=chunks
         )
         if tried is not None:
             report = replace(report, tried=tried.tried, prediction=tried.prediction)
-        book = self._ledger or (recording() if self._is_here else None)
-        if not pipelined or chunks is not None:  # stored and forwarded, or a part: it is not what was predicted
-            return report
-        return recorded(report, self.machine, book)
+        return recorded(report, self.machine, book) if is_predicted else report
 
-    def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None) -> Trial | None:
-        """A trial of a plan. What goes wrong with it does so when it runs, too, and is told then."""
-        from isoviz.measure.trial import try_out
+    def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None) -> Trial | None:
+        """A trial of a plan. An error in it happens again in the run, and is reported there."""
+        from isoviz.measure.trials.trial import try_out
 
         if not self._is_here:
             return None
@@ -74,5 +78,23 @@ class Engine(_Engine):
         with suppress(Exception):
             if not any(self.machine.memory(name).emulated for name in plan.memories):
                 mine = cast("ThisComputer", self.devices)
-                return try_out(plan, self.machine, source, room=room, devices=mine, cancel=cancel)
+                earlier = () if book is None else book.recent()
+                return try_out(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)
         return None
+
+
+def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:
+    """The report with a prediction, by the model alone where it has none yet, after its run was added to the ledger `book`.
+
+    An error here does not concern the run: then the report comes back as it was.
+    """
+    from isoviz.planner.time.spread import spread_prediction
+    from isoviz.runtime.ledger.ledger_entry import entry_of
+
+    try:
+        found = report if report.prediction is not None else replace(report, prediction=spread_prediction(report.plan, machine))
+        if book is not None:
+            book.append(entry_of(found, machine))
+    except Exception:  # noqa: BLE001  # a record is no reason to lose a run
+        return report
+    return found

@@ -17,6 +17,7 @@ from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
 from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
 from isoviz.measure import kept_measurements as measurements
+from isoviz.measure import tuning
 
 MEASURE = ("cached", "fresh", "assumed")
 
@@ -27,8 +28,6 @@ ASSUMED_DISK_WRITE = LatencyBandwidth(latency=80e-6, bandwidth=1.2e9)
 
 BLOCK = 4096
 """Bytes that unbuffered disk requests are aligned to."""
-CHUNK_SECONDS = 4e-4
-"""What a chunk costs the engine at a hop: 0.1 ms where chunks repeat, 0.3 to 1 ms where each is another one."""
 
 
 def local(directory: str | Path | None = None, measure: str = "cached") -> Machine:
@@ -82,7 +81,7 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
             Channel("", ChannelKind.DISK_READ, "node0.dsk", "node0.sys", read, alignment=alignment, provenance=disk_origin),
             Channel("", ChannelKind.DISK_WRITE, "node0.sys", "node0.dsk", write, alignment=alignment, provenance=disk_origin),
         ),
-        limits=Limits(chunk_seconds=CHUNK_SECONDS),
+        limits=Limits(chunk_seconds=tuning.ENGINE_CHUNK_SECONDS),
         provenance=origin,
     )
 
@@ -101,7 +100,7 @@ def _checked_directory(directory: object) -> Path:
 
 
 def host_memory() -> int | None:
-    """Bytes of memory this process may use: what the computer has, or less where its control group says so (containers)."""
+    """Bytes of memory that this process may use: those of the computer, or fewer by its control group (containers)."""
     found = []
     with contextlib.suppress(ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
@@ -115,7 +114,7 @@ def host_memory() -> int | None:
 
 
 def disk_space(place: Path) -> int | None:
-    """Bytes of the file system, used ones included: a machine describes hardware, and free space is another every minute."""
+    """The size of the file system in bytes. A machine describes hardware, so the free space does not matter."""
     try:
         return shutil.disk_usage(place).total or None
     except OSError:

@@ -18,7 +18,8 @@ from isoviz.errors import FileError, InputError, show
 from isoviz.machines import Machine
 from isoviz.machines.measurement import Measurement
 from isoviz.measure import kept_measurements as measurements
-from isoviz.measure.channel_timer import MIB, Bench
+from isoviz.measure import tuning
+from isoviz.measure.channel_timer import ChannelTimer
 from isoviz.measure.probe_steps import Effort, Steps
 from isoviz.measure.quick_memory import working_set
 from isoviz.this_computer import ComputerFacts, this_computer, versions
@@ -26,8 +27,6 @@ from isoviz.this_computer import ComputerFacts, this_computer, versions
 __all__ = ["ProbeProgress", "probe"]
 
 QUICK = Effort(repeats=7, samples=11, seconds=0.02, limit=45.0)
-ROOM = 128 * MIB
-"""Bytes of the arrays and files at least; more where caches are larger."""
 THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
 
 
@@ -50,30 +49,29 @@ def probe(
     """Measure this computer: its host memory and the file systems of some directories, as a machine to plan with.
 
     `disks` are directories, one for every file system to measure (None: the working directory); they become `node0.dsk`,
-    `node0.dsk1` and so on. A file of 128 MiB or more is written to each, without a name, so that nothing is left of it whatever
-    happens. It takes less than a minute; `thorough` several, with more repetitions and samples. `progress` is told what is being
-    measured. With `keep` the preset `local` uses the result from now on, for directories on these file systems.
+    `node0.dsk1` and so on. A nameless file of 128 MiB or more is written to each, so that nothing is left behind in any case. It
+    takes less than a minute; `thorough` takes several, with more repetitions and samples. `progress` is called with every step.
+    With `keep` the preset `local` uses the result from now on, for directories on these file systems.
 
     The machine's channels are as fast as the engine drives them, with their spread; its `measurement` names computer, date and
     versions. Nothing is kept of a probe that is interrupted.
 
-    Where measurements of one and the same thing differ much (`measurement.checks` far from 1, wide ranges), something else was
-    busy: measure again.
+    Where repeated measurements differ much (`measurement.checks` far from 1, wide ranges), something was busy: measure again.
 
     Raises:
         FileError: a directory is missing, cannot be written to or has no room. RunError: a disk failed, or there is no memory.
-        InputError: `disks` is nothing of that kind.
+        InputError: `disks` is not a directory nor a collection of directories.
     """
     directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
     effort = THOROUGH if thorough else QUICK
-    room = max(ROOM, working_set())
+    room = max(tuning.PROBE_ROOM, working_set())
     tell = _teller(progress)
     tell(0, 1, "making the copy kernels ready")
-    kernels.prepare(wait=True)  # or some copies would be measured with them and others without
+    kernels.prepare(wait=True)  # else only the later copies would be measured with them
     facts, date, began = this_computer(), datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
-    with Bench(directories, room) as bench:
-        buffered = [memory for memory in directories if not bench.is_unbuffered(memory)]
-        steps = Steps(bench, facts, directories, buffered, room, effort, date, tell)
+    with ChannelTimer(directories, room) as timer:
+        buffered = [memory for memory in directories if not timer.is_unbuffered(memory)]
+        steps = Steps(timer, facts, directories, buffered, room, effort, date, tell)
         machine = steps.measure()
     machine = with_measurement(machine, facts, date, time.perf_counter() - began, directories, steps)
     if keep:
@@ -85,7 +83,7 @@ def probe(
 def with_measurement(
     machine: Machine, facts: ComputerFacts, date: str, seconds: float, directories: dict[str, Path], steps: Steps
 ) -> Machine:
-    """A machine with what is known of how it was measured."""
+    """A machine with the record of its measurement."""
     places = tuple((memory, _printable(place)) for memory, place in directories.items())
     made = (*versions(), ("copies", _line(kernels.state())))
     found = Measurement(facts, date, round(seconds, 1), made, places, tuple(steps.pairs), tuple(steps.checks))

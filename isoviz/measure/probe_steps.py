@@ -1,5 +1,4 @@
-"""The steps of a probe, on any bench: how many requests a channel is given at a time, what it takes to set up, its throughput
-function, what channels share, and whether predictions hold."""
+"""The steps of a probe: requests in flight, set-up, throughput function, shared resources, and a check of predictions."""
 
 from __future__ import annotations
 
@@ -17,8 +16,9 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Mach
 from isoviz.machines.measurement import Check, Pair
 from isoviz.measure import sampling as adaptive
 from isoviz.measure import shared_resources as shared
-from isoviz.measure.channel_timer import APART, MIB, Job
-from isoviz.measure.local_machine import BLOCK, CHUNK_SECONDS, disk_space, host_memory
+from isoviz.measure import tuning
+from isoviz.measure.channel_timer import Job, shapes
+from isoviz.measure.local_machine import BLOCK, disk_space, host_memory
 from isoviz.measure.sampling import Sample
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
@@ -32,35 +32,15 @@ if TYPE_CHECKING:
 SYS = "node0.sys"
 TWIN = "beside it"
 """The second copy that runs beside the first, to see what two share."""
-PAYS = 1.15
-"""More copies at a time have to be so much faster, or they only stand in the way of others."""
-DISK_PAYS = 1.05
-"""The same for requests of a disk: while one is answered nobody is in the way."""
-SMALL = (70_000, 140_000, 280_000)
-"""Bytes of transfers that are mostly set-up."""
-_LEAST_CHUNKS = 4
-_QUICKEST = 1e-7
-"""Seconds that anything takes, whatever a coarse clock says."""
-_LIKE_COPIES = 0.6
-_FEW = 3
-"""How often two channels are measured at once where it is only to be told which of two cases it is."""
-_COPIED, _SLOW = ("stream", 8 * MIB), ("transpose", 1)
-"""Shape and run of copies that are measured beside other channels, and of conversions, which are much slower."""
-_LONG_FIELDS = 4096
-_LONG_DISK, _LONG_COPY = 128 << 10, 4 << 20
-"""From which runs on a disk is reached, and a copy moves, in whole chunks only."""
-_SHORT_DISK = 8 << 10, 32 << 10, 128 << 10
-"""Runs of which a disk brings more the more are in flight."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: `repeats` of everything, up to `samples` of each function, about `seconds` each, and no refinement
-    nor rounds once `limit` seconds are over.
+    """How much is measured: `repeats` of everything, up to `samples` of each function, about `seconds` each.
 
-    Some of the repeats of a sample follow each other, and say where a function bends; the others, more than half, are taken in
-    rounds over all samples of all channels. What else a computer does comes and goes within seconds: the median of a moment may
-    be that of one in which everything took half as long again.
+    After `limit` seconds no function is refined and no round begins. Some of the repeats of a sample follow each other, to find
+    where a function bends. The others, more than half, are taken in rounds over all samples of all channels: the speed of a
+    computer changes within seconds, and the median of one moment may be off by half.
     """
 
     repeats: int
@@ -69,28 +49,28 @@ class Effort:
     limit: float
 
 
-class Workbench(Protocol):
-    """What the steps ask for; `isoviz.measure.channel_timer.Bench` does it for real, tests in virtual time."""
+class JobTimer(Protocol):
+    """Times jobs: for real (`isoviz.measure.channel_timer.ChannelTimer`), or in virtual time in tests."""
 
     def seconds(self, machine: Machine, job: Job) -> float:
-        """How long a job takes by itself."""
+        """The seconds of a job alone."""
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
-        """How long a transfer takes as the machine has it planned."""
+        """The seconds of a transfer by its plan on a machine."""
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
         """Bytes per second of every channel while all of them are at work on these jobs."""
 
 
 class Steps:
-    """A probe of host memory and of the disks in `directories`; those that are `buffered` have no blocks to align to.
+    """A probe of host memory and of the disks in `directories`. Those that are `buffered` have no blocks to align to.
 
-    `room` is how many bytes a job may have, `tell` is called with (steps done, steps, what is being measured).
+    A job has at most `room` bytes. `tell` is called with (steps done, all steps, what is being measured).
     """
 
     def __init__(
         self,
-        bench: Workbench,
+        timer: JobTimer,
         facts: ComputerFacts,
         directories: Mapping[str, Path],
         buffered: Sequence[str],
@@ -100,7 +80,7 @@ class Steps:
         tell: Callable[[int, int, str], None],
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self.bench, self.facts, self.directories, self.buffered = bench, facts, directories, buffered
+        self.timer, self.facts, self.directories, self.buffered = timer, facts, directories, buffered
         self.room, self.effort, self.date = room, effort, date
         self._tell, self._clock = tell, clock
         self._done = 0
@@ -109,7 +89,7 @@ class Steps:
         self.checks: list[Check] = []
         self.samples: dict[str, tuple[Sample, ...]] = {}
         self._jobs: dict[tuple[str, int], list[Job]] = {}
-        """What was measured for the sample of a channel at a run."""
+        """The jobs behind the sample of a channel at a run."""
 
     def measure(self) -> Machine:
         """The machine, without its measurement (`isoviz.measure.probe` adds it)."""
@@ -151,7 +131,9 @@ class Steps:
             for kind, ends in ((ChannelKind.DISK_READ, (name, SYS)), (ChannelKind.DISK_WRITE, (SYS, name))):
                 alignment = 1 if note else BLOCK
                 channels.append(Channel("", kind, *ends, guess, alignment=alignment, provenance=origin + note))
-        return Machine("local", tuple(memories), tuple(channels), limits=Limits(chunk_seconds=CHUNK_SECONDS), provenance=origin)
+        return Machine(
+            "local", tuple(memories), tuple(channels), limits=Limits(chunk_seconds=tuning.ENGINE_CHUNK_SECONDS), provenance=origin
+        )
 
     def _with(self, machine: Machine, channel: Channel) -> Machine:
         return replace(machine, channels=tuple(channel if each.name == channel.name else each for each in machine.channels))
@@ -163,17 +145,23 @@ class Steps:
     # ---- one channel
 
     def _in_flight(self, machine: Machine, channel: Channel) -> int:
-        """How many requests at a time pay: the fewest that are nearly as fast as the best number of them."""
+        """The number of requests in flight that pays: the fewest that are nearly as fast as the best number."""
         self._step(f"{channel.kind} {channel.name}: requests in flight")
         if channel.is_self_loop:
             candidates = [k for k in (1, 2, 4) if k <= self.facts.cpus]
             jobs = [
-                self._job(machine, channel, shape, run) for shape, run in (("gather", 4), ("transpose", 4), ("stream", 4 * MIB))
+                self._job(machine, channel, shape, run)
+                for shape, run in (("gather", 4), ("transpose", 4), ("stream", 4 * tuning.MIB))
             ]
         else:
             candidates = [1, 2, 4, 8]
             short = "sparse" if channel.kind is ChannelKind.DISK_READ else "gather"
-            ways = ("piped", MIB), ("piped", 4 * MIB), ("stream", 16 * MIB), *((short, run) for run in _SHORT_DISK)
+            ways = (
+                ("piped", tuning.MIB),
+                ("piped", 4 * tuning.MIB),
+                ("stream", 16 * tuning.MIB),
+                *((short, run) for run in tuning.SHORT_DISK_RUNS),
+            )
             jobs = [self._job(machine, channel, *each) for each in ways]
             jobs.append(jobs[0]._replace(shape="copied"))
         if len(candidates) == 1:
@@ -181,53 +169,63 @@ class Steps:
         tried = {k: self._with(machine, replace(channel, max_in_flight=k)) for k in candidates}
         times: dict[int, list[list[float]]] = {k: [[] for _ in jobs] for k in candidates}
         for _ in range(self.effort.repeats):
-            for k in candidates:  # in turns, so that what else happens here meets all of them
+            for k in candidates:  # in turn, so that slow moments hit all alike
                 for found, job in zip(times[k], jobs, strict=True):
-                    found.append(self.bench.seconds(tried[k], job))
+                    found.append(self.timer.seconds(tried[k], job))
         speed = {k: -math.fsum(math.log(median(each)) for each in times[k]) / len(jobs) for k in candidates}
-        return fewest_that_pay(speed, PAYS if channel.is_self_loop else DISK_PAYS)
+        return fewest_that_pay(speed, tuning.COPIES_PAY if channel.is_self_loop else tuning.REQUESTS_PAY)
 
     def _setup(self, machine: Machine, channel: Channel) -> float:
-        """Seconds that a transfer takes besides its bytes: what is left of two sizes when their difference is taken away."""
+        """The seconds of a transfer of no bytes, on the line through the times of two sizes."""
         self._step(f"{channel.kind} {channel.name}: set-up")
-        shape, run = ("split", 16) if channel.is_self_loop else ("piped", MIB)
-        sizes = MIB, min(32 * MIB, self.room // 4)
+        shape, run = ("split", 16) if channel.is_self_loop else ("piped", tuning.MIB)
+        sizes = tuning.MIB, min(32 * tuning.MIB, self.room // 4)
         small, large = (
-            median(self.bench.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self.effort.repeats + 2))
+            median(self.timer.seconds(machine, Job(channel.name, shape, run, nbytes)) for _ in range(self.effort.repeats + 2))
             for nbytes in sizes
         )
         per_byte = (large - small) / (sizes[1] - sizes[0])
         return float(f"{max(0.0, small - sizes[0] * per_byte):.3g}")
 
     def _left(self, machine: Machine, channel: Channel, function: Sampled) -> tuple[float, float]:
-        """Seconds that small transfers take longer than the throughput function says: the set-up that makes predictions of small
-        ones hold, and how much more that is where copies within memory convert. `_setup` is what larger ones were freed of
-        before; being a difference of large times it is less certain."""
+        """The set-up with which predictions of small transfers hold, and what a conversion within memory takes more.
+
+        Both are seconds beyond the throughput function. `_setup`, which the function was freed of, is less certain: it is a
+        difference of large times.
+        """
         self._step(f"{channel.kind} {channel.name}: small transfers")
-        whole = [self._longer(machine, Job(channel.name, "stream", nbytes, nbytes), function) for nbytes in SMALL]
+        whole = [
+            self._longer(machine, Job(channel.name, "stream", nbytes, nbytes), function) for nbytes in tuning.SMALL_TRANSFERS
+        ]
         setup = max(0.0, median(whole))
         ways = (("transpose", 4), ("split", 16)) if channel.is_self_loop else ()
         converted = [
-            self._longer(machine, Job(channel.name, shape, run, nbytes), function) for nbytes in SMALL for shape, run in ways
+            self._longer(machine, Job(channel.name, shape, run, nbytes), function)
+            for nbytes in tuning.SMALL_TRANSFERS
+            for shape, run in ways
         ]
         more = max(0.0, median(converted) - setup) if converted else 0.0
         return float(f"{setup:.3g}"), float(f"{more:.3g}")
 
     def _longer(self, machine: Machine, job: Job, function: Sampled) -> float:
-        """Seconds by which a job takes longer than the throughput function says."""
-        times = [self.bench.seconds(machine, job) for _ in range(self.effort.repeats + 2)]
+        """The seconds of a job beyond those of the throughput function."""
+        times = [self.timer.seconds(machine, job) for _ in range(self.effort.repeats + 2)]
         return median(times) - job.nbytes / function(job.run)
 
     def _function(self, machine: Machine, channel: Channel) -> Sampled:
         before = self._done
-        first = (1, 16, 256, 4096, MIB // 16, MIB, 16 * MIB) if channel.is_self_loop else (64, 4096, MIB // 16, MIB, 8 * MIB)
+        first = (
+            (1, 16, 256, 4096, tuning.MIB // 16, tuning.MIB, 16 * tuning.MIB)
+            if channel.is_self_loop
+            else (64, 4096, tuning.MIB // 16, tuning.MIB, 8 * tuning.MIB)
+        )
 
         def measure(run: int) -> Sample:
             self._step(f"{channel.kind} {channel.name}: runs of {format_bytes(run)}", 1 if self._done < before + most else 0)
             return self._sample(machine, channel, run)
 
         most = self.effort.samples
-        found = adaptive.sample_adaptively(measure, first, most, halfway, enough=lambda: self._clock() > self._end)
+        found = adaptive.sample_adaptively(measure, first, most, adaptive.halfway, enough=lambda: self._clock() > self._end)
         self.samples[channel.name] = found
         self._done = before + most
         return adaptive.sampled(found, self.date)
@@ -238,7 +236,7 @@ class Steps:
         return self.effort.repeats * 3 // 5
 
     def _once_more(self, machine: Machine) -> Machine:
-        """The machine with what another round over all samples adds."""
+        """The machine after another round over all samples."""
         for channel in machine.channels:
             self._step(f"{channel.kind} {channel.name}: once more")
             more = [
@@ -259,28 +257,28 @@ class Steps:
         return Sample(run, tuple(reduce(add, rates) for rates in zip(*at_once, strict=True)))
 
     def _rates(self, machine: Machine, channel: Channel, jobs: Sequence[Job]) -> list[tuple[float]]:
-        """Bytes per second of every job, once, without what the channel takes to set up."""
+        """Bytes per second of every job, measured once, without the set-up of the channel."""
         found: list[tuple[float]] = []
         for job in jobs:
-            seconds = self.bench.seconds(machine, job)
+            seconds = self.timer.seconds(machine, job)
             found.append((job.nbytes / max(seconds - channel.setup, seconds / 2),))
         return found
 
     def _copy_holds_up(self, machine: Machine, job: Job) -> bool:
-        """Whether a disk is so fast that in a pipeline with a copy it is the copy that is measured."""
+        """Whether a disk is so fast that a pipeline with a copy measures the copy."""
         (copy,) = machine.between(SYS, SYS)
-        return job.nbytes / self.bench.seconds(machine, job) > _LIKE_COPIES * copy.rate(4096)
+        return job.nbytes / self.timer.seconds(machine, job) > tuning.LIKE_COPIES * copy.rate(4096)
 
     def _job(self, machine: Machine, channel: Channel, shape: str, run: int) -> Job:
-        """A job of about the seconds that one is to take, found out by a small one."""
+        """A job of about the wanted seconds, sized by a small one."""
         whole = shape in ("stream", "piped")
         most = self.room // (4 if channel.is_self_loop or not whole else 2)
-        least = min(max(_LEAST_CHUNKS * run, MIB // 4), most) if whole else max(16 * run, MIB // 16)
-        seconds = self.bench.seconds(machine, Job(channel.name, shape, run, least))
-        wanted = min(max(least, round(least / max(seconds, _QUICKEST) * self.effort.seconds)), max(most, least))
+        least = min(max(tuning.FEWEST_CHUNKS * run, tuning.MIB // 4), most) if whole else max(16 * run, tuning.MIB // 16)
+        seconds = self.timer.seconds(machine, Job(channel.name, shape, run, least))
+        wanted = min(max(least, round(least / max(seconds, tuning.CLOCK_TICK) * self.effort.seconds)), max(most, least))
         unit = run if whole else 4 * run
         if shape == "sparse":
-            wanted = min(wanted, self.room // (run + APART) * run)
+            wanted = min(wanted, self.room // (run + tuning.APART) * run)
         nbytes = max(1, wanted // unit) * unit
         if shape == "transpose":  # a matrix as square as its plan has it
             rows = max(2, math.isqrt(nbytes // run))
@@ -301,7 +299,7 @@ class Steps:
             self._step(f"{channel.kind} {channel.name} beside a copy")
             beside.append(self._beside(machine, copy, channel))
             if self._clock() <= self._end:
-                conversions.append(self._beside(machine, copy, channel, _SLOW))
+                conversions.append(self._beside(machine, copy, channel, tuning.CONVERSION_BESIDE))
         found = [shared.memory_resource("node0.memory", copies, beside, peaks, copy.provenance, conversions)]
         self.pairs += [copies, *beside]
         slowest = {pair.second: pair for pair in (*beside, *conversions)}
@@ -317,21 +315,23 @@ class Steps:
             found.append(shared.device_resource(f"{disk}.device", pair, copy.provenance))
         return [each for each in found if each is not None]
 
-    def _beside(self, machine: Machine, copy: Channel, other: Channel | None, way: tuple[str, int] = _COPIED) -> Pair:
-        """A copy within memory, or a conversion (`way`: shape and run), and another channel (None: such a copy again), each alone
-        and both at once."""
+    def _beside(self, machine: Machine, copy: Channel, other: Channel | None, way: tuple[str, int] = tuning.COPY_BESIDE) -> Pair:
+        """A copy within memory and another channel (None: a second copy), each alone and both at once.
+
+        `way` is the shape and run of the copy, which may be a conversion.
+        """
         second = replace(copy, name=TWIN) if other is None else other
         both = replace(machine, channels=(*machine.channels, second)) if other is None else machine
         piece, (shape, run) = self.room // 4, way
         count = max(4, math.ceil(2 * copy.rate(run) / second.peak))
         jobs = {copy.name: [Job(copy.name, shape, run, piece)] * count}
-        jobs[second.name] = [Job(second.name, *_COPIED, piece)] * (2 if second is other else count)
+        jobs[second.name] = [Job(second.name, *tuning.COPY_BESIDE, piece)] * (2 if second is other else count)
         alone: dict[str, list[float]] = {name: [] for name in jobs}
         at_once: dict[str, list[float]] = {name: [] for name in jobs}
-        for _ in range(self.effort.repeats if way == _COPIED else min(self.effort.repeats, _FEW)):
+        for _ in range(self.effort.repeats if way == tuning.COPY_BESIDE else min(self.effort.repeats, tuning.CONVERSION_PAIRS)):
             for name, own in jobs.items():
-                alone[name].append(self.bench.together(both, own[:4])[name])
-            for name, rate in self.bench.together(both, [job for own in jobs.values() for job in own]).items():
+                alone[name].append(self.timer.together(both, own[:4])[name])
+            for name, rate in self.timer.together(both, [job for own in jobs.values() for job in own]).items():
                 at_once[name].append(rate)
         names = copy.name, second.name
         a, b = (median(alone[name]) for name in names)
@@ -339,19 +339,19 @@ class Steps:
         return Pair(copy.name, copy.name if other is None else second.name, (a, b), (c, d))
 
     def _reading_and_writing(self, machine: Machine, read: Channel, write: Channel) -> Pair:
-        """A disk that is read and written at the same rate, as a path from it to itself does."""
+        """A disk that is read and written at the same rate, as on a path from it to itself."""
         gains = []
-        for run in (MIB, 4 * MIB):
+        for run in (tuning.MIB, 4 * tuning.MIB):
             nbytes = min(16 * run, self.room // 4)
             apart = 1 / read.rate(run) + 1 / write.rate(run)
             job = Job(read.name, "copied", run, nbytes)
-            taken = median(self.bench.seconds(machine, job) for _ in range(self.effort.repeats))
-            seconds = max(taken - read.setup - write.setup, taken / 2, _QUICKEST)
+            taken = median(self.timer.seconds(machine, job) for _ in range(self.effort.repeats))
+            seconds = max(taken - read.setup - write.setup, taken / 2, tuning.CLOCK_TICK)
             # The first chunk is only read while nothing is written, and the last one only written.
             chunks = nbytes / run
             gains.append(apart * run * (chunks - 1) / max(seconds - run * apart, seconds / 4))
         gain = math.sqrt(math.prod(gains))
-        alone = read.rate(MIB), write.rate(MIB)
+        alone = read.rate(tuning.MIB), write.rate(tuning.MIB)
         together = gain / (1 / alone[0] + 1 / alone[1])
         return Pair(read.name, write.name, alone, (min(together, alone[0]), min(together, alone[1])))
 
@@ -374,41 +374,17 @@ class Steps:
         for what, transfer in self._transfers():
             self._step(f"check: {what}")
             predicted = make_plan(transfer, machine).seconds
-            measured = median(self.bench.transfer_seconds(machine, transfer) for _ in range(self.effort.repeats))
+            measured = median(self.timer.transfer_seconds(machine, transfer) for _ in range(self.effort.repeats))
             self.checks.append(Check(what, float(f"{predicted:.4g}"), float(f"{measured:.4g}")))
 
 
-def shapes(channel: Channel, run: int) -> tuple[str, ...]:
-    """The ways in which a channel is measured with runs of a length: those in which plans move such runs.
-
-    Short ones are parts of a chunk that is converted; in a file that is read they lie apart. Longer ones are whole chunks, those
-    of a disk in a pipeline and without one.
-    """
-    if channel.is_self_loop:
-        if run >= _LONG_COPY:
-            return ("stream",)
-        return ("split", "join", "transpose") if 4 <= run <= _LONG_FIELDS else ("gather", "scatter", "transpose")
-    if channel.kind is ChannelKind.DISK_READ:
-        if run < _LONG_DISK:
-            return ("sparse",) if run < MIB // 16 else ("sparse", "piped")
-    elif run < _LONG_DISK:
-        return ("gather", "transpose") if run < MIB // 16 else ("gather", "piped")
-    return "piped", "stream"
-
-
-def fewest_that_pay(speed: Mapping[int, float], pays: float = PAYS) -> int:
+def fewest_that_pay(speed: Mapping[int, float], pays: float = tuning.COPIES_PAY) -> int:
     """The fewest requests in flight that are nearly as fast as the best number; `speed` is in logarithms, by number.
 
-    More than one have to be faster by a factor of `pays`: what they do not gain they take from the channels beside.
+    More than one have to be faster by a factor of `pays`, because they slow other channels down.
     """
     best = max(speed.values())
     alone = min(speed)
     if best - speed[alone] < math.log(pays):
         return alone
     return min(k for k, each in speed.items() if best - each < math.log(pays) / 2)
-
-
-def halfway(a: int, b: int) -> int | None:
-    """The power of two half-way between two runs; None where they are neighbours."""
-    middle = 1 << round(math.log2(a * b) / 2)
-    return middle if a < middle < b else None

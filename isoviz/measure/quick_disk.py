@@ -16,16 +16,12 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from isoviz.errors import FileError
+from isoviz.measure import tuning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-KIB, MIB = 1 << 10, 1 << 20
-REQUESTS = (4 * KIB, 16 * KIB, 64 * KIB, 256 * KIB, MIB, 4 * MIB, 16 * MIB)
-"""The request lengths measured, bytes."""
-FILE_SIZE = 256 * MIB
-_MOST_PER_SAMPLE = 32 * MIB
 BLOCK = 4096
 """Bytes that unbuffered requests are aligned to: no block device in use asks for more."""
 
@@ -42,7 +38,7 @@ class DiskMeasurement:
 
 
 def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
-    """Writes and reads a temporary file in a directory, at most 256 MiB, in about so many seconds; nothing is left of it.
+    """Write and read a temporary file of at most 256 MiB in a directory, for about `seconds`. The file is removed.
 
     Writes go to places of the file that were never written, as those of a new file do.
 
@@ -51,12 +47,12 @@ def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
     """
     path = directory / f".isoviz-measure-{secrets.token_hex(8)}"
     try:
-        with _opened(path) as (descriptor, unbuffered), mmap.mmap(-1, REQUESTS[-1]) as memory:
-            memory[:] = os.urandom(MIB) * (len(memory) // MIB)  # nothing a disk could compress
+        with _opened(path) as (descriptor, unbuffered), mmap.mmap(-1, tuning.QUICK_REQUESTS[-1]) as memory:
+            memory[:] = os.urandom(tuning.MIB) * (len(memory) // tuning.MIB)  # nothing a disk could compress
             buffer = memoryview(memory)
             try:
-                share = seconds / (2 * len(REQUESTS))
-                os.ftruncate(descriptor, FILE_SIZE)
+                share = seconds / (2 * len(tuning.QUICK_REQUESTS))
+                os.ftruncate(descriptor, tuning.QUICK_FILE)
 
                 def write(offset: int, part: memoryview) -> None:
                     if os.pwritev(descriptor, [part], offset) != len(part):
@@ -68,7 +64,7 @@ def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
                     if os.preadv(descriptor, [part], offset) != len(part):
                         raise OSError(None, "a read came back short")
 
-                writes, written = _samples(write, buffer, share, FILE_SIZE)
+                writes, written = _samples(write, buffer, share, tuning.QUICK_FILE)
                 os.fsync(descriptor)
                 if not unbuffered and hasattr(os, "posix_fadvise"):
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -84,7 +80,7 @@ def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, sha
     """A sample of every request length, one behind the other in the file, and how far into it they reached."""
     result = []
     at = reached = 0
-    for size in REQUESTS:
+    for size in tuning.QUICK_REQUESTS:
         at = -(-at // size) * size  # requests keep to their own grid
         if at + 2 * size > end:
             at = 0
@@ -96,7 +92,7 @@ def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, sha
                 times.append(time.perf_counter() - begin)
                 at += size
                 spent = sum(times)
-                if size * len(times) >= _MOST_PER_SAMPLE or spent > 4 * share or (len(times) > 1 and spent > share):
+                if size * len(times) >= tuning.QUICK_REQUESTS_BYTES or spent > 4 * share or (len(times) > 1 and spent > share):
                     break
         reached = max(reached, at)
         # A rate is bytes over time, so the mean request counts; the spread is that of the middle half, past stray pauses.

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.formats.npy import is_npy, read_header
 from isoviz.backends.formats.stored import stored_array
+from isoviz.errors import InputError
 from isoviz.measure.local_engine import Engine
+from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Transfer, TransferFile, load_transfer
 from isoviz.planner import plan as make_plan
 
@@ -26,23 +28,32 @@ def run_file(
     planner: str | None = None,
     verify: bool = True,
     trial: bool = True,
+    of: int = 1,
     progress: ProgressCallback | None = None,
     cancel: CancelToken | None = None,
 ) -> Report:
-    """Plan the transfer that a transfer file describes for its machine, and run it on this computer; with `trial` a few MiB
-    are tried just before, so that the prediction knows them.
+    """Plan the transfer that a transfer file describes for its machine, and run it on this computer.
+
+    With `trial` a few MiB are tried just before, and the prediction goes by that. With `of` above 1 the plan and its best
+    alternatives are tried, `of` plans in all, and the quickest runs (`isoviz.try_out`).
 
     Without a `path` in the file the source is generated and the destination given up after it was verified. A destination `path`
     that exists is replaced once the new file is complete.
 
     Raises:
-        InputError: the file, the machine or the data are not right; RunError: the run failed.
+        InputError: the file, the machine or the data are not right, or `of` is not 1 without a trial; RunError: the run failed.
     """
     file = path if isinstance(path, TransferFile) else load_transfer(path)
     file.check_source()
     machine = file.machine()
     plan = plan_transfer_file(file, machine, planner)
-    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel, trial=trial)
+    tried: Trial | bool = trial
+    if of != 1:
+        if not trial:
+            raise InputError(f"run: the quickest of {of} plans is found by trials; expected them to be allowed")
+        found = try_out(plan, machine, of=of, options=file.options, cancel=cancel)
+        plan, tried = (plan, False) if found is None else (found.plan, found)
+    return Engine(machine, ThisComputer()).run(plan, verify=verify, progress=progress, cancel=cancel, trial=tried)
 
 
 def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None = None) -> Plan:
@@ -52,10 +63,10 @@ def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None
 
 
 def as_stored(transfer: Transfer) -> Transfer:
-    """A transfer whose ends, where they are `.npy` files with gaps between their fields (aligned structs), know of the gaps.
+    """The transfer with its `.npy` ends as they are on the disk: aligned structs have gaps between their fields.
 
     Raises:
-        FileError: a file is not what the transfer says.
+        FileError: a file differs from what the transfer says.
     """
     destination = _as_stored(transfer.destination) if transfer.is_partial else transfer.destination  # else a new file
     return replace(transfer, source=_as_stored(transfer.source), destination=destination)

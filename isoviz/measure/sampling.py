@@ -15,28 +15,22 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from isoviz.machines.throughput import Sampled
+from isoviz.measure import tuning
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-TOLERANCE = 0.08
-"""Relative difference between a measurement and the line through its neighbours from which on the curve bends there."""
-
-EVEN = 1.5
-"""Rates that fall by no more than this factor as runs grow are evened out."""
-
 
 @dataclass(frozen=True)
 class Sample:
-    """Rates measured with runs of `run` bytes, bytes per second; one tuple of repetitions for every way of moving (`shapes`)."""
+    """Rates with runs of `run` bytes, in bytes per second: one tuple of repetitions for every way of moving (`shapes`)."""
 
     run: int
     shapes: tuple[tuple[float, ...], ...]
 
     @property
     def middle(self) -> float:
-        """The rate to plan with: the median over the ways of moving of the median over their repetitions, geometric between
-        two."""
+        """The rate to plan with: the median over the ways of moving of the medians of their repetitions, in logarithms."""
         logs = [math.log(median(rates)) for rates in self.shapes]
         return math.exp(median(logs))
 
@@ -52,7 +46,7 @@ class Sample:
 
     @property
     def noise(self) -> float:
-        """How far a middle may be off by chance: half the relative spread of the repetitions, the median over the ways."""
+        """The error of the middle by chance: half the relative spread of the repetitions, the median over the ways of moving."""
         return median((max(rates) - min(rates)) / median(rates) for rates in self.shapes) / 2
 
 
@@ -61,7 +55,7 @@ def sample_adaptively(
     first: Sequence[int],
     most: int,
     between: Callable[[int, int], int | None],
-    tolerance: float = TOLERANCE,
+    tolerance: float = tuning.BEND,
     enough: Callable[[], bool] = lambda: False,
 ) -> tuple[Sample, ...]:
     """Samples by growing run: at all of `first`, then up to `most` in all where the curve bends by more than `tolerance` and
@@ -91,20 +85,26 @@ def sample_adaptively(
     return tuple(found[run] for run in sorted(found))
 
 
+def halfway(a: int, b: int) -> int | None:
+    """The power of two half-way between two runs; None where they are neighbours."""
+    middle = 1 << round(math.log2(a * b) / 2)
+    return middle if a < middle < b else None
+
+
 def _planned(found: Mapping[int, Sample]) -> dict[int, float]:
-    """What planning would use, by run: where that is flat, it does not matter what the channel does."""
+    """The rates that planning would use, by run. Where they are flat, details of the channel do not matter."""
     ordered = [found[run] for run in sorted(found)]
     return {sample.run: rate for sample, rate in zip(ordered, never_falling(ordered), strict=True)}
 
 
 def _line(rates: Mapping[int, float], a: int, b: int, run: int) -> float:
-    """What the straight line between two samples says, in log-log."""
+    """The rate on the straight line between two samples, in log-log."""
     share = math.log(run / a) / math.log(b / a)
     return math.exp((1 - share) * math.log(rates[a]) + share * math.log(rates[b]))
 
 
 def _bends(rates: Mapping[int, float]) -> dict[tuple[int, int], float]:
-    """How far the line of every interval may be off, from how the slope changes at its ends."""
+    """The possible error of the line in every interval, from the change of the slope at its ends."""
     pairs = list(pairwise(sorted(rates)))
     slopes = [math.log(rates[b] / rates[a]) / math.log(b / a) for a, b in pairs]
     found = {}
@@ -117,9 +117,9 @@ def _bends(rates: Mapping[int, float]) -> dict[tuple[int, int], float]:
 def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
     """Rates to plan with that nowhere fall as runs grow.
 
-    A small fall, or one that chance explains, is evened out: the geometric mean of what fell (isotonic regression, pool adjacent
-    violators), so that predictions are right on average. Where the rates fall by more, longer runs are really slower than shorter
-    ones, and the lower rate is all that can be promised up to there.
+    A small fall, or one within the noise, is replaced by its geometric mean (isotonic regression, pool adjacent violators), so
+    that predictions are right on average. Where the rates fall by more, longer runs are really slower than shorter ones, and the
+    lower rate is used up to there.
     """
     blocks: list[tuple[list[float], float]] = []  # logs of the rates, the largest noise among them
     for sample in samples:
@@ -132,14 +132,14 @@ def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
 
 
 def _level(logs: Sequence[float], noise: float) -> float:
-    """The one rate of several that fell, in logarithms."""
-    if max(logs) - min(logs) <= max(2 * noise, math.log(EVEN)):
+    """The one rate for several rates that fell, in logarithms."""
+    if max(logs) - min(logs) <= max(2 * noise, math.log(tuning.EVENED_OUT)):
         return math.fsum(logs) / len(logs)
     return min(logs)
 
 
 def sampled(samples: Sequence[Sample], date: str | None = None) -> Sampled:
-    """The throughput function of a measurement: what planning uses, with what was measured and its spread beside it."""
+    """The throughput function of a measurement: the rates to plan with, and beside them the measured ones and their spread."""
     hull = [_rounded(rate) for rate in never_falling(samples)]
     measured = tuple((float(sample.run), _rounded(sample.middle)) for sample in samples)
     planned = tuple((float(sample.run), rate) for sample, rate in zip(samples, hull, strict=True))
@@ -153,5 +153,5 @@ def sampled(samples: Sequence[Sample], date: str | None = None) -> Sampled:
 
 
 def _rounded(value: float) -> float:
-    """Four digits: more than a measurement can tell, few enough to read."""
+    """Four digits: more than the precision of a measurement, and short enough to read."""
     return float(f"{value:.4g}")

@@ -33,16 +33,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.machines.channel import Channel, Resource
+from isoviz.measure import tuning
 
 if TYPE_CHECKING:
     from isoviz.machines.measurement import Pair
-
-FREE = 1.85
-"""Two channels that together do at least so much of what they do apart share nothing: each loses less than measuring can tell."""
-LOSS = 0.05
-"""The part of a channel's speed that a copy takes from it, below which it is none."""
-_LEAST = 0.02
-"""A channel that takes less of a resource than this is not said to use it."""
 
 
 Found = tuple[Resource, dict[str, float]]
@@ -53,17 +47,17 @@ def device_resource(name: str, pair: Pair, provenance: str) -> Found | None:
     """The device behind two channels: the resource, and by channel what it holds of it. None where they share nothing."""
     # They work at one rate, so the faster one is idle now and then even where they share nothing.
     slower, faster = sorted(pair.alone)
-    if pair.gain >= FREE / 2 * (1 + slower / faster):
+    if pair.gain >= tuning.SHARES_NOTHING / 2 * (1 + slower / faster):
         return None
-    capacity = max(pair.gain, 1.0)  # less than taking turns: that is no sharing, but what chance does to a measurement
+    capacity = max(pair.gain, 1.0)  # below 1 would be slower than taking turns: that is noise
     return Resource(name, _rounded(capacity), provenance, held=True), {pair.first: 1.0, pair.second: 1.0}
 
 
 def beside_copies(name: str, pair: Pair, provenance: str) -> Found | None:
-    """What a copy (first of the pair) takes of the speed of another channel; None where that is next to nothing."""
+    """The resource by which a copy (first of the pair) slows another channel down; None where it hardly does."""
     x, y = pair.shares
     part = (1 - min(y, 1.0)) / min(x, 1.0)
-    if part < LOSS:
+    if part < tuning.LEAST_LOSS:
         return None
     return Resource(name, 1.0, provenance, held=True), {pair.second: 1.0, pair.first: _rounded(min(part, 1.0))}
 
@@ -85,25 +79,29 @@ def memory_resource(
     parts = {copies.first: own}
     for pair in others:
         x, y = pair.shares
-        part = (1 - own * min(x, 1.0)) / min(y, 1.0) if pair.gain < FREE else 0.0
+        part = (1 - own * min(x, 1.0)) / min(y, 1.0) if pair.gain < tuning.SHARES_NOTHING else 0.0
         parts[pair.second] = min(max(part, 0.0), 1.0)
-    if copies.gain >= FREE and not any(part >= _LEAST for channel, part in parts.items() if channel != copies.first):
+    if copies.gain >= tuning.SHARES_NOTHING and not any(
+        part >= tuning.LEAST_PART for channel, part in parts.items() if channel != copies.first
+    ):
         return None
     if is_held(own, parts, others, conversions):
-        found = {channel: _rounded(part) for channel, part in parts.items() if part >= _LEAST}
+        found = {channel: _rounded(part) for channel, part in parts.items() if part >= tuning.LEAST_PART}
         return Resource(name, 1.0, provenance, held=True), found
     copy = peaks[copies.first]
     capacity = 2 * copy / own
-    uses = {channel: part * capacity / peaks[channel] for channel, part in parts.items() if part >= _LEAST}
+    uses = {channel: part * capacity / peaks[channel] for channel, part in parts.items() if part >= tuning.LEAST_PART}
     return Resource(name, _rounded(capacity), provenance), {channel: _rounded(weight) for channel, weight in uses.items()}
 
 
 def is_held(own: float, parts: Mapping[str, float], others: Sequence[Pair], conversions: Sequence[Pair]) -> bool:
-    """Whether conversions, slower than copies, take as much of a memory as these: `own` is the part of a copy, `parts` those of
-    the channels beside it."""
+    """Whether conversions, which are slower than copies, take as much of a memory as copies do.
+
+    `own` is the part of a copy, `parts` are those of the channels beside it.
+    """
     as_copies = by_the_byte = 0.0
     for copy, slow in zip(others, conversions, strict=False):
-        if copy.gain >= FREE:
+        if copy.gain >= tuning.SHARES_NOTHING:
             continue
         taken = own * slow.alone[0] / copy.alone[0] + parts[copy.second]
         as_copies += abs(slow.gain - copy.gain)
@@ -112,7 +110,7 @@ def is_held(own: float, parts: Mapping[str, float], others: Sequence[Pair], conv
 
 
 def with_resources(channels: Iterable[Channel], found: Iterable[tuple[Resource, Mapping[str, float]]]) -> tuple[Channel, ...]:
-    """The channels with what they use of each resource."""
+    """The channels with their uses of each resource."""
     uses: dict[str, list[tuple[str, float]]] = {}
     for resource, weights in found:
         for name, weight in weights.items():

@@ -1,4 +1,4 @@
-"""Other plans for a transfer than the one that was chosen: what a rehearsal, or a benchmark, may set beside it."""
+"""Other plans for a transfer than the chosen one: trials and benchmarks set them beside it."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def test_no_plan_is_above_the_program_of_its_path(report: Report, first: int, no
 
 @pytest.mark.parametrize("first", BATCHES)
 def test_no_plan_to_try_is_above_the_program_of_its_path(report: Report, first: int) -> None:
-    """Other paths, layouts and chunks that a rehearsal tries, longer chunks without buffers among them."""
+    """Other paths, layouts and chunks that a trial of several plans tries, longer chunks without buffers among them."""
     for seed in range(first, first + BATCH):
         transfer, machine, options = build(random_problem(seed))
         found = planned(transfer, machine, "full", options)

@@ -78,7 +78,7 @@ def random_fields(rng: random.Random) -> FieldSpace:
 
 
 def random_space(rng: random.Random, entries: float) -> IndexSpace:
-    """1 to 3 dimensions with about so many entries."""
+    """1 to 3 dimensions with about `entries` entries."""
     count = rng.randint(1, 3)
     cuts = sorted(rng.random() for _ in range(count - 1))
     shares = [high - low for low, high in zip([0.0, *cuts], [*cuts, 1.0], strict=True)]

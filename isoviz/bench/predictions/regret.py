@@ -1,10 +1,10 @@
 """Regret: what the chosen plan takes longer than the best of its rivals, on this computer.
 
-The rivals of a plan are those predicted to be fastest and as many others, drawn at random from everything the planner could have
-chosen: other paths, other hops that convert, other planners, chunks of other sizes. All are run in turn, so that what else the
-computer does hits all alike. A minimum of medians flatters whoever was lucky: what counts are fresh runs of the chosen one and of
-the best of the others. They are compared round by round: a computer changes its speed from one second to the next, but what two
-runs one after the other take changes together.
+The rivals of a plan are those predicted to be fastest, and as many others, drawn at random from everything the planner could have
+chosen: other paths, other hops that convert, other planners, chunks of other sizes. All run in turn, so that other work of the
+computer hits all alike. The rival with the least median may have been lucky. So fresh runs of the chosen plan and of this rival
+count. They are compared round by round: the speed of a computer changes from second to second, but two runs one after the other
+change together.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
-from isoviz.measure.rehearsal import quickest
 from isoviz.planner import Options
-from isoviz.planner.alternatives import alternatives, every_route, identity, in_other_chunks
+from isoviz.planner.alternatives import every_route, identity, in_other_chunks
 from isoviz.planner.build_plan import make_plan
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
@@ -32,40 +31,37 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
 
 GOAL = 0.05
-"""Regret that does not count."""
+"""Regret up to this share does not count."""
 BEST, OTHERS = 5, 5
 """Candidates that are predicted to be fastest, and those drawn from all others."""
 LEAST_RUNS = 7
-"""Of fewer runs a median says little; short ones are run more often, ..."""
+"""The least number of runs whose median counts. Short plans run more often:"""
 MOST_RUNS, MOST_FRESH = 41, 151
-"""... at most so often to find the best of all, and to compare two, ..."""
+"""at most this often to find the best of all, and to compare two,"""
 ENOUGH, ENOUGH_FRESH = 0.1, 3.0
-"""... and for so many seconds each."""
+"""for this many seconds each."""
 FACTORS = (1 / 16, 1 / 8, 1 / 4, 1 / 2, 2, 4, 8, 16)
-"""By so much larger are the chunks of variants of a plan."""
+"""The chunk sizes of variants of a plan, as multiples of its own."""
 MOST_HOPS, MOST_FOUND, MOST_ROUTES = 4, 500, 12
-"""Hops of routes that are drawn from all there are, how many paths are looked at, and how many routes are drawn."""
+"""Routes drawn at random: their most hops, the paths that are listed, and the routes that are drawn of these."""
 ERROR_OF_MEDIAN = 1.4826 * math.sqrt(math.pi / 2)
-"""The standard error of the median of many values, over their median distance from it and the root of their number: what it is
-where they are normally distributed."""
+"""The standard error of the median of n normally distributed values is this times their median distance from it, over √n."""
 LOST = 1.25
-"""A candidate whose fastest run of three takes so many times the median of the best one is run no more."""
+"""A candidate runs no more if its fastest run of three takes this multiple of the median of the best one."""
 PATIENCE = 3.0
-"""A run is given up after so many times what the chosen plan takes, and `SLACK` seconds."""
+"""A run is given up after this multiple of the time of the chosen plan, and `SLACK` seconds."""
 SLACK = 0.05
 STOPS = 3
-"""So many runs of the chosen plan may be given up, and are made again: a disk that stops for a moment is no reason to leave a
-transfer out."""
+"""Runs of the chosen plan that may be given up and made again: a disk may stop for a moment."""
 
 
 @dataclass(frozen=True)
 class Regret:
-    """What came of one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
+    """The result for one transfer, in seconds: medians of fresh runs of the chosen plan and of the best of the others, `rival`.
 
-    `ratio` is what the chosen one took in a round over what the rival took in it, in the median over `rounds`; `noise` is twice
-    the standard error of that, a share. `candidates` says how many plans were run, `rehearsed` which one of the chosen plan and
-    four rivals was the quickest in rehearsal (`isoviz.planner.alternatives`), `rehearsed_ratio` what it took over the best of
-    these.
+    `ratio` is the time of the chosen plan over that of the rival in the same round, the median over `rounds`. `noise` is twice
+    its standard error, a share. `candidates` says how many plans were run. `picked` is the plan that trials of five plans
+    pick (`isoviz.measure.trials`), and `picked_ratio` is what it took over the best of all.
     """
 
     label: str
@@ -78,18 +74,18 @@ class Regret:
     rounds: int
     ratio: float
     noise: float
-    rehearsed: Plan
-    rehearsed_ratio: float
+    picked: Plan
+    picked_ratio: float
 
     @property
     def value(self) -> float:
-        """What the chosen plan takes longer, as a share of the best: 0 where nothing was faster."""
+        """The additional time of the chosen plan as a share of the best: 0 where nothing was faster."""
         return max(0.0, self.ratio - 1)
 
     @property
-    def rehearsed_value(self) -> float:
-        """The same for the plan that was the quickest in rehearsal."""
-        return max(0.0, self.rehearsed_ratio - 1)
+    def picked_value(self) -> float:
+        """The same for the plan that trials pick."""
+        return max(0.0, self.picked_ratio - 1)
 
     @property
     def best(self) -> Plan:
@@ -110,8 +106,8 @@ class Regret:
             "rounds": self.rounds,
             "best_predicted_seconds": self.best.seconds,
             "regret": self.value,
-            "rehearsed": plan_words(self.rehearsed),
-            "rehearsed_regret": self.rehearsed_value,
+            "picked": plan_words(self.picked),
+            "picked_regret": self.picked_value,
             "noise": self.noise,
         }
 
@@ -151,14 +147,16 @@ def candidates(chosen: Plan, machine: Machine, rng: random.Random, best: int = B
 
 
 def _everything(problem: Problem, rng: random.Random) -> Iterator[Plan]:
-    """Everything that could have been chosen: every route's best, and what other planners make."""
+    """Everything that could have been chosen: the best plan of every route, and those of other planners."""
     yield from every_route(problem)
     yield from _beaten(problem, rng)
 
 
 def _beaten(problem: Problem, rng: random.Random) -> Iterator[Plan]:
-    """Plans for routes drawn from all there are, those too that the search leaves out because others beat them whatever moves:
-    they do so in the machine's description, which may be wrong."""
+    """Plans for routes drawn at random, also for those that the search leaves out because others always beat them.
+
+    They do so in the machine's description, which may be wrong.
+    """
     routes = list(_routes(problem))
     for route in rng.sample(routes, min(MOST_ROUTES, len(routes))):
         clock = clock_of(problem, route)
@@ -183,7 +181,7 @@ def _routes(problem: Problem) -> Iterator[Route]:
 
 
 def _is_new(path: tuple[Channel, ...], channel: Channel) -> bool:
-    """Whether a channel leads on to where a path has not been."""
+    """Whether a channel leads to a memory that is not on the path yet."""
     if channel.is_self_loop:
         return channel not in path
     return channel.destination not in {path[0].source, *(each.destination for each in path)}
@@ -212,7 +210,7 @@ def regret_of(
     if 0 not in medians:
         raise Cancelled(f"{label}: the chosen plan takes more than {PATIENCE:g} times what it took before")
     rival = able[min(rivals, key=medians.__getitem__)] if rivals else None
-    picked = _picked(chosen, machine, runs, limit)
+    picked = _picked(chosen, runs, limit)
     finals = [chosen]
     for made in (rival, picked):
         if made is not None and all(made is not each for each in finals):
@@ -229,21 +227,21 @@ def regret_of(
 
 
 def _over(these: Sequence[float], those: Sequence[float]) -> tuple[float, float]:
-    """What the one takes over what the other takes, round by round: the median, and twice its standard error."""
+    """The median over all rounds of the ratio of two times, and twice its standard error."""
     ratios = [one / other for one, other in zip(these, those, strict=True)]
     middle = statistics.median(ratios)
     spread = statistics.median(abs(ratio - middle) for ratio in ratios)
     return middle, 2 * ERROR_OF_MEDIAN * spread / math.sqrt(len(ratios))
 
 
-def _picked(chosen: Plan, machine: Machine, runs: TimedRuns, limit: float) -> Plan:
-    """What whoever has five plans rehearsed gets (`isoviz plan --rehearse 5`)."""
-    picked = quickest(runs.rehearsed(alternatives(chosen, machine, BEST))).plan
-    return picked if picked is chosen or _is_able(picked, runs, limit) else chosen
+def _picked(chosen: Plan, runs: TimedRuns, limit: float) -> Plan:
+    """The plan that trials pick (`isoviz plan --of 5`): the chosen one where nothing can be tried."""
+    trial = runs.tried(chosen, of=BEST)
+    return trial.plan if trial is not None and _is_able(trial.plan, runs, limit) else chosen
 
 
 def _is_able(made: Plan, runs: TimedRuns, limit: float) -> bool:
-    """Whether a candidate gets there in time and brings the right bytes: its run that is verified and not counted."""
+    """Whether a candidate ends in time with the right bytes, in a run that is verified and not counted."""
     try:
         return runs.run(made, limit, verify=True) is not None
     except (VerificationError, Cancelled):
@@ -255,7 +253,7 @@ def _is_able(made: Plan, runs: TimedRuns, limit: float) -> bool:
 def _in_turn(
     plans: Sequence[Plan], runs: TimedRuns, limit: float, repeat: int, rng: random.Random, *, keep: bool = False
 ) -> dict[int, list[float]]:
-    """Seconds of so many runs of each plan, in rounds of another order each; by number of the plan.
+    """The seconds of `repeat` runs of each plan, by its number. Every round has another order.
 
     Those that are clearly slower than the best, or are given up, get no further runs, unless `keep`; the first, which is the
     chosen one, gets some others instead.
@@ -278,8 +276,10 @@ def _in_turn(
     return times
 
 
-def share_within(regrets: Iterable[Regret], *, with_noise: bool = False, rehearsed: bool = False) -> float:
-    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise: of the chosen plans, or of those that were
-    the quickest in rehearsal."""
-    values = [(each.rehearsed_value if rehearsed else each.value, each.noise if with_noise else 0.0) for each in regrets]
+def share_within(regrets: Iterable[Regret], *, with_noise: bool = False, picked: bool = False) -> float:
+    """The share of transfers whose regret is at most `GOAL`, or `GOAL` and the noise.
+
+    Of the chosen plans, or of the plans that trials `picked`.
+    """
+    values = [(each.picked_value if picked else each.value, each.noise if with_noise else 0.0) for each in regrets]
     return sum(value <= GOAL + noise for value, noise in values) / len(values) if values else math.nan

@@ -15,17 +15,16 @@ from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host.host_memory import HostMemory
 from isoviz.backends.host.pages import page_aligned, touch
 from isoviz.errors import Cancelled
-from isoviz.measure.rehearsal import rehearsed
-from isoviz.measure.trial import try_out
+from isoviz.measure.trials.trial import try_out
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from isoviz.measure.rehearsal import Rehearsal
-    from isoviz.measure.trial import Trial
+    from isoviz.measure.trials.trial import Trial
     from isoviz.planner import Instance, Plan, Transfer
     from isoviz.runtime import Devices, Engine, Progress, Report
+    from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 
 
 class Deadline:
@@ -122,17 +121,17 @@ class TimedRuns:
         except Cancelled:
             return None
 
-    def rehearsed(self, plans: Sequence[Plan]) -> list[Rehearsal]:
-        """What some plans take by rehearsal; those that are clearly slower than one before are left out."""
-        return rehearsed(self._engine, plans, self._source, self._destination)
+    def tried(self, plan: Plan, entries: Sequence[LedgerEntry] = (), of: int = 1) -> Trial | None:
+        """The trial of a plan, or of the quickest `of` its alternatives; `entries` are earlier runs.
 
-    def tried(self, plan: Plan) -> Trial | None:
-        """What a plan takes by a trial; None where nothing can be tried, or these devices are not this computer's."""
+        None where nothing can be tried, or these devices are not this computer's.
+        """
         if type(self._devices) is not ThisComputer:
             return None
         if self._file is not None:
             _forget_pages(self._file)
-        return try_out(plan, self._engine.machine, self._source, room=self._destination, devices=self._devices)
+        ends = {"room": self._destination, "devices": self._devices}
+        return try_out(plan, self._engine.machine, self._source, of=of, entries=entries, **ends)
 
     def seconds(self, plan: Plan, limit: float) -> float | None:
         """Seconds of one run that nobody verifies; None where it was given up."""

@@ -19,20 +19,21 @@ from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
 from isoviz.planner import Transfer, cost
+from isoviz.runtime.device_bases import BaseChannel
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from isoviz.layouts import StridedCopy
-    from isoviz.runtime.protocols import Check, Store
+    from isoviz.runtime.protocols import Bound, Check, Store
 
 SMALL = 4096
 REALM = "19 to 37 µs"
 REQUESTS = 4096
 
 
-class _Nothing:
+class _Nothing(BaseChannel):
     """A channel that moves nothing: what is left is the engine."""
 
     at_once = True
@@ -95,7 +96,7 @@ def _per_request(hops: int) -> float:
     from isoviz.backends.devices import ThisComputer
 
     class Idle(ThisComputer):
-        def channel(self, channel: Channel) -> _Nothing:  # noqa: ARG002
+        def channel(self, channel: Channel, source: Bound, destination: Bound) -> _Nothing:  # noqa: ARG002
             return _Nothing()
 
     memories = tuple(Memory(f"m{i}", MemoryKind.SYS) for i in range(hops + 1))

@@ -24,6 +24,7 @@ from isoviz.measure.local_engine import Engine
 from isoviz.planner import Options, Plan, Transfer, plan
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution
+from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.work import Issue
 from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
@@ -121,8 +122,8 @@ def _local(nbytes: int, repeat: int, folder: str) -> list[dict[str, Any]]:
 def _busy_at_once(devices: ThisComputer, made: Plan, machine: Machine) -> float:
     """Bytes per second of the slowest hop while all hops of a plan are at work, each on chunks of its own."""
     work = work_of(made)
-    memories = [memory for name in made.memories if (memory := devices.memory(machine.memory(name))) is not None]
-    channels = [channel for hop in made.hops if (channel := devices.channel(machine.channel(hop.channel))) is not None]
+    opened = OpenedDevices(machine, devices)
+    memories, channels = opened.memories(made), [opened.channel(hop.channel) for hop in made.hops]
     passes: list[float | None] = [None] * len(made.hops)
 
     def loop(hop: int, execution: Execution) -> None:

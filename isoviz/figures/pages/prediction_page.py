@@ -25,28 +25,36 @@ MOST_ROWS = 500
 """Runs that the table lists."""
 
 
-def prediction_page(title: str, outcomes: Sequence[Outcome], more: Iterable[str] = (), *, theme: ThemeName = "auto") -> str:
-    """A complete HTML page, without scripts or anything to load: key figures, the scatter with its histogram, errors by path, and
-    every run. `more` are sections that follow, HTML made by this package."""
-    if not outcomes:
-        return html_document(title, [f"<header><h1>{escape(title)}</h1></header>", paragraph("No runs."), *more])
-    every = summarized(outcomes)
+Way = tuple[str, str, Sequence[Outcome]]
+"""A heading, a sentence, and predictions of one kind beside what was measured."""
+
+
+def prediction_page(title: str, ways: Sequence[Way], more: Iterable[str] = (), *, theme: ThemeName = "auto") -> str:
+    """A complete HTML page, without scripts or anything to load.
+
+    Every way to predict has a section with key figures, a scatter with its histogram and errors by path; a way without outcomes
+    is left out. The table of runs shows the first way. `more` are sections before it: HTML made by this package.
+    """
+    shown = [way for way in ways if way[2]]
+    header = f"<header><h1>{escape(title)}</h1></header>"
+    if not shown:
+        return html_document(title, [header, paragraph("No runs."), *more])
+    name, _, first = shown[0]
     sections = [
-        f"<header><h1>{escape(title)}</h1>{prediction_facts(every)}</header>",
-        "<section>",
-        prediction_scatter_svg(outcomes, theme=theme),
-        error_table([*by_path(outcomes), every]),
-        "</section>",
+        header,
+        *(f"<section>{prediction_section(*way, theme=theme)}</section>" for way in shown),
         *(f"<section>{each}</section>" for each in more),
-        f"<section>{heading('Runs', 2)}{outcome_table(outcomes)}</section>",
+        f"<section>{heading(f'Runs: {name[0].lower()}{name[1:]}', 2)}{outcome_table(first)}</section>",
     ]
     return html_document(title, sections)
 
 
 def prediction_section(title: str, said: str, outcomes: Sequence[Outcome], *, theme: ThemeName = "auto") -> str:
-    """A section for `more`: other predictions of the same runs, with a sentence on them, key figures and a scatter."""
+    """One way to predict: a sentence on it, key figures, a scatter and errors by path."""
     every = summarized(outcomes)
-    return heading(title, 2) + paragraph(said) + prediction_facts(every) + prediction_scatter_svg(outcomes, theme=theme)
+    figure = prediction_scatter_svg(outcomes, theme=theme)
+    errors = error_table([*by_path(outcomes), every])
+    return heading(title, 2) + paragraph(said) + prediction_facts(every) + figure + errors
 
 
 def prediction_facts(every: ErrorSummary) -> str:
@@ -63,7 +71,7 @@ def prediction_facts(every: ErrorSummary) -> str:
 
 
 def error_table(summaries: Sequence[ErrorSummary]) -> str:
-    """Errors by path, the last row for all."""
+    """Errors by path; the last row is for all."""
     rows = [
         (
             Markup("<b>all</b>") if each.path == "all" else each.path,
@@ -85,7 +93,7 @@ def error_table(summaries: Sequence[ErrorSummary]) -> str:
 
 
 def outcome_table(outcomes: Sequence[Outcome]) -> str:
-    """Every run, those first whose predictions were furthest off."""
+    """Every run, in descending order of its error factor."""
     ordered = sorted(outcomes, key=lambda each: (-each.factor, each.label))
     rows = [
         (

@@ -1,4 +1,4 @@
-"""Marks for runs, a shape and a colour for each kind of path, and what the pictures of predictions have in common."""
+"""Marks for runs: a shape and a colour for each kind of path, shared by all figures of predictions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from isoviz.runtime.ledger.prediction_errors import Outcome
 from isoviz.units import format_seconds
 
 BANDS = ((0.30, 0.10), (0.10, 0.16))
-"""Errors, as shares of measured, that the bands stand for, each with its opacity."""
+"""The bands: errors as shares of the measured time, each with its opacity."""
 MOST_PATHS = 7
 """Paths with a mark of their own; the rest share one."""
 
@@ -17,7 +17,7 @@ Frame = tuple[float, float, float, float]
 
 
 def mark_token(number: int) -> str:
-    """The colour of the path that is number so many."""
+    """The colour of path `number`."""
     return DIMENSION_COLOURS[number] if number < MOST_PATHS else "muted"
 
 
@@ -28,11 +28,11 @@ _HALF_PLUS = ((-0.4, -1.3), (0.4, -1.3), (0.4, -0.4), (1.3, -0.4), (1.3, 0.4), (
 _PLUS = (*_HALF_PLUS, *((-x, -y) for x, y in _HALF_PLUS))
 _HOURGLASS = ((-1.1, -1.2), (1.1, -1.2), (-1.1, 1.2), (1.1, 1.2))
 _SHAPES: tuple[tuple[tuple[float, float], ...] | None, ...] = (None, _SQUARE, _UP, _DIAMOND, _DOWN, _PLUS, _HOURGLASS)
-"""Corners of the marks, in their radius: told apart without colour too; None is a circle."""
+"""Corners of the marks, in multiples of the radius; None is a circle. Shapes differ even without colour."""
 
 
 def draw_mark(drawing: Drawing, x: float, y: float, number: int, *, radius: float = 4.0, tip: str | None = None) -> None:
-    """The mark of the path that is number so many, around a point."""
+    """Draw the mark of path `number` around a point."""
     look = {"fill": mark_token(number), "stroke": "panel", "stroke_width": 1.0, "tip": tip}
     corners = _SHAPES[number] if number < len(_SHAPES) else None
     if corners is None:

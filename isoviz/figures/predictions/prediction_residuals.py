@@ -1,7 +1,6 @@
-"""How far off predictions were: measured / predicted over the predicted time, and how many runs were off by how much.
+"""Errors of predictions: measured / predicted over the predicted time, and a histogram of this ratio.
 
-Both plots have the ratio upwards, logarithmic, on one axis. In the left one bars are what
-the intervals of the predictions allowed.
+Both plots share a logarithmic axis of the ratio, upwards. In the left one bars show the intervals of the predictions.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""How far off a predicted time may be: the interval that goes with it.
+"""The prediction of a plan: its seconds, and the interval in which its runs are expected.
 
-A measured channel keeps the spread of its repetitions beside every sample of its throughput function. Here it goes through the
-model of the pipeline: the transfer with all its hops as fast, and as slow, as they were in the repetitions. What else makes a run
-differ from its prediction, only runs can tell (`isoviz.runtime.ledger.calibration`).
+The plan's own seconds come from the model: throughput functions and the pipeline. A measured channel keeps the spread of its
+repetitions beside every sample of its throughput function. `spread_prediction` puts that spread through the model of the
+pipeline: all hops as fast, and as slow, as in the repetitions. A trial just before a run corrects the model
+(`isoviz.measure.trials`); its interval comes from `isoviz.runtime.ledger.trial_interval`.
 """
 
 from __future__ import annotations
@@ -22,53 +23,50 @@ if TYPE_CHECKING:
     from isoviz.machines.throughput import ThroughputFunction
     from isoviz.planner.plan import Plan
 
-Basis = Literal["spread", "history", "trial", "rehearsal"]
+Basis = Literal["model", "trial"]
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predicted seconds of a plan, and the interval in which its runs are expected.
+    """The predicted seconds of a plan, and the interval from `low` to `high` in which its runs are expected.
 
-    `basis` says where the interval comes from: the `"spread"` of the measurements of its channels; a `"trial"` of a chunk
-    (`isoviz.measure.trial`) or a `"rehearsal"` of `runs` of its chunks (`isoviz.measure.rehearsal`), from which the seconds
-    come too; or the `"history"` of `runs` earlier runs, nine of ten of which it would have held (then it may leave `seconds`
-    outside: runs are not as they were predicted). With `same_path` these went over the same kinds of channels, else over any of
-    the machine. `tried` says that the seconds come from a trial, whatever the interval goes by.
+    With `basis` `"model"` the seconds are the plan's own, and the interval is the spread of its channels. With `"trial"` a part
+    of the transfer was tried just before (`isoviz.measure.trials`), and the seconds go by what was measured. `scatter` says how
+    much the repeats differed: half of log(slowest / fastest), a natural logarithm. `runs` is the number of earlier runs with a
+    trial that the interval goes by. It is meant to hold nine of ten runs.
     """
 
     seconds: float
     low: float
     high: float
-    basis: Basis = "spread"
+    basis: Basis = "model"
     runs: int = 0
-    same_path: bool = True
-    tried: bool = False
+    scatter: float | None = None
+
+    @property
+    def tried(self) -> bool:
+        """Whether a trial was made."""
+        return self.basis == "trial"
 
     def holds(self, seconds: float) -> bool:
         """Whether a measured time lies in the interval."""
         return self.low <= seconds <= self.high
 
     def to_json(self) -> dict[str, Any]:
-        """What `--json` adds to a plan or a report: `expected_seconds` and their `interval`, and what these go by."""
+        """What `--json` adds to a plan or a report: `expected_seconds`, their `interval`, and where both come from."""
         basis: dict[str, Any] = {"from": self.basis}
-        if self.basis == "history":
-            basis |= {"runs": self.runs, "same_path": self.same_path}
-            basis |= {"tried": True} if self.tried else {}
-        elif self.basis == "rehearsal":
-            basis |= {"chunks": self.runs}
+        if self.tried:
+            basis |= {"runs": self.runs, "scatter": self.scatter}
         return {"expected_seconds": self.seconds, "interval": [self.low, self.high], "interval_basis": basis}
 
     @property
     def why(self) -> str:
-        """What the interval goes by, in words."""
-        if self.basis == "history":
-            went = f"as {self.runs} earlier runs {'over these channels' if self.same_path else 'on this machine'} went"
-            return f"tried just before, {went}" if self.tried else went
-        if self.basis == "trial":
+        """Where seconds and interval come from, in words."""
+        if not self.tried:
+            return "by the model alone"
+        if not self.runs:
             return "tried just before"
-        if self.basis == "rehearsal":
-            return f"as {self.runs} of its chunks went"
-        return "by the spread of the measured channels"
+        return f"tried just before; {self.runs} earlier {'run counts' if self.runs == 1 else 'runs count'}"
 
     def __str__(self) -> str:
         return f"predicted {format_seconds(self.seconds)} ({range_text(self.low, self.high)}, {self.why})"
@@ -82,8 +80,10 @@ def range_text(low: float, high: float) -> str:
 
 
 def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
-    """The relative spread, (largest − smallest) / median, that a throughput function was measured with around runs of so many
-    bytes; None where it was not measured, or its spread not kept. Between two samples in proportion to the logarithms."""
+    """The relative spread, (largest − smallest) / median, of the measurements of a throughput function at runs of `run_bytes`.
+
+    None where the function was not measured, or its spread was not kept. Between two samples it is interpolated over log(run).
+    """
     found: Any = getattr(function, "spread", None)
     if not isinstance(found, tuple) or not found or len(found) != len(function.samples):
         return None
@@ -97,9 +97,9 @@ def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
 
 
 def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
-    """The prediction of a plan with the interval that the spreads of its channels give, all hops being fast or slow together.
+    """The prediction of a plan by the model alone. Its interval has all hops fast, or all slow, by the spread of their channels.
 
-    None where a channel of the path was not measured: then nothing is known of how far off it may be.
+    None where a channel of the path was not measured: then nothing is known about the error.
 
     Raises:
         MachineError: the machine has not the channels of the plan.
@@ -115,8 +115,10 @@ def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
 
 
 def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:
-    """The predicted seconds of a plan with the throughput of every hop multiplied by a factor; what is held of a resource while a
-    hop is at work is held for as much less."""
+    """The predicted seconds of a plan with the throughput of every hop multiplied by its factor.
+
+    A faster hop holds its resources for a shorter time.
+    """
     hops = [hop._replace(throughput=hop.throughput * factor) for hop, factor in zip(plan.hops, factors, strict=True)]
     clock = Clock(machine, [machine.channel(hop.channel) for hop in hops], plan.bytes, plan.slots)
     return replace(plan, hops=tuple(hops), shares=clock.shares([hop.throughput for hop in hops])).seconds

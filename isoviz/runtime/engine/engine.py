@@ -182,7 +182,7 @@ class Engine:
         name are used, and where there are none the source is generated and the destination given up afterwards. `cancel` (such as
         a `threading.Event`) is asked between requests. A destination file appears under its name only once it is complete, on
         the disk and, with `verify`, compared bit for bit. `progress` is called in this thread. Padding may move along, over that
-        of the destination (`Plan.padding`). With `chunks` no more than the first so many move (`isoviz.measure.rehearsal`),
+        of the destination (`Plan.padding`). With `chunks` only the first `chunks` of them move (`isoviz.measure.trials`),
         nothing is verified and the destination is given up; bytes and rates of the report are those of the whole plan.
 
         Raises:

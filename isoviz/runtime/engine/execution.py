@@ -161,7 +161,10 @@ class Execution:
             if copies := self._copies_of(issue):
                 self.count(hop, self.channels[hop].move(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check))
         except Exception as error:
-            raise self.placed(error, issue) from error.__cause__
+            placed = self.placed(error, issue)
+            if placed is error:
+                raise
+            raise placed from error
 
     def start(self, issue: Issue, done: Done) -> None:
         """Begin to carry out a request of an asynchronous channel, which calls `done`.
@@ -321,8 +324,9 @@ class Execution:
     @property
     def notes(self) -> tuple[str, ...]:
         """What ends, memories and channels have to say of how it went."""
-        used = dict.fromkeys(note for device in (*self.memories, *self.channels) for note in device.notes)
-        return (*self.source.notes, *self.destination.notes, *used)
+        notes = [note for memory in self.memories for note in memory.notes]
+        notes += [note for channel in self.channels for note in channel.notes]
+        return (*self.source.notes, *self.destination.notes, *dict.fromkeys(notes))
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
         """Seconds that the hops were at work, bytes and requests; waiting for what a hop left in caches belongs to the last.

@@ -1,1 +1,1 @@
-"""The ledger: earlier runs, what was predicted of them, and what was measured."""
+"""The ledger: earlier runs, predicted and measured, and the intervals that they give to trials."""

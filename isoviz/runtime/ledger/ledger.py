@@ -1,9 +1,9 @@
-"""The prediction ledger: every run of this computer's engine, with what was predicted and what was measured, hop by hop.
+"""The prediction ledger: every run of this computer's engine, predicted and measured, hop by hop.
 
-A file of lines in the user's cache directory, one JSON object each, only ever added to. `ISOVIZ_LEDGER` names another file, or
-says `off`. Any number of processes may add lines at once: each is one write to a file opened for appending. What was torn (a full
-disk, a process that was killed) is skipped when the file is read, and counted. A file that has become too large is set aside as
-`….1.jsonl` in place of the one set aside before.
+It is a file in the user's cache directory with one JSON object per line; lines are only appended. `ISOVIZ_LEDGER` names another
+file, or says `off`. Any number of processes may append at once: each line is one write. Torn lines (a full disk, a process that
+was killed) are skipped and counted when the file is read. A file that has become too large is renamed to `….1.jsonl` and replaces
+the one that was renamed before.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ VARIABLE = "ISOVIZ_LEDGER"
 MOST_BYTES = 4 << 20
 """Bytes of one file: a few thousand runs."""
 RECENT_BYTES = 256 << 10
-"""So much of the end of the file is read for `recent`."""
+"""Bytes at the end of the file that `recent` reads at first."""
 RECENT_RUNS = 500
 
 
 class Reading(NamedTuple):
-    """What a ledger holds, oldest first, and how many of its lines cannot be read."""
+    """The entries of a ledger, oldest first, and the number of lines that cannot be read."""
 
     entries: tuple[LedgerEntry, ...]
     unreadable: int
 
 
 class Ledger:
-    """A ledger in a file; any thread may use it. `most_bytes` is how large the file may become before it is set aside."""
+    """A ledger in a file; any thread may use it. A file larger than `most_bytes` is set aside."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Ledger:
         return self.path.with_name(f"{self.path.stem}.1{self.path.suffix}")
 
     def append(self, entry: LedgerEntry) -> bool:
-        """Add a run; False where that is not possible: never a reason for a run to fail."""
+        """Add a run; False where that is not possible. It never raises, so that no run fails because of it."""
         try:
             line = entry.to_line()
             descriptor = self._opened()
@@ -67,7 +67,7 @@ class Ledger:
             if not stat.S_ISREG(status.st_mode):
                 return False
             if status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
-                line = b"\n" + line  # the last line was torn: it shall not take this one with it
+                line = b"\n" + line  # the last line was torn: this one begins a new line
             written = os.write(descriptor, line)
         except OSError:
             return False
@@ -78,7 +78,7 @@ class Ledger:
         return written == len(line)
 
     def _opened(self) -> int:
-        # O_NONBLOCK: a pipe that somebody has put there must not hold a run up.
+        # O_NONBLOCK: a pipe in its place must not hold a run up.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             return os.open(self.path, flags, 0o600)
@@ -87,7 +87,7 @@ class Ledger:
             return os.open(self.path, flags, 0o600)
 
     def _set_aside(self) -> None:
-        """Begin a new file, once however many processes find that this one is too large."""
+        """Begin a new file. Where several processes find this one too large, only the first does so."""
         import fcntl
 
         with suppress(OSError):
@@ -100,7 +100,7 @@ class Ledger:
                 os.close(guard)
 
     def read(self) -> Reading:
-        """All runs, those that were set aside too. A file that is not there holds none.
+        """All runs, also those that were set aside. A missing file holds none.
 
         Raises:
             FileError: a file is there and cannot be read.
@@ -120,7 +120,7 @@ class Ledger:
         return Reading(tuple(entries), unreadable)
 
     def recent(self) -> tuple[LedgerEntry, ...]:
-        """The last runs, oldest first; what was read before is not read again. Empty where there is nothing to read."""
+        """The last runs, oldest first. Only lines that are new since the last call are read. Empty where there is no file."""
         with self._lock:
             try:
                 status = self.path.stat()
@@ -157,7 +157,7 @@ class Ledger:
 
 
 def _lines_from(path: Path, start: int) -> tuple[bytes, int]:
-    """What a file holds from the first line on that begins at `start` or after it, and where that line begins."""
+    """The content of a file from the first line that begins at or after `start`, and where that line begins."""
     descriptor, _ = open_for_reading(path)
     with os.fdopen(descriptor, "rb") as file:
         if start == 0:
@@ -190,7 +190,7 @@ def _ledger(path: Path) -> Ledger:
 
 
 def ledger() -> Ledger | None:
-    """The user's ledger, as `ISOVIZ_LEDGER` says; None where it says `off`, or where nothing can be kept."""
+    """The user's ledger; None where `ISOVIZ_LEDGER` says `off`, or no folder can be written to."""
     chosen = os.environ.get(VARIABLE, "").strip()
     if chosen.lower() in ("off", "0", "no"):
         return None
@@ -201,13 +201,13 @@ def ledger() -> Ledger | None:
 
 
 def recording() -> Ledger | None:
-    """The ledger that runs go into: None while they do not (`unrecorded`)."""
+    """The ledger that runs go into; None inside `unrecorded`."""
     return None if _unrecorded.get() else ledger()
 
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Runs in here go into no ledger: those of a benchmark, a thousand of the same, would drown what users run."""
+    """Runs in this context go into no ledger: the thousands of a benchmark would crowd out those of the user."""
     token = _unrecorded.set(True)
     try:
         yield

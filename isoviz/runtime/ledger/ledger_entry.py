@@ -1,6 +1,6 @@
-"""One run in the prediction ledger: what was predicted of it and what was measured, in as few words as a later look needs.
+"""One run in the prediction ledger: what the model and the trial predicted, and what was measured.
 
-Paths of files are not in it, only memories and layouts.
+An entry names memories and layouts, never paths of files.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -46,10 +46,13 @@ class LedgerHop:
 class LedgerEntry:
     """One run. Times are seconds, sizes bytes.
 
-    `machine` and `digest` name the machine it was planned on; `interval` is the one that went with the prediction, by `basis`
-    (`isoviz.planner.time.spread`), None where there was none; `flush` is the part of `measured` that waiting for a disk took;
-    `emulated` that a memory of the path was held in another one; `origin` what ran it, a user's `"run"` or a benchmark; `tried`
-    that what was predicted goes by a trial, and `model` what the plan said without it. The rates of the hops are the plan's.
+    `machine` and `digest` name the machine it was planned on. `predicted` is what was expected of the run: the trial's seconds
+    where it was `tried` just before, else the plan's. `model` is what the plan said (None: as `predicted`), `scatter` how much
+    the repeats of the trial differed (`isoviz.planner.time.spread.Prediction`; None: not known). `interval` went with the
+    prediction (None: there was none); `basis` says where it came from: `"model"`, `"trial"` or `"none"`, in older files also
+    `"spread"`, `"history"` or `"rehearsal"`. `flush` is the part of `measured` that was spent waiting for a disk. `emulated` says
+    that a memory of the path was held in another one, `origin` what ran it: `"run"` for a user, or a benchmark. The rates of the
+    hops are the plan's.
     """
 
     date: str
@@ -79,11 +82,20 @@ class LedgerEntry:
     origin: str = "run"
     tried: bool = False
     model: float | None = None
+    scatter: float | None = None
 
     @property
     def by_model(self) -> float:
-        """Seconds that the plan said, nothing being tried."""
+        """The seconds of the plan, without a trial."""
         return self.predicted if self.model is None else self.model
+
+    @property
+    def is_real(self) -> bool:
+        """Whether the run says something about this computer and today's predictions.
+
+        Runs in emulated memories do not, nor do those of older versions that were predicted by a rehearsal.
+        """
+        return not self.emulated and self.basis != "rehearsal"
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -97,9 +109,14 @@ class LedgerEntry:
 
     @cached_property
     def outcome(self) -> Outcome:
-        """Prediction and measurement as a pair."""
+        """What was expected of the run, by the trial if there was one, beside what was measured."""
         label = f"{self.date} {self.source} {self.source_layout} to {self.destination} {self.destination_layout}"
         return Outcome(" → ".join(self.kinds), label, self.nbytes, self.predicted, self.measured, self.interval)
+
+    @property
+    def model_outcome(self) -> Outcome:
+        """What the model alone said, beside what was measured. With a trial the model's interval is not known."""
+        return replace(self.outcome, predicted=self.by_model, interval=None) if self.tried else self.outcome
 
     def to_line(self) -> bytes:
         """One line of JSON with its line break.
@@ -131,6 +148,7 @@ class LedgerEntry:
                 "basis": self.basis,
                 "tried": self.tried,
                 "model_seconds": self.by_model,
+                "scatter": self.scatter,
             },
             "measured": {"seconds": self.measured, "flush_seconds": self.flush},
             "verified": self.verified,
@@ -145,7 +163,7 @@ class LedgerEntry:
         """The entry of a line.
 
         Raises:
-            InputError: it is none, or not complete.
+            InputError: the line holds no entry, or an incomplete one.
         """
         try:
             return cls.from_json(json.loads(line))
@@ -156,7 +174,7 @@ class LedgerEntry:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LedgerEntry:
-        """The entry that `to_json` described; what it says more is left out.
+        """The entry that `to_json` described. What a later version adds is left out.
 
         Raises:
             InputError, KeyError, TypeError: not such an object.
@@ -165,6 +183,7 @@ class LedgerEntry:
             raise InputError(f"{_OWNER}: expected format {FORMAT!r}")
         machine, here, there = data["machine"], data["source"], data["destination"]
         predicted, measured, interval = data["predicted"], data["measured"], data["predicted"]["interval"]
+        scatter = predicted.get("scatter")
         return cls(
             date=_text(data, "date"),
             host=_text(data, "host"),
@@ -193,11 +212,12 @@ class LedgerEntry:
             origin=_text(data, "origin"),
             tried=checks.flag(_OWNER, "tried", predicted.get("tried", False)),
             model=_positive(predicted, "model_seconds") if predicted.get("tried") else None,
+            scatter=None if scatter is None else checks.number(_OWNER, "scatter", scatter),
         )
 
 
 def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
-    """Every hop of these runs on its own, by the name of its channel: seconds at the predicted and at the measured rate."""
+    """Every hop of some runs as an outcome, by the name of its channel: seconds at the predicted and at the measured rate."""
     return [
         Outcome(hop.channel, each.outcome.label, each.nbytes, each.nbytes / hop.predicted, each.nbytes / hop.measured)
         for each in entries
@@ -242,11 +262,12 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         origin=origin,
         tried=report.tried is not None,
         model=None if report.tried is None else plan.seconds,
+        scatter=None if prediction is None else prediction.scatter,
     )
 
 
 def _short(text: str) -> str:
-    """Text as one line, not too long."""
+    """Text as one line of at most `LONGEST_TEXT` characters."""
     line = "".join(char if char.isprintable() else " " for char in text).strip() or "-"
     return line if len(line) <= LONGEST_TEXT else f"{line[: LONGEST_TEXT - 1]}…"
 

@@ -1,7 +1,7 @@
-"""How well predictions held: errors of a number of runs, as a distribution.
+"""Errors of predictions as a distribution over runs.
 
-The error of a prediction is |predicted − measured| / measured. That never exceeds 100 % for predictions that are too good, so
-the ratio measured / predicted stands beside it.
+The error of a prediction is |predicted − measured| / measured. It never exceeds 100 % where the prediction is too short, so the
+ratio measured / predicted stands beside it.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from typing import Any
 
 MEDIAN_GOAL, TAIL_GOAL = 0.10, 0.30
-"""What predictions aim at: half of all errors below the one, 95 of 100 below the other."""
+"""The goals of predictions: half of all errors below the first, 95 % below the second."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A prediction and what came of it, in seconds. `path` says over which kinds of channels, `label` which transfer it was;
-    `interval` went with the prediction (None: there was none)."""
+    """A prediction and the measured time, in seconds.
+
+    `path` names the kinds of channels, `label` the transfer. `interval` went with the prediction (None: there was none).
+    """
 
     path: str
     label: str
@@ -39,7 +41,7 @@ class Outcome:
 
     @property
     def factor(self) -> float:
-        """How far off the prediction was, either way: 1 or more."""
+        """The factor between predicted and measured, in either direction: 1 or more."""
         return max(self.ratio, 1 / self.ratio)
 
     @property
@@ -99,7 +101,7 @@ def summarized(outcomes: Sequence[Outcome], path: str = "all") -> ErrorSummary:
 
 
 def by_path(outcomes: Iterable[Outcome]) -> list[ErrorSummary]:
-    """A summary for every path, those that were taken most often first."""
+    """A summary for every path, the most frequent first."""
     groups: dict[str, list[Outcome]] = {}
     for each in outcomes:
         groups.setdefault(each.path, []).append(each)

@@ -12,8 +12,8 @@ import signal
 import statistics
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -23,12 +23,14 @@ from isoviz.bench.predictions import regret
 from isoviz.bench.predictions.accuracy import Effort, measure
 from isoviz.bench.predictions.random_transfers import LARGEST, MOST_HELD, SMALLEST, random_layout, random_transfers
 from isoviz.bench.predictions.regret import BEST, OTHERS, Regret, _over, candidates, regret_of, share_within
+from isoviz.bench.predictions.samples import Found, Sample, held_share
 from isoviz.bench.predictions.timed_runs import Deadline, TimedRuns
 from isoviz.cli import main
 from isoviz.errors import InputError, TransferError, VerificationError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
+from isoviz.measure.trials.trial import Trial
 from isoviz.planner import Transfer, plan
 from isoviz.planner.time.spread import Prediction
 from isoviz.runtime import Progress
@@ -69,15 +71,19 @@ QUICK = Effort(transfers=4, regrets=2, error_seconds=20.0, regret_seconds=30.0)
 def test_what_is_described_rightly_is_predicted_rightly() -> None:
     machine, effort = forked(FAST, SLOW), QUICK._replace(regrets=4)
     found = measure(size="256KiB", repeat=3, machine=machine, devices=EmulatedMachine(), planner="full", effort=effort).to_json()
-    assert found["summary"]["median_error"] < 0.15
+    assert found["summary"]["model_median_error"] < 0.15 and found["summary"]["trial_median_error"] is None
     assert len(found["transfers"]) == 4 and len(found["regret"]) == 4
     for row in found["regret"]:
         assert row["regret"] < 0.25 + row["noise"]
         assert row["candidates"] >= 1
     assert max(row["candidates"] for row in found["regret"]) >= 2
     assert found["summary"]["seconds"] > 0 and found["summary"]["given_up"] == 0
-    assert found["summary"]["repeated"]["count"] == 4 and found["summary"]["later"] == {}
-    assert sum(row["count"] for row in found["rows"] if row["path"] != "all") == 4 == found["rows"][-1]["transfers"]
+    assert sum(row["samples"] for row in found["rows"] if row["path"] != "all") == 4 == found["rows"][-1]["transfers"]
+
+
+def off(row: dict[str, Any]) -> float:
+    """The error of the model."""
+    return abs(row["model"]["seconds"] - row["measured_seconds"]) / row["measured_seconds"]
 
 
 def test_a_wrong_description_shows_as_error_and_as_regret() -> None:
@@ -89,14 +95,13 @@ def test_a_wrong_description_shows_as_error_and_as_regret() -> None:
         wrong: [row for row in found["transfers"] if (" a <" in row["transfer"]) and ("→ b" in row["transfer"]) is wrong]
         for wrong in (True, False)
     }
-    assert all(row["rounds"][0]["error"] > 0.6 for row in by_channel[True]) and len(by_channel[True]) >= 1
-    assert all(row["rounds"][0]["error"] < 0.4 for row in by_channel[False]) and len(by_channel[False]) >= 1
-    assert not found["summary"]["meets_goals"] and found["summary"]["p95_error"] > 0.6
+    assert all(off(row) > 0.6 for row in by_channel[True]) and len(by_channel[True]) >= 1
+    assert all(off(row) < 0.4 for row in by_channel[False]) and len(by_channel[False]) >= 1
+    assert not found["summary"]["meets_goals"]["regret"] and found["summary"]["model_p95_error"] > 0.6
     regrets = {row["transfer"]: row for row in found["regret"]}
     assert len(regrets) == 6
     for row in by_channel[True]:
         assert regrets[row["transfer"]]["regret"] > 0.3 and regrets[row["transfer"]]["best"].count("→") == 1
-    assert any(note.startswith("furthest off: ") for note in found["notes"])
 
 
 def direct_transfer(entries: int = 16384) -> Transfer:
@@ -158,32 +163,24 @@ def test_wrong_bytes_end_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_runs_beside_runs_a_moment_before() -> None:
+def sample(times: tuple[float, ...], said: Prediction | None = None, spent: float = 0.1) -> Sample:
     machine = forked(FAST, SLOW)
     transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
     made = plan(transfer, machine, "full")
-    outcomes = [
-        bench.Measured(transfer, made, (bench.Round(times),)).repeated_outcome()
-        for times in ((3.0, 1.0, 2.0, 4.0, 3.0), (2.0, 1.0), (1.0,))
-    ]
-    assert [(each.predicted, each.measured) if each else None for each in outcomes] == [(2.0, 3.0), (2.0, 1.0), None]
+    return Sample(transfer, made, machine, times, None if said is None else Trial(made, made, {}, said, spent))
 
 
-def test_moments_weigh_alike_however_many_runs_they_have() -> None:
-    machine = forked(FAST, SLOW)
-    transfer = Transfer.whole(IndexSpace(x=1000), FieldSpace(v="f4"), "a", "<F, x>", "b", "<F, x>")
-    rounds = tuple(bench.Round(times) for times in ((9.0,) * 15, (1.0, 2.0, 3.0), (4.0,)))
-    each = bench.Measured(transfer, plan(transfer, machine, "full"), rounds)
-    assert each.seconds == 4.0 and len(each.times) == 19
-    later = each.later_outcome()
-    assert later is not None and (later.predicted, later.measured) == (9.0, 3.0)
-    said = Prediction(5.0, 4.0, 6.0, "trial", tried=True)
-    found = bench.Found([each, bench.Measured(transfer, each.plan, (replace(rounds[0], said=said),))])
-    assert [outcome.measured for outcome in found.usual] == [4.0, 9.0] and len(found.later) == 1
-    assert {outcome.predicted for outcome in found.usual + found.moments} == {each.plan.seconds}
-    assert [outcome.measured for outcome in found.moments] == [9.0, 2.0, 4.0, 9.0]
-    assert [outcome.predicted for outcome in found.outcomes] == [each.plan.seconds] * 3 + [5.0]
-    assert len(found.singles) == 34 and [outcome.held for outcome in found.singles[-15:]] == [False] * 15
+def test_what_was_said_beside_what_was_measured() -> None:
+    """Rounds weigh alike, however many runs they have."""
+    said = Prediction(5.0, 4.0, 6.0, "trial", scatter=0.1)
+    found = Found([sample((9.0,) * 15, said), sample((5.0, 5.5, 50.0), said), sample((4.0,))])
+    assert [each.measured for each in found.model] == [9.0, 5.5, 4.0]
+    assert [each.predicted for each in found.trials] == [5.0, 5.0] and len(found.tried) == 2
+    assert {each.predicted for each in found.model} == {each.plan.seconds for each in found.samples}
+    share, inside, runs = held_share(found.samples, with_trial=True) or (0.0, 0, 0)
+    assert (share, inside, runs) == (pytest.approx(1 / 3), 2, 18)
+    assert held_share(found.samples, with_trial=False) is None, "no channel was measured: there is no interval"
+    assert found.samples[1].cost == pytest.approx(0.1 / 5.5) and found.samples[2].cost is None
 
 
 def test_rounds_over_all_transfers(tmp_path: Path) -> None:
@@ -197,18 +194,10 @@ def test_rounds_over_all_transfers(tmp_path: Path) -> None:
     assert (
         rounds == [f"errors: transfer {k} of 3" for k in (1, 2, 3)] + ["errors: round 2 of 3"] * 3 + ["errors: round 3 of 3"] * 3
     )
-    for row in data["transfers"]:
-        assert len(row["rounds"]) == 3 and row["rounds"][1]["rehearsed_seconds"] is None
-        medians = [statistics.median(each["runs"]) for each in row["rounds"]]
-        assert row["measured_seconds"] == statistics.median(medians)
-        assert [each["measured_seconds"] for each in row["rounds"]] == medians
-    assert (
-        data["summary"]["moments"]["count"] == 9
-        and data["summary"]["model"]["count"] == 3
-        and data["summary"]["later"]["count"] == 3
-    )
-    assert data["summary"]["rehearsed"]["transfers"] == 3
-    assert any(note.startswith("rounds beside rounds: of 3 transfers") for note in data["notes"])
+    names = [row["transfer"] for row in data["transfers"]]
+    assert len(names) == 9 and names[:3] == names[3:6] == names[6:]
+    assert all(row["measured_seconds"] == statistics.median(row["runs"]) for row in data["transfers"])
+    assert (data["summary"]["transfers"], data["summary"]["samples"], data["summary"]["tried"]) == (3, 9, 0)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -240,7 +229,7 @@ def test_what_takes_far_too_long_is_given_up(tmp_path: Path) -> None:
     found = measure(size="128KiB", directory=tmp_path, effort=effort, progress=told.append, **ends)  # type: ignore[arg-type]
     assert len(told) == 1 and told[0].startswith("errors: transfer 1 of 1, ")
     data = found.to_json()
-    assert data["summary"]["given_up"] == 1 and data["summary"]["median_error"] > 0.8
+    assert data["summary"]["given_up"] == 1 and data["summary"]["model_median_error"] > 0.8
     assert "given up, having taken much longer than predicted" in str(found)
 
 
@@ -259,7 +248,7 @@ def test_what_there_is_no_time_for_is_left_out(monkeypatch: pytest.MonkeyPatch) 
     effort = Effort(1, 0, 0.2, 0.0, patience=1e9)
     data = measure(size="128KiB", machine=said, devices=Really(truth), planner="direct", effort=effort).to_json()
     assert data["summary"]["left_out"] == 1 and data["transfers"] == data["rows"] == data["regret"] == []
-    assert data["summary"]["median_error"] is None and not data["summary"]["meets_goals"]
+    assert not any(data["summary"]["meets_goals"].values())
 
 
 # ---- random transfers
@@ -312,23 +301,25 @@ def test_on_this_computer(
     arguments = ("--size", "256KiB", "--repeat", "2", "--directory", str(work), "--seed", "6", "-o", str(page), "--json")
     assert main(["bench", "predictions", *arguments]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["benchmark"] == "predictions" and len(data["transfers"]) == 3 and len(data["regret"]) == 1
-    assert data["rows"][-1]["path"] == "all" and data["rows"][-1]["count"] == 6
+    assert data["benchmark"] == "predictions" and len(data["transfers"]) == 6 and len(data["regret"]) == 1
+    every = data["rows"][-1]
+    assert every["path"] == "all" and (every["transfers"], every["samples"]) == (3, 6)
     assert list(work.iterdir()) == []
     shown = page.read_text(encoding="utf-8")
-    tried = data["summary"]["trials"]
-    assert shown.count("<svg") == 3 and "By throughput functions alone" in shown and "By rehearsal" in shown
-    assert (
-        data["rows"][-1]["transfers"] == 3 and data["rows"][-1]["model_median_error"] == data["summary"]["model"]["median_error"]
-    )
-    moments = [each for row in data["transfers"] for each in row["rounds"]]
-    assert len(moments) == 6 and 1 <= tried["transfers"] == tried["count"] // 2
-    assert tried["count"] == sum(each["tried"] for each in moments)
-    assert all(each["interval_from"] == ("trial" if each["tried"] else "spread") for each in moments)
-    assert any(each["predicted_seconds"] != row["model_seconds"] for row in data["transfers"] for each in row["rounds"])
+    assert shown.count("<svg") == 2 and "By a trial" in shown and "By the model alone" in shown
+    tried = [row for row in data["transfers"] if row["trial"] is not None]
+    assert len(tried) == every["tried"] == data["summary"]["tried"] >= 2
+    assert every["trial_runs"] == sum(len(row["runs"]) for row in tried) and 0 <= every["trial_coverage"] <= 1
+    assert every["trial_cost"] > 0 and data["summary"]["trial_seconds"]["most"] == max(row["trial_spent"] for row in tried)
+    assert all(row["trial"]["interval"][0] < row["trial"]["seconds"] < row["trial"]["interval"][1] for row in tried)
+    assert any(row["trial"]["seconds"] != row["model"]["seconds"] for row in tried)
+    rounds: dict[str, set[int]] = {}
+    for row in tried:
+        rounds.setdefault(row["transfer"], set()).add(row["trial"]["ledger_runs"])
+    assert all(len(known) == 1 for known in rounds.values()), "all rounds of a transfer know the runs before it, and no others"
     kept = Ledger(tmp_path / "runs.jsonl").read().entries
     assert [each.origin for each in kept] == ["bench predictions"] * 3 and all(each.verified for each in kept)
-    assert sum(each.tried for each in kept) == tried["transfers"]
+    assert sum(each.tried for each in kept) == len(rounds) and all(each.scatter is not None for each in kept if each.tried)
 
 
 def test_for_people(tmp_path: Path, tiny: None, capsys: pytest.CaptureFixture[str]) -> None:

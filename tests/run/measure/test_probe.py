@@ -16,7 +16,8 @@ import isoviz
 from isoviz.errors import FileError, InputError, RunError
 from isoviz.machines import Machine, Sampled, load, machine_from_json, machine_to_json, preset
 from isoviz.measure import probe as probing
-from isoviz.measure.channel_timer import MIB, Bench, Job
+from isoviz.measure import tuning
+from isoviz.measure.channel_timer import ChannelTimer, Job
 from isoviz.measure.probe import ProbeProgress, probe
 from isoviz.measure.probe_steps import Effort
 
@@ -27,7 +28,7 @@ TINY = Effort(repeats=1, samples=7, seconds=0.002, limit=-1.0)
 def tiny(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A probe that takes a second; the user's cache is a folder of the test's."""
     monkeypatch.setattr(probing, "QUICK", TINY)
-    monkeypatch.setattr(probing, "ROOM", 32 * MIB)
+    monkeypatch.setattr(tuning, "PROBE_ROOM", 32 * tuning.MIB)
     monkeypatch.setattr(probing, "working_set", lambda: 0)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     disk = tmp_path / "disk"
@@ -91,12 +92,12 @@ def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
 import os, signal, sys, threading
 from isoviz.measure import channel_timer as workbench
 from isoviz.cli import main
-moves = workbench.Bench.seconds
+moves = workbench.ChannelTimer.seconds
 def seconds(self, machine, job):
     if job.channel.startswith("node0.sys->node0.dsk"):
         os.kill(os.getpid(), signal.SIGINT)
     return moves(self, machine, job)
-workbench.Bench.seconds = seconds
+workbench.ChannelTimer.seconds = seconds
 raise SystemExit(main(["machine", "--measure", "--disk", {str(tmp_path)!r}, "-o", {str(tmp_path / "local.json")!r}]))
 """
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
@@ -173,10 +174,10 @@ def test_two_jobs_at_once(tiny: Path, no_leaked_threads: None) -> None:
         ),
     )
     names = [channel.name for channel in machine.channels]
-    with Bench({"node0.dsk": tiny}, 16 * MIB) as bench:
-        rates = bench.together(machine, [Job(name, "stream", MIB, 8 * MIB) for name in names])
-        with pytest.raises(RunError, match="on a bench of"):
-            bench.seconds(machine, Job(names[0], "stream", MIB, 32 * MIB))
+    with ChannelTimer({"node0.dsk": tiny}, 16 * tuning.MIB) as timer:
+        rates = timer.together(machine, [Job(name, "stream", tuning.MIB, 8 * tuning.MIB) for name in names])
+        with pytest.raises(RunError, match="expected at most"):
+            timer.seconds(machine, Job(names[0], "stream", tuning.MIB, 32 * tuning.MIB))
     assert set(rates) == set(names) and all(rate > 0 for rate in rates.values())
 
 

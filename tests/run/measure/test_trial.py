@@ -15,28 +15,21 @@ import numpy as np
 import pytest
 
 import isoviz
-from isoviz import Engine, FieldSpace, IndexSpace, Transfer, plan
+from isoviz import Engine, FieldSpace, IndexSpace, Options, Transfer, plan
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
-from isoviz.errors import Cancelled, RunError, TransferError
+from isoviz.errors import Cancelled, InputError, RunError, TransferError
 from isoviz.figures import page
 from isoviz.figures.plans.plan_html import report_html
 from isoviz.layouts import StridedCopy
-from isoviz.machines import (
-    Channel,
-    ChannelKind,
-    LatencyBandwidth,
-    Limits,
-    Machine,
-    Memory,
-    MemoryKind,
-    Resource,
-    save,
-)
-from isoviz.measure import trial
-from isoviz.measure.trial import Trial, try_out
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
+from isoviz.measure import tuning
+from isoviz.measure.trials import touched_parts, trial, trial_rates, trial_runs
+from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
+from isoviz.planner.alternatives import alternatives, identity
+from isoviz.planner.time.spread import Prediction
 from isoviz.runtime.ledger.ledger import Ledger, unrecorded
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.units import format_seconds
@@ -91,8 +84,8 @@ def test_what_a_machine_says_wrongly_does_not_matter(said: float, nbytes: int) -
     assert found.plan is made and found.tried.hops[0].throughput != made.hops[0].throughput
     said_now = found.prediction
     assert said_now.low < said_now.seconds < said_now.high
-    assert said_now.to_json()["interval_basis"] == {"from": "trial"}
-    assert str(said_now).endswith("tried just before)")
+    assert said_now.to_json()["interval_basis"]["from"] == "trial"
+    assert "tried just before" in str(said_now)
     assert found.spent > 0
 
 
@@ -168,7 +161,7 @@ def test_what_takes_long_or_changes_a_file_is_not_tried(why: str, tmp_path: Path
     """Then the copies are, on their own."""
     here, given = machine(disk=2e6), on_disk(tmp_path)
     if why == "slow":
-        monkeypatch.setattr(trial, "SLOW", 0.0)
+        monkeypatch.setattr(tuning, "CHUNK_SECONDS_MOST", 0.0)
     elif why == "scattered":  # to both fields' halves of the file
         here = replace(here, limits=Limits(slot_limit=MIB // 16))
         layouts = [replace(end, layout=layout) for end, layout in zip(given.ends, ("<F, x>", "<x, F>"), strict=True)]
@@ -187,10 +180,10 @@ def test_runs_scattered_over_a_new_file_are_tried_by_some_chunks(tmp_path: Path,
     here, given = replace(machine(disk=2e8), limits=Limits(slot_limit=MIB)), on_disk(tmp_path, 8 * MIB)
     layouts = [replace(end, layout=layout) for end, layout in zip(given.ends, ("<F, x>", "<x, F>"), strict=True)]
     made = plan(Transfer(*layouts), here)
-    assert made.chunk_count > trial.TOGETHER and trial.SCATTERED <= made.hops[-1].request_bytes < made.chunk_bytes
+    assert made.chunk_count > tuning.TOGETHER and tuning.SCATTERED_RUN <= made.hops[-1].request_bytes < made.chunk_bytes
     found = try_out(made, here)
     assert found is not None and set(found.ranges) == set(range(len(made.hops)))
-    monkeypatch.setattr(trial, "SCATTERED", trial.LONG)
+    monkeypatch.setattr(tuning, "SCATTERED_RUN", tuning.LONG_RUN)
     found = try_out(made, here)
     assert found is None or set(found.ranges) == set(made.converting)
     assert (tmp_path / "destination.raw").read_bytes() == b"as before"
@@ -200,14 +193,14 @@ def test_one_long_repeat_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     here = machine()
     made = plan(transfer(SYS, SYS), here)
     runs: list[int] = []
-    begun = trial.Engine.run
+    begun = trial_runs.Engine.run
 
     def run(self: Any, *args: Any, **options: Any) -> Any:
         runs.append(1)
         return replace(begun(self, *args, **options), seconds=seconds.pop(0))
 
-    monkeypatch.setattr(trial.Engine, "run", run)
-    monkeypatch.setattr(trial, "PULL", 0.0)
+    monkeypatch.setattr(trial_runs.Engine, "run", run)
+    monkeypatch.setattr(tuning, "PULL", 0.0)
     seconds = [2.0]
     found = try_out(made, here)
     assert found is not None and len(runs) == 1
@@ -225,7 +218,7 @@ def test_who_cancels_has_no_trial(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert try_out(made, here, cancel=token) is None
     with Engine(here) as engine, pytest.raises(Cancelled):
         engine.run(made, trial=True, cancel=token)
-    monkeypatch.setattr(trial, "LONGEST", -1.0)
+    monkeypatch.setattr(tuning, "TRIAL_SECONDS", -1.0)
     assert try_out(made, here) is None
     with Engine(here) as engine:
         report = engine.run(made, trial=True)
@@ -240,22 +233,22 @@ def test_the_disk_of_the_destination_is_tried(tmp_path: Path, monkeypatch: pytes
     nowhere = Transfer.whole(IndexSpace(x=8 * MIB // PAIR.nbytes), PAIR, SYS, "<x, F>", DSK, "<F, x>")
     made = plan(nowhere, large)
     files: list[tuple[Path, int]] = []
-    begun = trial.NewFile
+    begun = trial_runs.NewFile
 
     def new(final: None, size: int, directory: Path) -> Any:
         assert final is None
         files.append((directory, size))
         return begun(None, size, directory)
 
-    monkeypatch.setattr(trial, "NewFile", new)
+    monkeypatch.setattr(trial_runs, "NewFile", new)
     (tmp_path / "there").mkdir()
     with Engine(large, ThisComputer(tmp_path)) as engine:
         first = engine.run(made, None, tmp_path / "there" / "new.raw", trial=True)
         assert {folder for folder, _ in files} == {tmp_path / "there"}
-        assert made.chunk_count > trial.TOGETHER and {size for _, size in files} == {trial.TOGETHER * made.chunk_bytes}
+        assert made.chunk_count > tuning.TOGETHER and {size for _, size in files} == {tuning.TOGETHER * made.chunk_bytes}
         with monkeypatch.context() as limited:  # room for one of them only
-            limited.setattr(trial, "MOST_ROOM", 2 * trial.HUGE)
-            limited.setattr(trial, "TOGETHER", made.chunk_count)
+            limited.setattr(tuning, "TRIAL_ROOM", 2 * touched_parts.HUGE)
+            limited.setattr(tuning, "TOGETHER", made.chunk_count)
             files.clear()
             assert try_out(made, large) is not None
             assert {size for _, size in files} == {made.chunk_bytes}
@@ -290,14 +283,14 @@ def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path) -> None:
 def test_one_moment_is_not_believed_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is predicted lies between what was tried and what the machine says, nearer to the trial."""
     for said in (0.8, 1.2):
-        tried = trial._between(1e9, said * 1e9)
+        tried = trial_rates.between(1e9, said * 1e9)
         assert 1e9 < tried < 1.05e9 if said > 1 else 0.95e9 < tried < 1e9
-    assert trial._between(1e9, 1e13) == trial._between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
-    assert trial._between(1e9, 1e9) == trial._between(1e9, 0.0) == 1e9
+    assert trial_rates.between(1e9, 1e13) == trial_rates.between(1e9, 2e9) < 1.1e9, "it knows nothing of this"
+    assert trial_rates.between(1e9, 1e9) == trial_rates.between(1e9, 0.0) == 1e9
     here = machine(1e9)
     made = plan(transfer(SYS, SYS), here)
-    monkeypatch.setattr(trial, "PULL", 1.0)
-    monkeypatch.setattr(trial, "ALIKE", 1e9)
+    monkeypatch.setattr(tuning, "PULL", 1.0)
+    monkeypatch.setattr(tuning, "MOST_PULL", 1e9)
     found = try_out(made, here)
     assert found is not None
     assert found.prediction.seconds == pytest.approx(made.seconds, rel=0.1), "all of the way, but for what lies between requests"
@@ -314,10 +307,10 @@ def test_hops_that_hold_each_other_up_are_seen_together(
     given = Transfer.whole(IndexSpace(x=8 * MIB // mixed.nbytes), mixed, SYS, layouts[0], DSK, layouts[1])
     made = plan(given, here)
     payloads = [chunk.payload_bytes for chunk in made.chunks]
-    assert len(made.hops) == 2 and len(payloads) > trial.TOGETHER
+    assert len(made.hops) == 2 and len(payloads) > tuning.TOGETHER
     assert (max(payloads[:-1]) > 2 * min(payloads[:-1])) == (layouts[0] == "<F, x>")
-    monkeypatch.setattr(trial, "PULL", 0.0)
-    begun, together = trial.Engine.run, 1.0
+    monkeypatch.setattr(tuning, "PULL", 0.0)
+    begun, together = trial_runs.Engine.run, 1.0
 
     def run(self: Any, *args: Any, chunks: int, **options: Any) -> Any:
         report = begun(self, *args, chunks=chunks, **options)
@@ -330,7 +323,7 @@ def test_hops_that_hold_each_other_up_are_seen_together(
         hops[-1] = replace(hops[-1], seconds=hops[-1].seconds + setup)
         return replace(report, seconds=whole + setup, flush_seconds=0.0, hops=tuple(hops))
 
-    monkeypatch.setattr(trial.Engine, "run", run)
+    monkeypatch.setattr(trial_runs.Engine, "run", run)
     found = {}
     for together in (1.0, 1.3, 10.0):
         tried = try_out(made, here)
@@ -338,19 +331,19 @@ def test_hops_that_hold_each_other_up_are_seen_together(
         found[together] = tried.prediction.seconds
     assert found[1.0] == pytest.approx((sum(payloads) + max(payloads)) / 1e8, rel=0.1)
     assert found[1.3] == pytest.approx(1.3 * found[1.0], rel=0.05)
-    assert found[10.0] == pytest.approx(trial.ALIKE * found[1.0], rel=0.05), "no more than can be believed"
+    assert found[10.0] == pytest.approx(tuning.CROWDING * found[1.0], rel=0.05), "no more than can be believed"
 
 
 def test_one_run_of_many_that_stopped_is_not_expected(monkeypatch: pytest.MonkeyPatch) -> None:
     here = machine()
     made = plan(transfer(SYS, SYS, MIB // 4), here)
-    begun, number = trial.Engine.run, itertools.count()
+    begun, number = trial_runs.Engine.run, itertools.count()
 
     def run(self: Any, *args: Any, **options: Any) -> Any:
         report = begun(self, *args, **options)
         return replace(report, seconds=0.001 * (100 if next(number) == 7 else 1 + next(number) % 3 / 10))
 
-    monkeypatch.setattr(trial.Engine, "run", run)
+    monkeypatch.setattr(trial_runs.Engine, "run", run)
     found = try_out(made, here)
     assert found is not None and next(number) > 40
     assert found.prediction.high < 2 * found.prediction.seconds
@@ -382,22 +375,22 @@ def test_a_source_that_nobody_names_is_made_up(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     here = replace(machine(disk=2e8), limits=Limits(slot_limit=MIB))
     files: list[int] = []
-    begun = trial.NewFile
+    begun = trial_runs.NewFile
 
     def new(final: None, size: int, directory: Path) -> Any:
         assert final is None and directory == tmp_path
         files.append(size)
         return begun(None, size, directory)
 
-    monkeypatch.setattr(trial, "NewFile", new)
+    monkeypatch.setattr(trial_runs, "NewFile", new)
     made = plan(transfer(DSK, SYS, 8 * MIB, ("<x, F>", "<F, x>")), here)
     found = try_out(made, here)
     assert found is not None and set(found.ranges) == set(range(len(made.hops)))
     assert found.tried.hops[0].throughput != made.hops[0].throughput
-    assert files == [trial.TOGETHER * made.chunk_bytes] and list(tmp_path.iterdir()) == []
-    for limit in ("MOST_FILE", "MOST_MADE"):
+    assert files == [tuning.TOGETHER * made.chunk_bytes] and list(tmp_path.iterdir()) == []
+    for limit in ("TRIAL_FILE", "GENERATED_BYTES"):
         with monkeypatch.context() as limited:
-            limited.setattr(trial, limit, made.chunk_bytes - 1)
+            limited.setattr(tuning, limit, made.chunk_bytes - 1)
             found = try_out(made, here)
         assert found is None or 0 not in found.ranges, "the disk is not tried"
         assert len(files) == 1
@@ -420,9 +413,9 @@ def test_what_lies_too_far_apart_is_not_tried(monkeypatch: pytest.MonkeyPatch) -
     here = machine()
     made = plan(Transfer.whole(IndexSpace(x=2048, y=4096), FieldSpace(v="float32"), SYS, "<F, x, y>", SYS, "<F, y, x>"), here)
     assert try_out(made, here) is not None
-    monkeypatch.setattr(trial, "MOST_ROOM", 16 * MIB)
+    monkeypatch.setattr(tuning, "TRIAL_ROOM", 16 * MIB)
     got: list[int] = []
-    monkeypatch.setattr(trial, "page_aligned", lambda nbytes: got.append(nbytes) or np.empty(nbytes, np.uint8))
+    monkeypatch.setattr(touched_parts, "page_aligned", lambda nbytes: got.append(nbytes) or np.empty(nbytes, np.uint8))
     assert try_out(made, here) is None
     assert len(got) <= 1, "no more than what still had room"
     arrays = np.ones(32 * MIB, np.uint8), np.ones(32 * MIB, np.uint8)
@@ -457,7 +450,7 @@ def test_what_a_copy_touches_is_told_apart(end: int) -> None:
         for steps in itertools.product(*(range(loop[0]) for loop in copy.loops)):
             at = first + sum(step * loop[1 + end] for step, loop in zip(steps, copy.loops, strict=True))
             touched[at : at + copy.run] = True
-    parts = trial._union([part for copy in copies for part in trial._parts(copy, end)])
+    parts = touched_parts.union([part for copy in copies for part in touched_parts.parts_of(copy, end)])
     covered = np.zeros(size, bool)
     for start, stop in parts:
         assert not covered[start:stop].any(), "every byte once"
@@ -488,13 +481,13 @@ def test_another_machine_is_refused() -> None:
 
 
 def test_long_chunks_are_tried_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(trial, "ENOUGH", 8 * MIB)
+    monkeypatch.setattr(tuning, "COPIED_BYTES", 8 * MIB)
     here = machine()
     made = plan(transfer(SYS, SYS, 400 * MIB, ("<F, x>", "<x_in=1024, F, x_out>")), here)
-    assert made.chunk_bytes > trial.ENOUGH
+    assert made.chunk_bytes > tuning.COPIED_BYTES
     found = try_out(made, here)
     assert found is not None
-    assert trial._in_pieces(made, here, trial.ENOUGH).chunk_bytes <= trial.ENOUGH
+    assert trial_runs._in_pieces(made, here, tuning.COPIED_BYTES).chunk_bytes <= tuning.COPIED_BYTES
 
 
 def described(there: str, layout: str, machine_is: str = 'preset = "local"') -> str:
@@ -510,20 +503,132 @@ destination = {{ memory = "{there}", layout = "{layout}" }}
 def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "transfer.toml"
     file.write_text(described(SYS, "<x, F>"))
-    assert main(["plan", str(file), "--try"]) == 0
+    assert main(["plan", str(file), "--trial"]) == 0
     assert "tried just before" in capsys.readouterr().out
-    assert main(["plan", str(file), "--try", "--json"]) == 0
+    assert main(["plan", str(file), "--trial", "--json"]) == 0
     data: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert data["interval_basis"] == {"from": "trial"}
+    assert data["interval_basis"]["from"] == "trial"
     assert data["interval"][0] < data["expected_seconds"] < data["interval"][1]
-    assert main(["plan", str(file), "--try", "--explain"]) == 0
+    assert main(["plan", str(file), "--trial", "--explain"]) == 0
     assert "tried just before" in capsys.readouterr().out.splitlines()[-1]
-    assert main(["plan", str(file), "--try", "--rehearse"]) == 2
-    assert "not allowed with" in capsys.readouterr().err
     here, missing = (f'memory = "{memory}", layout = "<F, x>"' for memory in (SYS, DSK))
     file.write_text(described(SYS, "<F, x>").replace(here, f'{missing}, path = "missing.raw"', 1))
-    assert main(["plan", str(file), "--try"]) == 0
+    assert main(["plan", str(file), "--trial"]) == 0
     assert "nothing was tried" in capsys.readouterr().err  # the file that would be read is not there
+
+
+# ---- the quickest of several plans
+
+
+def over_disks(folder: Path) -> tuple[Plan, Machine]:
+    """A plan from file to file, which has alternatives in other chunks and over other hops."""
+    here = replace(machine(), limits=Limits(slot_limit=MIB))
+    return plan(on_disk(folder, 8 * MIB), here), here
+
+
+def test_of_several_the_quickest_comes_back_with_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, here = over_disks(tmp_path)
+    tried: list[Plan] = []
+
+    def once(given: Plan, *_: Any) -> Trial:
+        tried.append(given)
+        seconds = (4.0, 5.0, 2.0, 3.0)[len(tried) - 1]
+        return Trial(given, given, {}, Prediction(seconds, seconds / 2, seconds * 2, "trial", scatter=0.1), 0.01)
+
+    monkeypatch.setattr(trial, "_tried_once", once)
+    best = isoviz.try_out(made, here, of=4)
+    assert (
+        best is not None
+        and tried[0] is made
+        and [identity(each) for each in tried] == [identity(each) for each in alternatives(made, here, 4)]
+    )
+    assert best.plan is tried[2] and best.prediction.seconds == 2.0
+    assert [each.prediction.seconds for each in best.others] == [4.0, 5.0, 3.0]
+    assert all(each.others == () for each in best.others)
+
+
+def test_trials_of_several_plans_leave_nothing_behind(tmp_path: Path) -> None:
+    made, here = over_disks(tmp_path)
+    best = try_out(made, here, of=4)
+    assert best is not None and len(best.others) <= 3
+    assert all(best.prediction.seconds <= each.prediction.seconds for each in best.others)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["destination.raw", "source.raw"]
+    assert (tmp_path / "destination.raw").read_bytes() == b"as before"
+
+
+def test_what_cannot_be_tried_is_no_rival(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, here = over_disks(tmp_path)
+    begun = trial._tried_once
+
+    def once(given: Plan, *args: Any) -> Trial | None:
+        if given is made:
+            return begun(given, *args)
+        if len(given.hops) == len(made.hops):
+            raise RunError("no room")
+        return None
+
+    monkeypatch.setattr(trial, "_tried_once", once)
+    found = try_out(made, here, of=5)
+    assert found is not None and found.plan is made and found.others == ()
+    with pytest.raises(InputError, match="at least 1"):
+        try_out(made, here, of=0)
+
+
+def test_a_run_takes_a_trial_that_was_made(tmp_path: Path) -> None:
+    here, book = machine(1e7), Ledger(tmp_path / "runs.jsonl")
+    made = plan(transfer(SYS, SYS, MIB), here)
+    found = try_out(made, here)
+    assert found is not None
+    with Engine(here, ledger=book) as engine:
+        report = engine.run(made, trial=found)
+        with pytest.raises(InputError, match="another plan"):
+            engine.run(plan(transfer(SYS, SYS), here), trial=found)
+    assert report.prediction == found.prediction and report.tried is found.tried
+    (entry,) = book.read().entries
+    assert (entry.predicted, entry.scatter) == (found.prediction.seconds, found.prediction.scatter)
+
+
+def test_several_plans_on_the_command_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "transfer.toml"
+    file.write_text(described(DSK, "<x, F>"))
+    assert main(["plan", str(file), "--of", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert "by the trial" in lines[0] and any("tried just before" in line for line in lines)
+    assert main(["plan", str(file), "--trial", "--of", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["interval_basis"]["from"] == "trial"
+    assert main(["plan", str(file), "--of", "0"]) == 2
+    assert "at least 1" in capsys.readouterr().err
+    assert main(["run", str(file), "--of", "3", "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    assert data["verified"] is True and data["interval_basis"]["from"] == "trial"
+    assert main(["run", str(file), "--of", "3", "--no-trial"]) == 2
+    assert "not allowed with" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["transfer.toml"]
+
+
+def test_alternatives() -> None:
+    here = preset("local", measure="assumed")
+    given = Transfer.whole(IndexSpace(x=2048, y=2048), PAIR, "node0.dsk", "<F, x, y>", "node0.dsk", "<F, y, x>")
+    options = Options(memory_limit=8 << 20)
+    chosen = plan(given, here, "full", options)
+    found = alternatives(chosen, here, 5, options)
+    assert found[0] is chosen
+    assert len(found) == len({identity(each) for each in found}) == 5
+    assert [each.seconds for each in found[1:]] == sorted(each.seconds for each in found[1:])
+    assert all(each.buffer_bytes <= 8 << 20 for each in found)
+    assert all(hop.destination != "node0.dsk" for each in found for hop in each.hops[:-1])
+
+
+def test_the_first_chunks_alone() -> None:
+    here = machine()
+    made = plan(transfer(SYS, SYS), here)
+    with Engine(here) as engine:
+        assert engine.run(made, chunks=1).verified is None
+        with pytest.raises(InputError, match="at least 1"):
+            engine.run(made, chunks=0)
 
 
 # ---- runs
@@ -592,7 +697,7 @@ def test_isoviz_run_tries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert main(["run", str(file)]) == 0
     assert "tried just before" in capsys.readouterr().out
     assert main(["run", str(file), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["interval_basis"] == {"from": "trial"}
+    assert json.loads(capsys.readouterr().out)["interval_basis"]["from"] == "trial"
     assert main(["run", str(file), "--no-trial", "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
     assert "interval_basis" not in data and "expected_throughput" not in data["hops"][0]

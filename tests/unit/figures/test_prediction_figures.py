@@ -33,7 +33,7 @@ def test_every_run_has_its_marks(theme: str) -> None:
 
 def test_nothing_to_draw() -> None:
     assert "No runs" in prediction_scatter_svg([])
-    assert "No runs" in prediction_page("Empty", [])
+    assert "No runs" in prediction_page("Empty", [("By a trial", "", []), ("By the model alone", "", [])])
 
 
 def test_one_run_and_runs_that_are_all_alike() -> None:
@@ -68,7 +68,8 @@ def test_ratios_on_their_axis() -> None:
 
 def test_the_page_has_the_picture_as_tables_too() -> None:
     found = [*outcomes(20), Outcome("<b>path</b>", "<script>alert(1)</script>", 1, 1.0, 1.5)]
-    page = prediction_page("Predictions & runs", found)
+    page = prediction_page("Predictions & runs", [("By a trial", "Tried.", found), ("By the model alone", "Not tried.", [])])
+    assert "By a trial" in page and "By the model alone" not in page, "a way without runs has no section"
     assert page.startswith("<!DOCTYPE html>") and "<script" not in page and "&lt;script&gt;" in page
     assert page.count("<tr>") + page.count('<tr class="slow">') == (5 + 1) + (21 + 1)
     assert "median error (aimed at: 10 %)" in page

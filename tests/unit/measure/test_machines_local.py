@@ -14,6 +14,7 @@ from isoviz.machines import Sampled, machine_from_json, machine_to_json, preset
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import quick_disk as measure_disk
 from isoviz.measure import quick_memory as measure_memory
+from isoviz.measure import tuning
 from isoviz.measure.quick_disk import DiskMeasurement, Triples
 
 
@@ -170,7 +171,7 @@ def test_disk_is_measured_buffered_where_unbuffered_is_refused(tmp_path: Path, m
     monkeypatch.setattr(measure_disk, "_bypass_cache", lambda descriptor: False)
     result = measure_disk.measure_disk(tmp_path, seconds=0.05)
     assert not result.unbuffered
-    assert [size for size, _, _ in result.reads] == [size for size, _, _ in result.writes] == list(measure_disk.REQUESTS)
+    assert [size for size, _, _ in result.reads] == [size for size, _, _ in result.writes] == list(tuning.QUICK_REQUESTS)
     assert all(rate > 0 and spread >= 0 for _, rate, spread in (*result.reads, *result.writes))
     assert list(tmp_path.iterdir()) == []
 

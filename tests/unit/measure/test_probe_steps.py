@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind, Resource, Sampled
-from isoviz.measure.channel_timer import APART, MIB, Job, job_plan, rates_together
-from isoviz.measure.probe_steps import TWIN, Effort, Steps, fewest_that_pay, halfway, shapes
+from isoviz.measure.channel_timer import Job, job_plan, rates_together, shapes
+from isoviz.measure.probe_steps import TWIN, Effort, Steps, fewest_that_pay
+from isoviz.measure.sampling import halfway
+from isoviz.measure.tuning import APART, MIB
 from isoviz.planner import Transfer
 from isoviz.planner import plan as make_plan
 from isoviz.runtime import Simulator
@@ -44,7 +46,7 @@ def truth(
     )
 
 
-class VirtualBench:
+class VirtualTimer:
     """A bench on which the simulator runs the jobs; `machine_with` gives the true machine for how many requests are in flight."""
 
     def __init__(self, machine_with: Callable[[Machine], Machine]) -> None:
@@ -78,9 +80,9 @@ class VirtualBench:
         return max(span.end for span in simulator.run().requests)
 
 
-def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT) -> tuple[Machine, Steps, VirtualBench]:
+def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort = EFFORT) -> tuple[Machine, Steps, VirtualTimer]:
     given = machine_with
-    bench = VirtualBench((lambda _: given) if isinstance(given, Machine) else given)
+    bench = VirtualTimer((lambda _: given) if isinstance(given, Machine) else given)
     told: list[tuple[int, int, str]] = []
     steps = Steps(bench, FACTS, {"node0.dsk": Path()}, (), 128 * MIB, effort, "2026-01-01", lambda *t: told.append(t))
     machine = steps.measure()
@@ -90,7 +92,7 @@ def probed(machine_with: Callable[[Machine], Machine] | Machine, effort: Effort 
 
 
 @pytest.fixture(scope="module")
-def found() -> tuple[Machine, Steps, VirtualBench]:
+def found() -> tuple[Machine, Steps, VirtualTimer]:
     return probed(truth())
 
 
@@ -143,7 +145,7 @@ def test_what_shares_nothing_gets_no_resource() -> None:
     assert all(pair.gain > 1.85 for pair in steps.pairs[:3])
 
 
-class Busy(VirtualBench):
+class Busy(VirtualTimer):
     """Something else keeps the computer busy while the throughput functions are looked for, until the first round."""
 
     over = False
@@ -166,7 +168,7 @@ def test_what_else_was_done_for_a_while_is_no_property_of_the_computer() -> None
 
 def test_rounds_end_with_the_time_there_is() -> None:
     """A slow disk: once its functions have been found the time is over, and no round begins."""
-    bench, told, now = VirtualBench(lambda _: truth()), [], [0.0]
+    bench, told, now = VirtualTimer(lambda _: truth()), [], [0.0]
 
     def tell(done: int, steps: int, what: str) -> None:
         told.append(what)
@@ -215,7 +217,7 @@ def test_no_job_is_larger_than_the_room(found) -> None:
 
 
 def test_buffered_disks_have_no_blocks() -> None:
-    bench = VirtualBench(lambda _: truth())
+    bench = VirtualTimer(lambda _: truth())
     steps = Steps(
         bench, FACTS, {"node0.dsk": Path()}, ["node0.dsk"], 128 * MIB, replace(EFFORT, limit=-1.0), "2026-01-01", lambda *_: None
     )
@@ -292,7 +294,7 @@ def test_rates_where_one_pauses_while_the_other_is_at_work() -> None:
 def test_a_disk_whose_setup_seems_to_take_all_the_time() -> None:
     """Set-ups are measured too: two of them may come to more than what was taken with both."""
 
-    class Hasty(VirtualBench):
+    class Hasty(VirtualTimer):
         def seconds(self, machine: Machine, job: Job) -> float:
             return 1e-4 if job.shape == "copied" else super().seconds(machine, job)
 

@@ -1,11 +1,14 @@
-"""Intervals of predictions: by the spread of measurements, and by how earlier runs went."""
+"""Intervals of predictions: by the spread of measurements, and by a trial and how earlier ones came true."""
 
 from __future__ import annotations
 
 import json
+import math
 import random
+import socket
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,9 +23,22 @@ from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Ma
 from isoviz.machines.throughput import Sampled
 from isoviz.planner import Plan
 from isoviz.planner.time.spread import Prediction, range_text, spread_at, spread_prediction
-from isoviz.runtime.ledger.calibration import COVERAGE, ENOUGH, LATEST, NEAREST, held_by, predicted
-from isoviz.runtime.ledger.ledger import ledger
+from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 from isoviz.runtime.ledger.prediction_errors import Outcome, by_path, quantile, summarized
+from isoviz.runtime.ledger.trial_interval import (
+    COVERAGE,
+    FLOOR,
+    GROWTH,
+    LATEST,
+    LEAST_PRIOR_RUNS,
+    MOST_PRIOR_RUNS,
+    NEAREST,
+    conformal_bounds,
+    prior,
+    standardized,
+    trial_prediction,
+    unit_of,
+)
 
 # ---- by the spread
 
@@ -39,7 +55,7 @@ def test_one_hop_is_off_by_half_its_spread() -> None:
     machine = two(SPREAD)
     made = planned(machine)
     found = spread_prediction(made, machine)
-    assert found is not None and found.basis == "spread" and found.runs == 0
+    assert found is not None and found.basis == "model" and found.runs == 0 and not found.tried
     assert found.seconds == made.seconds
     assert found.high / found.seconds == pytest.approx(1.05) == found.seconds / found.low
 
@@ -64,8 +80,6 @@ def test_a_pipeline_is_off_by_what_its_slowest_hop_is() -> None:
 def test_without_a_measurement_nothing_is_said() -> None:
     machine = two(LatencyBandwidth(1e-6, 1e9))
     assert spread_prediction(planned(machine), machine) is None
-    assert predicted(planned(machine), machine, ()) is None
-    assert predicted(planned(machine), machine) is None  # with the ledger that tests have: none
 
 
 def test_another_machine_is_refused() -> None:
@@ -73,106 +87,116 @@ def test_another_machine_is_refused() -> None:
         spread_prediction(planned(two(SPREAD)), isoviz.machines.preset("two-node"))
 
 
-# ---- by earlier runs
+# ---- by a trial and earlier runs
 
 
-def plan_and_machine(entries: int = 1 << 17) -> tuple[Plan, Machine]:
-    machine = two(SPREAD)
-    return planned(machine, entries), machine
+def made_here(entries: int = 1 << 17) -> Plan:
+    return planned(two(SPREAD), entries)
 
 
-def test_enough_earlier_runs_decide() -> None:
-    made, machine = plan_and_machine()
-    ratios = [1.0 + k / 100 for k in range(ENOUGH)]
-    before = predicted(made, machine, entries(made, ratios[:-1]))
-    assert before is not None and before.basis == "spread"
-    after = predicted(made, machine, entries(made, ratios))
-    assert after is not None and (after.basis, after.runs) == ("history", ENOUGH)
-    assert after.low == pytest.approx(made.seconds) and after.high == pytest.approx(made.seconds * ratios[-1])
+def tried(made: Plan, ratios: list[float], **changes: Any) -> list[LedgerEntry]:
+    """Runs with a trial that took these multiples of what it said."""
+    return entries(made, ratios, **{"tried": True, "basis": "trial", "scatter": 0.0, **changes})
 
 
-def test_runs_that_always_took_longer_move_the_interval_away() -> None:
-    made, machine = plan_and_machine()
-    found = predicted(made, machine, entries(made, [2.4] * 30))
-    assert found is not None and found.low == found.high == pytest.approx(2.4 * made.seconds)
-    assert not found.holds(made.seconds) and found.to_json()["expected_seconds"] == made.seconds
+def test_without_earlier_runs_the_prior_decides() -> None:
+    made = made_here()
+    calm, wild = (trial_prediction(made, 2.0, scatter, ()) for scatter in (0.0, 0.5))
+    assert (calm.seconds, calm.basis, calm.runs, calm.scatter) == (2.0, "trial", 0, 0.0) and calm.tried
+    assert math.log(calm.high / 2.0) == pytest.approx(FLOOR * 2.4) and math.log(2.0 / calm.low) == pytest.approx(FLOOR * 1.8)
+    assert wild.low < calm.low < 2.0 < calm.high < wild.high, "a trial whose repeats differ promises less"
+    for runs in range(LEAST_PRIOR_RUNS, MOST_PRIOR_RUNS + 1):
+        assert len(prior(runs)) == runs and list(prior(runs)) == sorted(prior(runs))
 
 
-def test_only_the_latest_are_looked_at() -> None:
+def test_one_run_that_stopped_does_not_decide() -> None:
+    made = made_here()
+    alone = trial_prediction(made, 2.0, 0.1, ())
+    found = trial_prediction(made, 2.0, 0.1, tried(made, [50.0]))
+    assert found.runs == 1 and found.high < 1.2 * alone.high
+
+
+def test_a_computer_that_keeps_its_times_gets_narrow_intervals() -> None:
+    made = made_here()
+    alone = trial_prediction(made, 2.0, 0.1, ())
+    found = trial_prediction(made, 2.0, 0.1, tried(made, [1.0 + k / 1000 for k in range(NEAREST)]))
+    assert found.runs == NEAREST
+    assert alone.low < found.low < 2.0 < found.high < alone.high
+
+
+def test_runs_that_always_took_longer_move_the_interval() -> None:
+    made = made_here()
+    found = trial_prediction(made, 2.0, 0.1, tried(made, [2.4] * NEAREST, scatter=0.1))
+    assert found.high == pytest.approx(2.4 * 2.0) and found.low < 2.0 and found.seconds == 2.0
+
+
+def test_errors_count_in_units_of_their_trials() -> None:
+    """An error after a trial with wild repeats says little about one with calm repeats."""
+    made = made_here()
+    (wild,), (calm,), (unknown,) = (tried(made, [1.5], scatter=scatter) for scatter in (1.0, 0.0, None))
+    assert 0 < standardized(wild) < standardized(unknown) < standardized(calm)
+    assert standardized(calm) == pytest.approx(math.log(1.5) / FLOOR)
+    assert unit_of(1.0) == pytest.approx(math.sqrt(FLOOR**2 + GROWTH))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"tried": False}, {"emulated": True}, {"basis": "rehearsal"}, {"digest": "1" * 64, "host": "elsewhere"}],
+)
+def test_runs_that_say_nothing_about_this_trial(change: dict[str, Any]) -> None:
+    made = made_here()
+    assert trial_prediction(made, 2.0, 0.1, tried(made, [3.0] * 40, **change)).runs == 0
+
+
+@pytest.mark.parametrize("change", [{"digest": "1" * 64, "host": socket.gethostname()}, {"host": "renamed"}])
+def test_runs_of_this_computer_count_whatever_it_was_measured_or_called(change: dict[str, Any]) -> None:
+    made = made_here()
+    assert trial_prediction(made, 2.0, 0.1, tried(made, [3.0] * 40, **change)).runs == 40
+
+
+@pytest.mark.parametrize(
+    "other", [{"nbytes": 1 << 40}, {"hops": ()}, {"destination_layout": "<x, F>"}], ids=["size", "channels", "conversion"]
+)
+def test_the_nearest_runs_count(other: dict[str, Any]) -> None:
+    made = made_here()
+    near = tried(made, [1.1] * NEAREST)
+    far = [replace(each, **other) for each in tried(made, [5.0] * (LATEST - NEAREST))]
+    assert trial_prediction(made, 2.0, 0.0, [*near, *far]) == trial_prediction(made, 2.0, 0.0, near)
+
+
+def test_only_the_latest_count() -> None:
     """Computers change: a thousand runs of last year say less than those of today."""
-    made, machine = plan_and_machine()
-    today = [replace(each, nbytes=each.nbytes * 3) for each in entries(made, [1.1] * LATEST)]
-    found = predicted(made, machine, [*entries(made, [5.0] * 1000), *today])
-    assert found is not None and found.high == pytest.approx(1.1 * made.seconds)
+    made = made_here()
+    today = [replace(each, nbytes=each.nbytes * 3) for each in tried(made, [1.1] * LATEST)]
+    found = trial_prediction(made, 2.0, 0.0, [*tried(made, [5.0] * 1000), *today])
+    assert found == trial_prediction(made, 2.0, 0.0, today)
 
 
-def test_conversions_say_little_of_copies() -> None:
-    made, machine = plan_and_machine()
-    converting = [replace(each, destination_layout="<x, F>") for each in entries(made, [4.0] * 40)]
-    copying = [replace(each, nbytes=each.nbytes * 50) for each in entries(made, [1.2] * 40)]
-    assert not copying[0].converts and converting[0].converts
-    found = predicted(made, machine, [*copying, *converting])
-    assert found is not None and found.high == pytest.approx(1.2 * made.seconds)
-
-
-def test_too_few_runs_over_these_channels() -> None:
-    """Then those over any channels of the machine say more than the spread does."""
-    made, machine = plan_and_machine()
-    others = [replace(each, hops=()) for each in entries(made, [1.5] * 30)]
-    found = predicted(made, machine, [*others, *entries(made, [1.0] * (ENOUGH - 1))])
-    assert found is not None and found.basis == "history" and not found.same_path
-    assert (found.low, found.high) == (made.seconds, pytest.approx(1.5 * made.seconds))
-    assert "earlier runs on this machine went" in str(found)
-
-
-def test_runs_with_a_trial_say_nothing_of_those_without() -> None:
-    """What a trial said has intervals of its own, until there are enough runs that had one."""
-    made, machine = plan_and_machine()
-    trial = Prediction(0.5, 0.4, 0.6, "trial", tried=True)
-    with_trial = entries(made, [1.5] * ENOUGH, tried=True)
-    without = entries(made, [3.0] * 40)
-    said = predicted(made, machine, [*with_trial, *without])
-    assert said is not None and (said.high, said.tried) == (pytest.approx(3.0 * made.seconds), False)
-    assert predicted(made, machine, [*with_trial[1:], *without], trial) is trial
-    found = predicted(made, machine, [*with_trial, *without], trial)
-    assert found == Prediction(0.5, pytest.approx(0.75), pytest.approx(0.75), "history", ENOUGH, tried=True)
-    assert f"tried just before, as {ENOUGH} earlier runs over these channels went" in str(found)
-    assert found is not None and found.to_json()["interval_basis"]["tried"] is True
-
-
-@pytest.mark.parametrize("change", [{"digest": "1" * 64}, {"emulated": True}])
-def test_runs_that_say_nothing_about_this_plan(change: dict[str, object]) -> None:
-    made, machine = plan_and_machine()
-    other = [replace(each, **change) for each in entries(made, [3.0] * 40)]  # type: ignore[arg-type]
-    found = predicted(made, machine, other)
-    assert found is not None and found.basis == "spread"
-
-
-def test_the_nearest_in_size_are_asked() -> None:
-    made, machine = plan_and_machine()
-    near = entries(made, [1.1] * NEAREST)
-    far = [replace(each, nbytes=each.nbytes * 1000) for each in entries(made, [5.0] * 200)]
-    found = predicted(made, machine, [*far, *near])
-    assert found is not None and found.runs == NEAREST
-    assert found.high == pytest.approx(1.1 * made.seconds)
-
-
-@given(st.lists(st.floats(0.01, 100), min_size=ENOUGH, max_size=200))
-def test_an_interval_holds_nine_of_ten_of_what_it_goes_by(ratios: list[float]) -> None:
-    low, high = held_by(ratios)
+@given(st.lists(st.floats(0.01, 100), min_size=19, max_size=200))
+def test_bounds_hold_nine_of_ten_of_their_values(ratios: list[float]) -> None:
+    low, high = conformal_bounds(ratios)
     assert low <= high and {low, high} <= set(ratios)
     outside = sum(not low <= ratio <= high for ratio in ratios)
     assert outside <= (1 - COVERAGE) * (len(ratios) + 1)
 
 
-def test_the_next_run_is_held_in_nine_of_ten_cases() -> None:
+@pytest.mark.parametrize(("bias", "sigma"), [(0.0, 1.0), (0.5, 0.7), (-0.5, 1.4), (0.3, 2.0)])
+def test_the_next_run_is_held_in_nine_of_ten_cases(bias: float, sigma: float) -> None:
+    """Whatever the errors of a computer are like in units, once its ledger has runs; trials differ in their scatter."""
     rng = random.Random(5)
-    held = 0
-    for _ in range(2000):
-        *before, after = (rng.lognormvariate(0.3, 0.4) for _ in range(41))
-        low, high = held_by(before)
-        held += low <= after <= high
-    assert held >= 0.88 * 2000
+    made, held, count = made_here(), 0, 300
+    (like,) = tried(made, [1.0])
+
+    def run() -> LedgerEntry:
+        scatter = rng.uniform(0.0, 0.6)
+        error = unit_of(scatter) * rng.gauss(bias, sigma)
+        return replace(like, scatter=scatter, measured=like.predicted * math.exp(error))
+
+    for _ in range(count):
+        *before, after = (run() for _ in range(NEAREST + 1))
+        assert after.scatter is not None
+        held += trial_prediction(made, after.predicted, after.scatter, before).holds(after.measured)
+    assert 0.85 <= held / count <= 0.97
 
 
 # ---- shown
@@ -188,12 +212,14 @@ def test_a_report_says_what_was_expected() -> None:
     report = isoviz.Engine(machine, EmulatedMachine()).run(planned(machine))
     assert report.prediction == spread_prediction(report.plan, machine)  # there is no ledger here
     assert "interval" not in replace(report, prediction=None).to_json()
-    expected = Prediction(0.0123, 0.0109, 0.0141, "history", 40)
+    expected = Prediction(0.0123, 0.0109, 0.0141, "trial", 40, 0.1)
     shown = replace(report, prediction=expected)
-    assert "predicted 12.3 ms (10.9 to 14.1 ms, as 40 earlier runs over these channels went)" in str(shown)
+    assert "predicted 12.3 ms (10.9 to 14.1 ms, tried just before; 40 earlier runs count)" in str(shown)
     data = shown.to_json()
-    assert data["interval"] == [0.0109, 0.0141] and data["interval_basis"] == {"from": "history", "runs": 40, "same_path": True}
+    assert data["interval"] == [0.0109, 0.0141] and data["interval_basis"] == {"from": "trial", "runs": 40, "scatter": 0.1}
     assert Plan.from_json({**report.plan.to_json(), **expected.to_json()}) == report.plan
+    assert str(replace(expected, runs=0)).endswith("tried just before)")
+    assert str(replace(expected, runs=1)).endswith("1 earlier run counts)")
 
 
 TRANSFER = """
@@ -205,22 +231,15 @@ machine = {{ file = "{machine}" }}
 """
 
 
-def test_plan_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    machine = two(SPREAD)
-    save(machine, tmp_path / "machine.json")
+def test_plan_says_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save(two(SPREAD), tmp_path / "machine.json")
     path = tmp_path / "transfer.toml"
     path.write_text(TRANSFER.format(machine=tmp_path / "machine.json"))
     assert main(["plan", str(path)]) == 0
-    assert "by the spread of the measured channels)" in capsys.readouterr().out
+    assert "by the model alone)" in capsys.readouterr().out
     assert main(["plan", str(path), "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["interval"][0] < data["seconds"] < data["interval"][1] and data["interval_basis"]["from"] == "spread"
-    monkeypatch.setenv("ISOVIZ_LEDGER", str(tmp_path / "runs.jsonl"))
-    made = Plan.from_json(data)
-    for each in entries(made, [1.5] * 30):
-        ledger().append(each)  # type: ignore[union-attr]
-    assert main(["plan", str(path)]) == 0
-    assert "as 30 earlier runs over these channels went)" in capsys.readouterr().out
+    assert data["interval"][0] < data["seconds"] < data["interval"][1] and data["interval_basis"] == {"from": "model"}
 
 
 # ---- errors

@@ -22,7 +22,7 @@ from isoviz.backends.emulated import EmulatedMachine
 from isoviz.cli import main
 from isoviz.errors import FileError, InputError
 from isoviz.machines import Constant
-from isoviz.runtime.ledger.calibration import recorded
+from isoviz.measure.local_engine import recorded
 from isoviz.runtime.ledger.ledger import RECENT_RUNS, Ledger, ledger, unrecorded
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry
 
@@ -52,6 +52,26 @@ def test_a_line_says_everything() -> None:
     assert LedgerEntry.from_line(bare.to_line()) == bare
 
 
+def test_what_a_trial_said_is_in_it() -> None:
+    tried = replace(ENTRY, basis="trial", tried=True, model=0.02, scatter=0.15)
+    assert LedgerEntry.from_line(tried.to_line()) == tried
+    assert tried.outcome.predicted == 0.010 and tried.model_outcome.predicted == 0.02 and tried.model_outcome.interval is None
+    assert ENTRY.model_outcome is ENTRY.outcome
+
+
+@pytest.mark.parametrize("basis", ["spread", "history", "trial", "rehearsal"])
+def test_entries_of_older_versions_are_read(basis: str) -> None:
+    """They have no scatter; the oldest say nothing about trials. Those with a rehearsal do not count."""
+    data = ENTRY.to_json()
+    data["predicted"] = {"seconds": 0.01, "interval": [0.009, 0.012], "basis": basis}
+    found = LedgerEntry.from_json(data)
+    assert not found.tried and found.scatter is None and found.by_model == 0.01
+    assert found.is_real == (basis != "rehearsal")
+    data["predicted"] |= {"tried": True, "model_seconds": 0.03}
+    found = LedgerEntry.from_json(data)
+    assert found.tried and found.scatter is None and found.by_model == 0.03
+
+
 def test_what_a_later_version_adds_is_left_out() -> None:
     data = {**ENTRY.to_json(), "colour": "green"}
     assert LedgerEntry.from_json(data) == ENTRY
@@ -67,6 +87,7 @@ def test_what_a_later_version_adds_is_left_out() -> None:
         {"predicted": {"seconds": -1, "interval": None, "basis": "none"}},
         {"predicted": {"seconds": 1, "interval": [1], "basis": "none"}},
         {"measured": {"seconds": "NaN", "flush_seconds": 0}},
+        {"predicted": {"seconds": 1, "interval": None, "basis": "trial", "scatter": -0.1}},
         {"hops": 3},
         {"hops": [{}]},
         {"verified": "yes"},

@@ -1,0 +1,124 @@
+"""Trials: what the hops of a plan take at this moment, measured on a few MiB just before a run.
+
+The time of a conversion depends on more than the run that throughput functions know: on the number of fields and on strides.
+Disks and memories change their speed by a third within seconds or minutes. One chunk of some MiB, moved hop after hop, measures
+both in milliseconds. A few chunks that follow each other measure how hops slow each other down. The time model then goes on with
+the rates that were found. Where a path has other devices, or the runs of the chunk are scattered over a new file, only the copies
+within memory are tried, and all other hops stand still.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.host import kernels
+from isoviz.errors import InputError, RunError, TransferError
+from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
+from isoviz.measure.trials.trial_runs import measured_rates
+from isoviz.planner.alternatives import alternatives
+from isoviz.runtime.ledger.ledger import ledger
+from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from isoviz.machines import Machine
+    from isoviz.planner import Options, Plan
+    from isoviz.planner.time.spread import Prediction
+    from isoviz.runtime.ledger.ledger_entry import LedgerEntry
+    from isoviz.runtime.protocols import CancelToken
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What a trial found.
+
+    `tried` is the `plan` with the rates that its hops had, moved a little towards those of the model. It serves for its times;
+    simulations and explanations go by the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
+    of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `others` are the
+    trials of the other plans (`try_out(..., of=5)`), that of the given plan first unless it is the quickest.
+    """
+
+    plan: Plan
+    tried: Plan
+    ranges: Mapping[int, tuple[float, float]]
+    prediction: Prediction
+    spent: float
+    others: tuple[Trial, ...] = ()
+
+
+def try_out(
+    plan: Plan,
+    machine: Machine,
+    source: Any | None = None,
+    *,
+    of: int = 1,
+    options: Options | None = None,
+    room: Any | None = None,
+    devices: ThisComputer | None = None,
+    entries: Sequence[LedgerEntry] | None = None,
+    cancel: CancelToken | None = None,
+) -> Trial | None:
+    """Try what the hops of a plan take on this computer: `try_out(plan, machine).prediction`.
+
+    With `of` above 1 the plan and its best alternatives within `options` are tried, `of` plans in all, and the trial of the
+    quickest is returned: `try_out(plan, machine, of=5).plan`. Alternatives that cannot be tried are left out.
+
+    `source` is as in `Engine.run`. `room` is an array as large as the destination that may be written to (None: memory is
+    allocated), or the path of the destination: a nameless file beside it is written and given up. So is a file to be read, where
+    no source on a disk is named. `entries` are earlier runs, by which the interval goes (None: those of the user's ledger).
+    `cancel` is asked between requests.
+
+    None where nothing can be tried: the path has no copy within memory and no file to read; the parts of an array that a trial
+    touches lie so far apart that it needs more than 256 MiB; it was cancelled, or took more than some seconds.
+
+    Raises:
+        InputError: `of` is below 1. TransferError: the plan is for another machine. RunError: a hop failed.
+    """
+    if of < 1:
+        raise InputError(f"trial of {of} plans; expected at least 1")
+    if plan.machine_digest != machine.digest:
+        raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
+    if entries is None:
+        book = ledger()
+        entries = () if book is None else book.recent()
+    mine = devices or ThisComputer()
+    first = _tried_once(plan, machine, source, room, mine, entries, cancel)
+    if first is None or of == 1:
+        return first
+    found = [first]
+    for other in alternatives(plan, machine, of, options)[1:]:
+        with suppress(RunError, InputError):
+            trial = _tried_once(other, machine, source, room, mine, entries, cancel)
+            found += [] if trial is None else [trial]
+    best = min(found, key=lambda each: each.prediction.seconds)
+    return replace(best, others=tuple(each for each in found if each is not best))
+
+
+def _tried_once(
+    plan: Plan,
+    machine: Machine,
+    source: Any,
+    room: Any,
+    devices: ThisComputer,
+    entries: Sequence[LedgerEntry],
+    cancel: CancelToken | None,
+) -> Trial | None:
+    """The trial of one plan."""
+    began = time.perf_counter()
+    if any(is_copy(machine.channel(hop.channel), machine) for hop in plan.hops):
+        kernels.prepare()  # loading them takes a second, or longer where they are not in the page cache
+    found = measured_rates(plan, machine, source, room, devices, cancel)
+    if found is None:
+        return None
+    medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
+    ranges = {hop: conformal_bounds([rate / medians[hop] for rate in rates]) for hop, rates in found.rates.items()}
+    rates = {hop: between(rate, model_rate(plan, machine, hop)) / found.crowding for hop, rate in medians.items()}
+    tried = with_rates(plan, machine, rates, statistics.median(found.idle))
+    prediction = trial_prediction(plan, tried.seconds, scatter_of(tried, machine, ranges), entries)
+    return Trial(plan, tried, ranges, prediction, time.perf_counter() - began)

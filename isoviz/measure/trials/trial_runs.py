@@ -1,0 +1,264 @@
+"""The runs of a trial: a few chunks are moved again and again, and the rates of their hops are noted."""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.disk.disk_memory import DiskMemory, FileStore, Scratch
+from isoviz.backends.disk.file_access import NewFile
+from isoviz.backends.generate import fill_file
+from isoviz.backends.host.pages import PAGE, page_aligned, touch
+from isoviz.errors import Cancelled, InputError
+from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.measure import tuning
+from isoviz.measure.idle_devices import IdleDevices
+from isoviz.measure.trials.touched_parts import first_parts, trial_ends, union
+from isoviz.measure.trials.trial_rates import is_copy, with_rates
+from isoviz.planner.explanation.chunk_curve import rechunked
+from isoviz.runtime import Engine
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine, Memory
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import CancelToken, Devices, RealMemory
+
+
+class TriedRates(NamedTuple):
+    """What every repeat found.
+
+    `rates` are bytes per second by hop. Those of copies contain their set-up, those of disks do not. `idle` are the seconds
+    without any hop at work, less the set-up of disks that the machine states and the trial did not see. `crowding` is the time of
+    pipelined chunks as a multiple of what these rates and the shared resources of the machine would give.
+    """
+
+    rates: dict[int, list[float]]
+    idle: list[float]
+    crowding: float = 1.0
+
+
+def measured_rates(
+    plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken | None
+) -> TriedRates | None:
+    """The rates of the hops that can be tried; arguments and None as in `isoviz.measure.trials.trial.try_out`."""
+    token = _Deadline(cancel)
+    found = _of_all_hops(plan, machine, source, room, devices, token)
+    if found is None:
+        found = _of_copies(plan, machine, source, None if isinstance(room, str | Path) else room, token)
+    return found if found is not None and found.idle else None
+
+
+def _of_all_hops(
+    plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken
+) -> TriedRates | None:
+    """The rates of all hops: chunks go all the way, one hop after the other, then several in a pipeline.
+
+    None where they cannot, would take long, or are not like the later ones: the first chunk whose runs are scattered over a new
+    file takes longer than those that fill the gaps.
+    """
+    if not _can_be_run(plan, machine, source):
+        return None
+    short = _in_pieces(
+        plan, machine, min(tuning.CHUNK_BYTES, int(plan.bytes * tuning.CHUNK_SECONDS_WANTED / max(plan.seconds, 1e-9)))
+    )
+    if short.seconds / short.chunk_count > tuning.CHUNK_SECONDS_MOST:
+        return None
+    last, size = len(plan.hops) - 1, 0
+    several = min(tuning.TOGETHER, short.chunk_count) if last else 1
+    if several * short.chunk_bytes > tuning.TRIAL_ROOM or several * short.seconds > tuning.CHUNK_SECONDS_MOST * short.chunk_count:
+        several = 1
+    if plan.hops[last].kind == ChannelKind.DISK_WRITE:
+        parts = first_parts(short, several, 1)
+        size = parts[-1][1]
+        gaps = size - parts[0][0] > tuning.GAPLESS * _payload(short, several)
+        least = tuning.SCATTERED_RUN if several > 1 else tuning.LONG_RUN
+        if size > tuning.TRIAL_FILE or (gaps and plan.hops[last].request_bytes < min(least, short.chunk_payload)):
+            return None
+    path = room if isinstance(room, str | Path) else plan.transfer.destination.path
+    trying = _Trying(devices, short, size, None if path is None else Path(path).absolute().parent)
+    with ExitStack() as stack:
+        if plan.hops[0].kind == ChannelKind.DISK_READ and source is None and plan.transfer.source.path is None:
+            folder = devices.folder(machine.memory(plan.transfer.source.memory))
+            source = _generated(short, several, folder, stack)
+            if source is None:
+                return None
+        ends = trial_ends(short, machine, several, source, None if isinstance(room, str | Path) else room)
+        return None if ends is None else _tried(short, machine, trying, range(len(plan.hops)), ends, 1, cancel, several)
+
+
+def _generated(plan: Plan, count: int, folder: str | Path | None, stack: ExitStack) -> Scratch | None:
+    """A nameless file with generated data where the first `count` chunks read; None where that would be too much data."""
+    parts = union([(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for start, stop in first_parts(plan, count, 0)])
+    if parts[-1][1] > tuning.TRIAL_FILE or sum(stop - start for start, stop in parts) > tuning.GENERATED_BYTES:
+        return None
+    file = NewFile(None, parts[-1][1], DiskMemory(plan.transfer.source.memory, folder).directory)
+    stack.callback(file.close)
+    for start, stop in parts:
+        fill_file(file, start, stop - start)
+    file.flush()
+    return Scratch(file)
+
+
+def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: CancelToken) -> TriedRates | None:
+    """The rates of the copies within memory, all other hops standing still; None where there is no copy."""
+    copies = [hop.index for hop in plan.hops if is_copy(machine.channel(hop.channel), machine)]
+    if not copies:
+        return None
+    short = _in_pieces(plan, machine, tuning.COPIED_BYTES)
+    count = min(short.chunk_count, max(1, tuning.COPIED_BYTES // max(1, short.chunk_bytes)))
+    if short.buffer_bytes > tuning.TRIAL_ROOM:
+        short = replace(short, slots=1)
+    ends = trial_ends(short, machine, count, source, room)
+    return None if ends is None else _tried(short, machine, IdleDevices(machine, short, copies), copies, ends, count, cancel)
+
+
+def _tried(
+    short: Plan,
+    machine: Machine,
+    devices: Devices,
+    hops: Sequence[int],
+    ends: tuple[Any, Any],
+    count: int,
+    cancel: CancelToken,
+    several: int = 1,
+) -> TriedRates:
+    """Move the first `count` chunks over some hops again and again, and the first `several` as a pipeline in turn with them.
+
+    Where it is cancelled, the repeats until then count.
+    """
+    moved = _payload(short, count)
+    channels = {hop: machine.channel(short.hops[hop].channel) for hop in hops}
+    found, together, spent = TriedRates({hop: [] for hop in hops}, []), list[float](), 0.0
+    enough = min(max(tuning.REPEATED_SECONDS, tuning.REPEATED_SHARE * short.seconds), tuning.LAST_REPEAT)
+    most = (
+        tuning.LAST_REPEAT
+        if short.seconds * moved / max(1, short.bytes) > tuning.LAST_REPEAT / tuning.PATIENCE
+        else tuning.LAST_REPEAT * tuning.PATIENCE
+    )
+    other = page_aligned(tuning.COPIED_BYTES if type(devices) is IdleDevices and _would_stay(short, machine, count) else 0)
+    touch(other)
+    alone = len(short.hops) == 1  # the time between its requests belongs to the hop
+    least = tuning.FEWEST_PAIRS if several > count else tuning.FEWEST_REPEATS
+    with suppress(Cancelled), Engine(machine, devices) as engine:
+        once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # page faults and the like happen only once
+        while len(found.idle) < least or (len(found.idle) < tuning.MOST_REPEATS and spent < enough):
+            other.view(np.uint64).max(initial=0)  # empties the caches, as disks at work do
+            is_long = not found.idle and once.seconds > most
+            report = once if is_long else engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)
+            busy = [report.seconds] if alone else [report.hops[hop].seconds for hop in hops]
+            spent += math.fsum(busy)
+            idle = report.seconds - math.fsum(busy) if len(hops) == len(short.hops) else 0.0
+            for (hop, channel), each in zip(channels.items(), busy, strict=True):
+                seconds = each
+                if not channel.is_self_loop:
+                    # Waiting for the disk is a fixed cost, unless it is most of the run: then it grows with the bytes.
+                    is_last = hop == len(short.hops) - 1 and report.flush_seconds <= tuning.FLUSH_SHARE * report.seconds
+                    fixed = max(channel.setup, report.flush_seconds if is_last else 0.0)
+                    seconds = max(each - fixed, each / 4)
+                    idle += each - seconds - channel.setup  # negative where the set-up is shorter than stated
+                found.rates[hop].append(moved * short.moved[hop] / max(seconds, 1e-9))
+            found.idle.append(idle)
+            if several > count and not is_long:
+                together.append(engine.run(short, *ends, verify=False, chunks=several, cancel=cancel).seconds)
+                spent += together[-1]
+            if spent > most:
+                break
+    return found._replace(crowding=_crowding(short, machine, found, together, several)) if together else found
+
+
+def _crowding(short: Plan, machine: Machine, found: TriedRates, together: Sequence[float], count: int) -> float:
+    """The time of a pipeline of `count` chunks over that of the model, whose hops share only the machine's resources."""
+    rates = {hop: statistics.median(each) for hop, each in found.rates.items()}
+    apart = with_rates(short, machine, rates, statistics.median(found.idle))
+    longer = _payload(short, count) / min(
+        count * short.chunk_payload, short.bytes
+    )  # the first chunks may be longer than the mean
+    ratio = (statistics.median(together) - apart.setup) / (longer * (apart.seconds_of(count) - apart.setup))
+    return min(max(ratio, 1 / tuning.CROWDING), tuning.CROWDING)
+
+
+def _payload(plan: Plan, count: int) -> int:
+    """The bytes of entries in the first `count` chunks."""
+    return sum(plan.chunks[number].payload_bytes for number in range(count))
+
+
+class _Deadline:
+    """A cancel token that is set once the trial has taken too long, or once the caller's token is set."""
+
+    def __init__(self, other: CancelToken | None) -> None:
+        self._other, self._end = other, time.perf_counter() + tuning.TRIAL_SECONDS
+
+    def is_set(self) -> bool:
+        return time.perf_counter() > self._end or (self._other is not None and self._other.is_set())
+
+
+class _Trying(ThisComputer):
+    """This computer, but what a plan writes to its disk goes to a nameless file of `size` bytes.
+
+    The file lies in `folder` (None: where nameless files go) and is only as long as the chunks need.
+    """
+
+    def __init__(self, devices: ThisComputer, plan: Plan, size: int, folder: Path | None) -> None:
+        super().__init__(devices.directory)
+        self._name, self._size, self._folder = plan.transfer.destination.memory, size, folder
+
+    def memory(self, memory: Memory) -> RealMemory | None:
+        if self._size and memory.name == self._name:
+            return _TrialDisk(memory.name, self._folder or self.folder(memory), self._size)
+        return super().memory(memory)
+
+
+class _TrialDisk(DiskMemory):
+    """A disk whose new files are given up."""
+
+    def __init__(self, name: str, directory: str | Path | None, size: int) -> None:
+        super().__init__(name, directory)
+        self._size = size
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:  # noqa: ARG002  # the protocol's
+        return FileStore(NewFile(None, self._size, self.directory), 0, instance.linearization.nbytes)
+
+
+def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
+    """Whether the path has a disk, and nothing but disks and copies of this computer, and a named source file exists."""
+    kinds = [hop.kind for hop in plan.hops if not is_copy(machine.channel(hop.channel), machine)]
+    if not kinds or plan.transfer.is_partial or not set(kinds) <= {ChannelKind.DISK_READ, ChannelKind.DISK_WRITE}:
+        return False
+    if any(machine.memory(name).node or machine.memory(name).emulated for name in plan.memories):
+        return False
+    if kinds[0] != ChannelKind.DISK_READ:
+        return True
+    path = plan.transfer.source.path if source is None else source
+    return path is None or (isinstance(path, str | Path) and os.path.exists(path))  # noqa: PTH110  # never raises
+
+
+def _would_stay(plan: Plan, machine: Machine, count: int) -> bool:
+    """Whether the data of `count` chunks would stay in the caches between repeats, but not in a run.
+
+    The disks of a path read and write through the caches of the host, and so empty them.
+    """
+    ends = [machine.memory(end.memory).kind for end in plan.transfer.ends]
+    return MemoryKind.DSK in ends and count * plan.chunk_bytes < tuning.COPIED_BYTES
+
+
+def _in_pieces(plan: Plan, machine: Machine, piece: int) -> Plan:
+    """The plan in chunks of at most `piece` bytes, as far as its blocks allow and no runs on a disk become shorter."""
+    if plan.chunk_bytes > piece and plan.per_chunk > 1:
+        with suppress(InputError):
+            short = rechunked(plan, max(1, int(plan.per_chunk * piece / plan.chunk_bytes)), machine)
+            if all(
+                now.request_bytes >= min(was.request_bytes, tuning.LONG_RUN)
+                for now, was in zip(short.hops, plan.hops, strict=True)
+            ):
+                return short
+    return plan
