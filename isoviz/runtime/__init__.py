@@ -4,20 +4,25 @@ from isoviz.runtime.engine.engine import Engine
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.protocols import CancelToken, Devices, Endpoint, RealChannel, RealMemory, Slot, Store
+from isoviz.runtime.scheduling.coordinator import Coordinator
 from isoviz.runtime.scheduling.pool import first_come_first_served, highest_priority_first
+from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
 from isoviz.runtime.scheduling.scheduler import Scheduler
 from isoviz.runtime.simulator import Simulator, simulate
+from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.runtime.trace.report import HopMeasurement, Report
 from isoviz.runtime.trace.trace import RequestSpan, Span, Trace, TransferSpan
 
 __all__ = [
     "CancelToken",
+    "Coordinator",
     "Devices",
     "Endpoint",
     "Engine",
     "Event",
     "HopMeasurement",
     "Progress",
+    "RankScheduler",
     "RealChannel",
     "RealMemory",
     "Report",
@@ -29,6 +34,7 @@ __all__ = [
     "Store",
     "Trace",
     "TransferSpan",
+    "critical_path",
     "first_come_first_served",
     "highest_priority_first",
     "simulate",

@@ -304,8 +304,9 @@ class Scheduler:
 
     def _place(self, transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:  # noqa: ARG002  # ranks
         """The hops of a path, the first of which has the number `start`, come onto their channels."""
-        xds = [self._join(transfer, path, at, start + at) for at in range(len(path.channels))]
-        if len(xds) > 1:
+        join, count = self._join, len(path.channels)
+        xds = [join(transfer, path, at, start + at) for at in range(count)]
+        if count > 1:
             for at, waiting in enumerate(xds):
                 for reason, hop, lead in path.dependencies(at):
                     waiting.waits_for(xds[hop], reason, lead)

@@ -176,14 +176,15 @@ class Work(_Work):
 
 def contradiction(work: Work) -> str | None:
     """What keeps work from ever ending; None: nothing does."""
-    if not work.paths:
+    paths = work.paths
+    if len(paths) == 1:
+        return _wrong_path(paths[0])
+    if not paths:
         return "no path"
-    if len({bool(path.ranks) for path in work.paths}) > 1:
+    if len({bool(path.ranks) for path in paths}) > 1:
         return "some paths name ranks, others do not"
-    for number, path in enumerate(work.paths):
-        if wrong := _wrong_path(path):
-            return wrong if len(work.paths) == 1 else f"path {number}: {wrong}"
-    return None
+    wrongs = ((number, _wrong_path(path)) for number, path in enumerate(paths))
+    return next((f"path {number}: {wrong}" for number, wrong in wrongs if wrong), None)
 
 
 def _wrong_path(path: PathWork) -> str | None:

@@ -25,6 +25,7 @@ from isoviz.figures.plans.plan_html import report_html
 from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, Resource, preset, save
 from isoviz.measure import tuning
+from isoviz.measure.run_file import run_file
 from isoviz.measure.trials import touched_parts, trial, trial_rates, trial_runs
 from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
@@ -606,6 +607,10 @@ def test_several_plans_on_the_command_line(
     assert data["verified"] is True and data["interval_basis"]["from"] == "trial"
     assert main(["run", str(file), "--of", "3", "--no-trial"]) == 2
     assert "not allowed with" in capsys.readouterr().err
+    assert main(["run", str(file), "--of", "0"]) == 2
+    assert "at least 1" in capsys.readouterr().err
+    with pytest.raises(InputError, match="found by trials"):
+        run_file(file, trial=False, of=3)
     assert [path.name for path in tmp_path.iterdir()] == ["transfer.toml"]
 
 
