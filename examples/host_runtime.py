@@ -15,11 +15,13 @@ from typing import Any
 import numpy as np
 
 from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine
+from isoviz.backends.base_devices import BaseDevices
 from isoviz.layouts import StridedCopy
 from isoviz.layouts.numpy_copy import apply
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Memory, MemoryKind
-from isoviz.planner import Plan
 from isoviz.runtime import Engine
+from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory
+from isoviz.runtime.protocols import Bound, Holds
 
 
 @dataclass
@@ -32,13 +34,8 @@ class Region:
     data: np.ndarray[Any, Any]
 
 
-class Bytes:
+class Bytes(BaseEndpoint):
     """A region, or a buffer that the engine asked for, as a store: meets `Endpoint` and `Slot`."""
-
-    alignment = 1
-    base = 0
-    durable = False
-    notes: tuple[str, ...] = ()
 
     def __init__(self, pool: Pool, data: np.ndarray[Any, Any], borrowed: int = 0) -> None:
         self.pool, self.data, self.borrowed = pool, data, borrowed
@@ -54,21 +51,21 @@ class Bytes:
     def clear(self) -> None:
         self.data[:] = 0
 
-    def flush(self) -> None:
-        """Nothing to wait for."""
-
-    def publish(self) -> None:
-        """A region is visible as it is."""
+    def read(self, offset: int, nbytes: int) -> np.ndarray[Any, Any]:
+        return self.data[offset : offset + nbytes]
 
     def close(self) -> None:
         self.pool.give_back(self.borrowed)
         self.borrowed = 0
 
 
-class Pool:
+class Pool(BaseMemory):
     """A memory of this runtime. It knows how many bytes of buffers the engine holds: meets `RealMemory`."""
 
-    def __init__(self) -> None:
+    takes = "a region"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
         self.lent = self.most = 0
         self._lock = threading.Lock()
 
@@ -82,17 +79,21 @@ class Pool:
         with self._lock:
             self.lent -= nbytes
 
-    def source(self, instance: Instance, given: Region) -> Bytes:  # noqa: ARG002  # the region says it all
+    def holds(self, given: object) -> Holds:
+        return Holds.YES if isinstance(given, Region) and given.memory == self.name else Holds.NO
+
+    def describe(self, given: Region, layout: Layout | str, like: Instance | None) -> Instance:
+        return Instance(given.memory, given.space, given.fields, Layout(layout))
+
+    def source(self, instance: Instance, given: Region) -> Bytes:  # the region says it all
         return Bytes(self, given.data)
 
-    def destination(self, instance: Instance, given: Region, partial: bool) -> Bytes:  # noqa: ARG002
+    def destination(self, instance: Instance, given: Region, partial: bool) -> Bytes:
         return Bytes(self, given.data)
 
 
-class Link:
+class Link(BaseChannel):
     """A channel of this runtime: meets `RealChannel`."""
-
-    at_once = False
 
     def __init__(self) -> None:
         self.requests = self.bytes = 0
@@ -105,24 +106,19 @@ class Link:
         return 1
 
 
-class Host:
-    """What the engine is handed: meets `Devices`."""
+class Host(BaseDevices):
+    """What the engine is handed: meets `Devices`. The base compares both ends of a run by reading them."""
 
     def __init__(self, machine: Machine) -> None:
-        self.pools = {memory.name: Pool() for memory in machine.memories}
+        super().__init__()
+        self.pools = {memory.name: Pool(memory.name) for memory in machine.memories}
         self.links = {channel.name: Link() for channel in machine.channels}
 
     def memory(self, memory: Memory) -> Pool:
         return self.pools[memory.name]
 
-    def channel(self, channel: Channel) -> Link:
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> Link:  # each has its link
         return self.links[channel.name]
-
-    def describe(self, machine: Machine, given: Region, layout: Layout | str, like: Instance | None) -> Instance:  # noqa: ARG002
-        return Instance(given.memory, given.space, given.fields, Layout(layout))
-
-    def verify(self, plan: Plan, source: Bytes, destination: Bytes, check: Callable[[], None]) -> None:
-        """`Engine.copy` does not ask for it; `Engine.run` would."""
 
 
 def machine() -> Machine:

@@ -27,7 +27,9 @@ from isoviz.layouts import StridedCopy
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind, preset
 from isoviz.measure.run_file import as_stored
 from isoviz.runtime import Progress
+from isoviz.runtime.device_bases import BaseChannel
 from isoviz.runtime.engine.execution import Execution
+from isoviz.runtime.protocols import Bound
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -324,14 +326,14 @@ class Broken(ThisComputer):
         self.act = act
         self.calls = 0
 
-    def channel(self, channel: Channel) -> Any:
-        real = super().channel(channel)
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+        real = super().channel(channel, source, destination)
         assert real is not None
         if channel.kind is not self.kind:
             return real
         outer = self
 
-        class Failing:
+        class Failing(BaseChannel):
             at_once = False
 
             def move(self, copies: Sequence[Any], source: Any, destination: Any, check: Callable[[], None]) -> int:

@@ -27,8 +27,10 @@ from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import Cancelled, EngineClosed, LimitError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime import Event, Progress, first_come_first_served
+from isoviz.runtime.device_bases import BaseChannel, BaseMemory
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.protocols import Bound
 
 pytestmark = pytest.mark.usefixtures("no_leaked_files")
 __all__ = ["no_leaked_files"]
@@ -58,12 +60,12 @@ class Unreliable(ThisComputer):
         self.rng, self.share = rng, share
         self.raised = 0
 
-    def channel(self, channel: Channel) -> Any:
-        real = super().channel(channel)
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+        real = super().channel(channel, source, destination)
         assert real is not None
         outer = self
 
-        class Raising:
+        class Raising(BaseChannel):
             at_once = False
 
             def move(self, copies: Sequence[Any], source: Any, destination: Any, check: Callable[[], None]) -> int:
@@ -211,10 +213,10 @@ def test_cancelled_after_so_many_requests(after: int) -> None:
         count = 0
         event: Event | None = None
 
-        def channel(self, channel: Channel) -> Any:
-            real, outer = super().channel(channel), self
+        def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+            real, outer = super().channel(channel, source, destination), self
 
-            class Counted:
+            class Counted(BaseChannel):
                 at_once = False
 
                 def move(self, *args: Any) -> int:
@@ -245,11 +247,11 @@ class Recording(ThisComputer):
         self.threads: list[tuple[str, str]] = []
         self.before: Callable[[str], None] = lambda name: None
 
-    def channel(self, channel: Channel) -> Any:
-        real, outer = super().channel(channel), self
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+        real, outer = super().channel(channel, source, destination), self
         assert real is not None
 
-        class Recorded:
+        class Recorded(BaseChannel):
             at_once = True
 
             def move(self, *args: Any) -> int:
@@ -593,9 +595,7 @@ class Watched(EmulatedMachine):
     def memory(self, memory: Memory) -> Any:
         real, outer = super().memory(memory), self
 
-        class Counted:
-            name = memory.name
-
+        class Counted(BaseMemory):
             def _counted(self, store: Any) -> Any:
                 outer.open += 1
                 close = store.close
@@ -622,12 +622,12 @@ class Watched(EmulatedMachine):
             def destination(self, *args: Any) -> Any:
                 return self._counted(real.destination(*args))
 
-        return Counted()
+        return Counted(memory.name)
 
-    def channel(self, channel: Channel) -> Any:
-        real, outer = super().channel(channel), self
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> Any:
+        real, outer = super().channel(channel, source, destination), self
 
-        class Held:
+        class Held(BaseChannel):
             at_once = False
 
             def move(self, *args: Any) -> int:

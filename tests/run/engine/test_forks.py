@@ -20,6 +20,7 @@ import numpy as np
 import isoviz
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.errors import ForkedError
+from isoviz.runtime.device_bases import BaseChannel
 
 machine = isoviz.machines.preset("two-node")
 array = np.arange(6000, dtype=np.float64).reshape(60, 100)
@@ -79,9 +80,9 @@ class Held:
     go = threading.Event()
     def __init__(self):
         self.inner = EmulatedMachine()
-    def channel(self, channel):
-        real, go = self.inner.channel(channel), self.go
-        class Channel:
+    def channel(self, channel, source, destination):
+        real, go = self.inner.channel(channel, source, destination), self.go
+        class Channel(BaseChannel):
             at_once = False
             def move(self, *arguments):
                 go.wait()
@@ -201,15 +202,16 @@ in_child(lambda: alive() == 3 or os._exit(2))
 def test_locks_that_another_thread_held() -> None:
     """A child finds the locks of modules open, and the parent still finds them shut."""
     carried_out("""
-from isoviz.backends.disk import aio, bounce, kernels
-from isoviz.figures import svg
-from isoviz.planner import families
+from isoviz.backends.disk import aio
+from isoviz.backends.host import bounce
+from isoviz.figures.charts import svg
+from isoviz.planner.intermediate import layout_families
 from isoviz.planner.cache import CACHE
 from isoviz.runtime.ledger.ledger import Ledger
 from pathlib import Path
 
 book = Ledger(Path("nowhere"))
-locks = [aio._lock, bounce._lock, svg._seen_lock, families._LOCK, CACHE._lock, book._lock]
+locks = [aio._lock, bounce._lock, svg._seen_lock, layout_families._LOCK, CACHE._lock, book._lock]
 taken, over = threading.Event(), threading.Event()
 
 def holder():

@@ -34,8 +34,9 @@ from isoviz.measure.trials.trial import Trial
 from isoviz.planner import Transfer, plan
 from isoviz.planner.time.spread import Prediction
 from isoviz.runtime import Progress
+from isoviz.runtime.device_bases import BaseChannel
 from isoviz.runtime.ledger.ledger import Ledger
-from isoviz.runtime.protocols import RealChannel
+from isoviz.runtime.protocols import Bound, RealChannel
 
 SYS = MemoryKind.SYS
 FAST, SLOW = 12e6, 4e6
@@ -61,7 +62,7 @@ class Really(EmulatedMachine):
         super().__init__()
         self.truth = truth
 
-    def channel(self, channel: Channel) -> RealChannel:
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel:
         return RateLimited(self.truth.channel(channel.name))
 
 
@@ -149,8 +150,8 @@ def test_candidates_are_the_best_predicted_and_others() -> None:
 
 def test_wrong_bytes_end_it(tmp_path: Path) -> None:
     class Lying(EmulatedMachine):
-        def channel(self, channel: Channel) -> RealChannel:
-            class Nothing:
+        def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel:
+            class Nothing(BaseChannel):
                 at_once = False
 
                 def move(self, copies, source, destination, check) -> int:
