@@ -6,19 +6,15 @@ import math
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import ChunkSequence, Layout, View, compare
 from isoviz.layouts.recurring import RecurringChunks
+from isoviz.planner.time.makespan import makespan, shared_makespan
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from isoviz.layouts import Linearization, StridedCopy
-    from isoviz.machines import Machine
-    from isoviz.planner.explanation.explanation import Explanation
-    from isoviz.planner.options import Options
     from isoviz.planner.transfer import Transfer
 
 
@@ -100,8 +96,6 @@ class Plan:
 
     def seconds_of(self, count: int) -> float:
         """The predicted completion time of the first so many of its chunks."""
-        from isoviz.planner.time.makespan import makespan, shared_makespan
-
         payload = self.chunk_payload
         if not all(hop.throughput for hop in self.hops):  # nothing moves
             return math.inf
@@ -218,35 +212,6 @@ class Plan:
         held = self._held[buffer]
         # Not the chunk's own first byte: this layout may pad a block more or less than the one the chunks are counted in.
         return View(held.linearization, base=-held.first_byte(chunk))
-
-    def explain(self, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
-        """Why it is what it is, on the machine it was made for, with the options it was made with.
-
-        `turns` is for how many rivals it is worked out what would make them win.
-
-        Raises:
-            TransferError: another machine.
-        """
-        from isoviz.planner.explanation.explain_plan import explain_plan
-
-        return explain_plan(self, machine, options, turns=turns)
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal plan, structured fields as their bytes; what `--json` prints."""
-        from isoviz.planner.plan_file import plan_to_json
-
-        return plan_to_json(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The plan that `to_json` described.
-
-        Raises:
-            TransferError: not such an object; the message names the place.
-        """
-        from isoviz.planner.plan_file import plan_from_json
-
-        return plan_from_json(data)
 
     def __str__(self) -> str:
         lines = [

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 from isoviz.machines import MemoryKind
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
-from isoviz.planner.intermediate.part_runs import end_runs, stretch_bytes
-from isoviz.planner.one_path.choice import MOST_BOXES
-from isoviz.planner.one_path.unbuffered import PIECE, boxes_of_runs
+from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
+from isoviz.planner.one_path.choice import MOST_BOXES, PIECE
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout

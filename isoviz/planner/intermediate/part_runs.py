@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import FieldsComponent, FieldSpace, Linearization
+from isoviz.layouts import FieldsComponent, FieldSpace, Linearization, Mode
 
 if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
@@ -75,6 +75,13 @@ def stretch_bytes(order: Linearization, other: Linearization, nbytes: float) -> 
         if have < extent:
             break
     return together * mean
+
+
+def boxes_of_runs(order: Linearization) -> int:
+    """How many boxes a long run of an order falls into."""
+    digits = [part for part in order.parts if isinstance(part, Mode)]
+    late = [any(low.dim == digit.dim and low.step < digit.step for low in digits[i:]) for i, digit in enumerate(digits)]
+    return math.prod(digit.extent for digit, scattered in zip(digits, late, strict=True) if scattered)
 
 
 def _groups(space: FieldSpace, fields: Sequence[str]) -> int:

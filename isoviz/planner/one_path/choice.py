@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 MOST_BOXES = 16
 """Boxes that one chunk may consist of; more cost an engine more than they can gain."""
+PIECE = 32 << 20
+"""Chunks that no buffer holds are a multiple of so many bytes."""
 
 
 class Choice(NamedTuple):

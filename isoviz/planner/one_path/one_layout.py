@@ -17,10 +17,11 @@ from isoviz.layouts import ChunkSequence, FieldsComponent, Layout, Linearization
 from isoviz.planner.hop_facts import chunk_bytes
 from isoviz.planner.intermediate.intermediate_layouts import F
 from isoviz.planner.intermediate.part_layouts import grown, layout_of, restricted
+from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import checked, evaluated
 from isoviz.planner.one_path.choice import MOST_BOXES, Choice
 from isoviz.planner.one_path.sizes import SMALL, best_of, choices, least_as_good, round_numbers
-from isoviz.planner.one_path.unbuffered import boxes_of_runs, unheld
+from isoviz.planner.one_path.unbuffered import unheld
 
 if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route

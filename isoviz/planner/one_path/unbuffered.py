@@ -9,10 +9,11 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from isoviz.layouts import ChunkSequence, Mode
+from isoviz.layouts import ChunkSequence
 from isoviz.planner.intermediate.part_layouts import grown, restricted
+from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import evaluated
-from isoviz.planner.one_path.choice import MOST_BOXES, Choice
+from isoviz.planner.one_path.choice import MOST_BOXES, PIECE, Choice
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, Linearization
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
     from isoviz.planner.time.path_time import Clock
 
-PIECE, MOST, LONG = 32 << 20, 256 << 20, 0.5
+MOST, LONG = 256 << 20, 0.5
 """Chunks that nothing holds are a multiple of `PIECE` bytes, at most `MOST`, and take about `LONG` predicted seconds at most."""
 SAME, NEARLY = 1e-9, 1e-3
 """Relative difference of two times that are the same, and what chunks that are as large as they may be may cost of T."""
@@ -64,10 +65,3 @@ def _boxes(problem: Problem, held: Linearization, most: int) -> Iterator[tuple[t
         sequence = ChunkSequence(layout.on(problem.transfer.space, problem.transfer.fields), outer)
         yield (layout, outer), max(1, min(MOST_BOXES, most // sequence.block_bytes))
         entries //= 2
-
-
-def boxes_of_runs(order: Linearization) -> int:
-    """How many boxes a long run of an order falls into."""
-    digits = [part for part in order.parts if isinstance(part, Mode)]
-    late = [any(low.dim == digit.dim and low.step < digit.step for low in digits[i:]) for i, digit in enumerate(digits)]
-    return math.prod(digit.extent for digit, scattered in zip(digits, late, strict=True) if scattered)

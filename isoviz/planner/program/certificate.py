@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoviz.errors import InternalError, LimitError, TransferError
 from isoviz.planner.hop_facts import paying_hop
@@ -62,16 +62,6 @@ class Certificate:
     def __str__(self) -> str:
         first, *rest = certified(self.solution)
         return "\n".join([f"  {first}", *(f"    {line}" for line in rest)])
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object: bytes and bytes per second; prices are bytes per second for one unit more of a row's bound."""
-        from isoviz.planner.explanation.explanation_file import row_to_json
-
-        return {
-            "bound": self.bound,
-            "sizes": self.solution.sizes,
-            "binding": [row_to_json(row) for row in self.binding],
-        }
 
 
 def certificate(plan: Plan, machine: Machine, options: Options | None = None) -> Certificate:

@@ -21,8 +21,18 @@ from isoviz.cli import main
 from isoviz.errors import FileError, InputError, InternalError, LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, Constant, LatencyBandwidth, Limits, Machine, Memory, Resource, Sampled, preset
-from isoviz.planner import CACHE, Options, Transfer, certificate, explain, load_transfer, plan, whole_solution
-from isoviz.planner.explanation.explanation_file import explanation_to_json
+from isoviz.planner import (
+    CACHE,
+    Options,
+    Transfer,
+    certificate,
+    explain,
+    explanation_text,
+    explanation_to_json,
+    load_transfer,
+    plan,
+    whole_solution,
+)
 from isoviz.planner.problem import Problem
 from isoviz.planner.whole_program import program_planner as planner_module
 from isoviz.planner.whole_program.rate_lines import Part, parts_of
@@ -339,7 +349,7 @@ def test_explanations_carry_it() -> None:
     explanation = explain(transfer(), TWO_NODES, "program")
     whole = explanation.whole
     assert whole is not None and whole.finished and whole.gap <= TOLERANCE
-    text = str(explanation)
+    text = explanation_text(explanation)
     assert "The program of all paths" in text
     assert f"{whole.variables:,} variables ({whole.binaries:,} of them 0 or 1), {whole.constraints:,} constraints" in text
     assert "solved in" in text and "Binding rows" in text

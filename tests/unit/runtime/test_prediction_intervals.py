@@ -18,7 +18,7 @@ from isoviz.cli import main
 from isoviz.errors import MachineError
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.machines.throughput import Sampled
-from isoviz.planner import Plan
+from isoviz.planner import Plan, plan_from_json, plan_to_json
 from isoviz.planner.time.spread import Prediction, range_text, spread_at, spread_prediction
 from isoviz.runtime.ledger.calibration import COVERAGE, ENOUGH, LATEST, NEAREST, held_by, predicted
 from isoviz.runtime.ledger.ledger import ledger
@@ -193,7 +193,7 @@ def test_a_report_says_what_was_expected() -> None:
     assert "predicted 12.3 ms (10.9 to 14.1 ms, as 40 earlier runs over these channels went)" in str(shown)
     data = shown.to_json()
     assert data["interval"] == [0.0109, 0.0141] and data["interval_basis"] == {"from": "history", "runs": 40, "same_path": True}
-    assert Plan.from_json({**report.plan.to_json(), **expected.to_json()}) == report.plan
+    assert plan_from_json({**plan_to_json(report.plan), **expected.to_json()}) == report.plan
 
 
 TRANSFER = """
@@ -216,7 +216,7 @@ def test_plan_says_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: p
     data = json.loads(capsys.readouterr().out)
     assert data["interval"][0] < data["seconds"] < data["interval"][1] and data["interval_basis"]["from"] == "spread"
     monkeypatch.setenv("ISOVIZ_LEDGER", str(tmp_path / "runs.jsonl"))
-    made = Plan.from_json(data)
+    made = plan_from_json(data)
     for each in entries(made, [1.5] * 30):
         ledger().append(each)  # type: ignore[union-attr]
     assert main(["plan", str(path)]) == 0

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from functools import cache
 from statistics import median
-from typing import TYPE_CHECKING
 
-from isoviz.planner.options import PLANNING_TIME
-
-if TYPE_CHECKING:
-    from isoviz.planner.problem import Problem
+from isoviz.layouts import FieldSpace, IndexSpace
+from isoviz.machines import preset
+from isoviz.planner.build_plan import make_plan
+from isoviz.planner.full import search
+from isoviz.planner.options import PLANNING_TIME, Options
+from isoviz.planner.problem import Problem
+from isoviz.planner.transfer import Transfer
 
 SHARE = 0.1
 """Planning pays where it takes less than this share of the predicted transfer (Isometry, section 4.4)."""
@@ -39,14 +41,6 @@ def planning_time(problem: Problem, seconds: float, *, listed: bool) -> float:
 def planning_cost(dimensions: int) -> float:
     """Seconds the full planner takes for a conversion of an array of 1 or of 2 and more dimensions: the median of a few between
     the GPUs of two nodes, measured once per process. Paths are known by then, as they are for a machine in use."""
-    from isoviz.layouts import FieldSpace, IndexSpace
-    from isoviz.machines import preset
-    from isoviz.planner.build_plan import make_plan
-    from isoviz.planner.full import search
-    from isoviz.planner.options import Options
-    from isoviz.planner.problem import Problem
-    from isoviz.planner.transfer import Transfer
-
     machine, fields = preset("two-node"), FieldSpace(re="float32", im="float32")
     layouts = ("<F, x>", "<x, F>") if dimensions == 1 else ("<F, x, y>", "<y, F, x>")
     found = []
