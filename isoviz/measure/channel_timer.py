@@ -12,7 +12,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -237,7 +236,7 @@ def _transfer(space: IndexSpace, source: str, destination: str, here: str, there
 
 def _on_channel(plan: Plan, channel: Channel) -> Plan:
     """A plan of one hop, moved to the channel that is meant, where there are several."""
-    return replace(plan, hops=(plan.hops[0]._replace(channel=channel.name),))
+    return plan.changed(hops=(plan.hops[0]._replace(channel=channel.name),))
 
 
 def _in_turns(plans: Sequence[Plan]) -> list[Plan]:

@@ -15,7 +15,7 @@ import os
 import statistics
 import time
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -131,6 +131,7 @@ def try_out(
     got for it), or the path that it will have: beside it a nameless file is written and given up. So is one to be read, where
     nobody names a source on a disk. `cancel` is asked between requests. None where there is nothing to try: no copy within
     memory, and no file of the name that is given; where what is copied lies so far apart that trying it needs more than 256 MiB;
+    where the plan has several paths;
     and where it is cancelled, or takes more than some seconds.
 
     Raises:
@@ -138,6 +139,8 @@ def try_out(
     """
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
+    if len(plan.paths) > 1:  # one path after the other says little of all of them at once
+        return None
     began = time.perf_counter()
     if any(_is_copy(machine.channel(hop.channel), machine) for hop in plan.hops):
         kernels.prepare()  # loading them takes a second, or some where nothing of them is in the page cache
@@ -208,7 +211,7 @@ def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: Can
     short = _in_pieces(plan, machine, ENOUGH)
     count = min(short.chunk_count, max(1, ENOUGH // max(1, short.chunk_bytes)))
     if short.buffer_bytes > MOST_ROOM:
-        short = replace(short, slots=1)
+        short = short.changed(slots=1)
     ends = _ends(short, machine, count, source, room)
     return None if ends is None else _tried(short, machine, Standing(machine, short, copies), copies, ends, count, cancel)
 
@@ -438,8 +441,7 @@ def _with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], betwee
         for hop in rates
         if channels[hop].is_self_loop
     )
-    return replace(
-        plan,
+    return plan.changed(
         hops=hops,
         objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + between,
         throughput=clock.throughput(plan.chunk_payload, every),

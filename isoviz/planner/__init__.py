@@ -9,8 +9,10 @@ from isoviz.planner.explanation.explanation_file import certificate_to_json, exp
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
 from isoviz.planner.options import PLANNERS, Options
-from isoviz.planner.plan import Buffer, Hop, Plan
+from isoviz.planner.path_plan import Buffer, Hop, PathPlan
+from isoviz.planner.plan import Plan
 from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
+from isoviz.planner.plan_of_paths import PathByHand, plan_of_paths
 from isoviz.planner.planners import machine_of, plan
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer
@@ -30,6 +32,8 @@ __all__ = [
     "Hop",
     "Instance",
     "Options",
+    "PathByHand",
+    "PathPlan",
     "Plan",
     "Sweep",
     "Transfer",
@@ -47,6 +51,7 @@ __all__ = [
     "machine_of",
     "plan",
     "plan_from_json",
+    "plan_of_paths",
     "plan_to_json",
     "rechunked",
     "sweep",

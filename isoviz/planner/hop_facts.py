@@ -29,7 +29,7 @@ class Derived(NamedTuple):
     For every hop: `converts` (`converting_hops`); `runs`, the bytes at most that its runs have whatever the chunk (infinite where
     whole chunks move); `requests`, the same with the chunk (PREFIX, Isometry, section 4.2); `rates` in bytes per second. `chunk`
     are the bytes of a full chunk; where fields differ in size, the mean. `seconds` is T, `throughput` the steady state in bytes
-    per second, `setup` seconds; `shares` are as in `Plan`.
+    per second, `setup` seconds; `shares` and `resources` are as in `PathPlan`.
     """
 
     converts: tuple[bool, ...]
@@ -41,6 +41,7 @@ class Derived(NamedTuple):
     throughput: float
     setup: float
     shares: tuple[tuple[float, ...], ...]
+    resources: tuple[str, ...]
 
 
 class Along(NamedTuple):
@@ -73,7 +74,8 @@ def derived(
     requests = tuple([min(run, chunk) for run in runs])
     rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
-    return Derived(way.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
+    shares = clock.shares(rates)
+    return Derived(way.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, shares, clock.shared_names)
 
 
 def clock_along(

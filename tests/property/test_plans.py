@@ -16,7 +16,7 @@ from layout_cases import field_spaces, layouts, spaces
 from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import Box, Component, FieldsComponent, IndexSpace, Layout, apply, strided_copies
 from isoviz.machines import Machine, preset
-from isoviz.planner import Hop, Instance, Options, Plan, Transfer, plan, plan_from_json, plan_to_json
+from isoviz.planner import Hop, Instance, Options, PathPlan, Plan, Transfer, plan, plan_from_json, plan_to_json
 
 Report = Callable[[str, object], None]
 PLANNERS = ("auto", "full", "full", "simple", "spsl", "spdl", "direct", "program")
@@ -147,7 +147,8 @@ def any_chunks(draw: st.DrawFn) -> Plan:
         for i, (here, there) in enumerate(itertools.pairwise(through))
     ]
     per_chunk = draw(st.integers(1, 7))
-    return Plan(transfer, "any", "0", "simple", tuple(hops), order, outer, per_chunk, 1, False, 1.0, 1.0)
+    path = PathPlan(transfer, tuple(hops), order, outer, per_chunk, 1, False, 1.0, 1.0)
+    return Plan(transfer, "any", "0", "simple", (path,))
 
 
 @given(found=any_chunks())

@@ -11,7 +11,7 @@ from isoviz.runtime.scheduling.work import Ring, Work
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
-    from isoviz.planner.plan import Hop
+    from isoviz.planner.path_plan import Hop
 
 REQUEST_BYTES = 1 << 20
 """Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""

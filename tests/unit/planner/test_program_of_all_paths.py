@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -435,7 +434,7 @@ def test_a_plan_above_its_bound_is_an_internal_error() -> None:
     known = certificate(made, TWO_NODES)
     assert certificate(made, TWO_NODES) is known  # kept
     with pytest.raises(InternalError, match="allows at most"):
-        certificate(replace(made, throughput=known.bound * (1 + 1e-6)), TWO_NODES)
+        certificate(made.changed(throughput=known.bound * (1 + 1e-6)), TWO_NODES)
 
 
 def test_a_page_shows_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
