@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
     """Work it out and print it."""
     from isoviz.cli.output import print_json, print_text
     from isoviz.measure.run_file import as_stored
-    from isoviz.planner import cost, load_transfer
+    from isoviz.planner import cost, load_transfer, plan_to_json
 
     file = load_transfer(args.file)
     options = file.options if args.slots is None else replace(file.options, slots=args.slots)
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         over_limits=args.over_limits,
     )
     if args.json:
-        print_json(plan.to_json())
+        print_json(plan_to_json(plan))
     else:
         print_text(plan)
     return 0

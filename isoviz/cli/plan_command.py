@@ -123,11 +123,11 @@ def run(args: argparse.Namespace) -> int:
 def _print(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options, expected: Prediction | None) -> None:
     """The plan, and what the program of its path says about it."""
     from isoviz.cli.output import print_json, print_text
-    from isoviz.planner import certificate
+    from isoviz.planner import certificate, certificate_to_json
 
     known = certificate(plan, machine, options)
     if args.json:
-        print_json({**_json(plan, expected), "program": known.to_json()})
+        print_json({**_json(plan, expected), "program": certificate_to_json(known)})
         return
     print_text(plan)
     print_text(known)
@@ -140,14 +140,12 @@ def _print_explained(
 ) -> None:
     """Why the plan is what it is."""
     from isoviz.cli.output import print_json, print_text
-    from isoviz.planner import certificate, explain_plan
-    from isoviz.planner.explanation.explanation_file import explanation_to_json
-    from isoviz.planner.explanation.explanation_text import explanation_text
+    from isoviz.planner import certificate, certificate_to_json, explain_plan, explanation_text, explanation_to_json
 
     most = CANDIDATES if args.candidates is None else args.candidates
     explanation = explain_plan(plan, machine, options, turns=RIVALS)
     if args.json:
-        program = certificate(plan, machine, options).to_json()
+        program = certificate_to_json(certificate(plan, machine, options))
         print_json({**_json(plan, expected), "program": program, "explanation": explanation_to_json(explanation, most)})
         return
     print_text(explanation_text(explanation, most=most))
@@ -156,7 +154,9 @@ def _print_explained(
 
 
 def _json(plan: Plan, expected: Prediction | None) -> dict[str, Any]:
-    return {**plan.to_json(), **({} if expected is None else expected.to_json())}
+    from isoviz.planner import plan_to_json
+
+    return {**plan_to_json(plan), **({} if expected is None else expected.to_json())}
 
 
 def _write_program(args: argparse.Namespace, plan: Plan, machine: Machine, options: Options) -> None:

@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -234,7 +233,7 @@ def _transfer(space: IndexSpace, source: str, destination: str, here: str, there
 
 def _on_channel(plan: Plan, channel: Channel) -> Plan:
     """A plan of one hop, moved to a given one of several channels between its ends."""
-    return replace(plan, hops=(plan.hops[0]._replace(channel=channel.name),))
+    return plan.changed(hops=(plan.hops[0]._replace(channel=channel.name),))
 
 
 def shapes(channel: Channel, run: int) -> tuple[str, ...]:

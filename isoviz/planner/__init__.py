@@ -5,9 +5,14 @@ from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explanation.explain_plan import explain, explain_plan
 from isoviz.planner.explanation.explanation import Explanation, Sweep
+from isoviz.planner.explanation.explanation_file import certificate_to_json, explanation_to_json
+from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.sweeping import sweep
 from isoviz.planner.options import PLANNERS, Options
-from isoviz.planner.plan import Buffer, Hop, Plan
+from isoviz.planner.path_plan import Buffer, Hop, PathPlan
+from isoviz.planner.plan import Plan
+from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
+from isoviz.planner.plan_of_paths import PathByHand, plan_of_paths
 from isoviz.planner.planners import machine_of, plan
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer
@@ -27,20 +32,30 @@ __all__ = [
     "Hop",
     "Instance",
     "Options",
+    "PathByHand",
+    "PathPlan",
     "Plan",
     "Sweep",
     "Transfer",
     "TransferFile",
     "WholeSolution",
     "certificate",
+    "certificate_to_json",
     "chunk_curve",
     "cost",
     "explain",
     "explain_plan",
+    "explanation_text",
+    "explanation_to_json",
     "load_transfer",
     "machine_of",
     "plan",
+    "plan_from_json",
+    "plan_of_paths",
+    "plan_to_json",
     "rechunked",
     "sweep",
+    "transfer_from_json",
+    "transfer_to_json",
     "whole_solution",
 ]

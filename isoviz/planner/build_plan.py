@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from isoviz.planner.hop_facts import plan_facts
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, chunk_sequence, orders_along, path_layouts
-from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.path_plan import Hop, PathPlan
+from isoviz.planner.plan import Plan
 
 if TYPE_CHECKING:
     from isoviz.planner.one_path.choice import Choice
@@ -25,11 +26,8 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         Hop(*step, texts[i], texts[i + 1], words.requests[i], words.rates[i], words.converts[i])
         for i, step in enumerate(choice.route.steps)
     ]
-    return Plan(
+    path = PathPlan(
         transfer=problem.transfer,
-        machine_name=problem.machine.name,
-        machine_digest=problem.machine.digest,
-        planner=planner,
         hops=tuple(hops),
         order=held.order,
         outer=held.outer,
@@ -40,7 +38,10 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
         throughput=words.throughput,
         setup=words.setup,
         shares=words.shares,
-        notes=(*notes, *unproved(problem, planner)),
+        resources=words.resources,
+    )
+    return Plan(
+        problem.transfer, problem.machine.name, problem.machine.digest, planner, (path,), (*notes, *unproved(problem, planner))
     )
 
 

@@ -24,13 +24,15 @@ from isoviz.planner.one_path.one_layout import chunk_multiple
 from isoviz.planner.one_path.sizes import fastest_size, round_numbers
 from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 from isoviz.planner.options import BY_HAND, Options
-from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.path_plan import Hop, PathPlan
+from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
 from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.machines import Channel, Machine
+    from isoviz.planner.path_plan import Buffer
     from isoviz.planner.transfer import Transfer
 
 MOST_PARALLEL = 64
@@ -73,8 +75,32 @@ def cost(
     """
     options = options or Options()
     check_ends(transfer, machine)
-    _check_types(path, layouts)
     problem = Problem(transfer, machine, options)
+    made, found = costed(problem, path, layouts, chunk, blocks)
+    found = [*found, *violations(problem, made.buffers)]
+    if found and not over_limits:
+        raise LimitError("path by hand: " + "; ".join(each.text for each in found))
+    CACHE.keep_machine(machine)
+    notes = tuple(f"over the limits ({each.constraint}): {each.text}" for each in found)
+    return Plan(transfer, machine.name, machine.digest, BY_HAND, (made,), notes)
+
+
+def costed(
+    problem: Problem,
+    path: str | Sequence[str],
+    layouts: Sequence[Layout | str] | Mapping[str, Layout | str] = (),
+    chunk: int | str | None = None,
+    blocks: int | None = None,
+    like: ChunkSequence | None = None,
+) -> tuple[PathPlan, list[Violation]]:
+    """The path that `cost` describes, and whether its chunks are not as they were asked for. With `like` it has that sequence of
+    chunks, and neither `chunk` nor `blocks` is asked for.
+
+    Raises:
+        As `cost`, but for limits. TransferError: buffers whose layouts do not end as the sequence `like` does.
+    """
+    transfer, machine = problem.transfer, problem.machine
+    _check_types(path, layouts)
     ways = _ways(transfer, machine, path)
     texts = _layouts(transfer, [way[0].destination for way in ways[:-1]], layouts)
     orders = [
@@ -82,28 +108,38 @@ def cost(
         *(layout.on(transfer.space, transfer.fields) for layout in texts),
         transfer.destination_order,
     ]
-    if texts:
+    if like is not None:
+        _check_alike(like, orders[1:-1])
+        order, outer = orders[1] if texts else like.linearization, like.outer
+    elif texts:
         inner, outer = ending_alike(orders[1:-1])
         orders[1:-1] = inner
         order = inner[0]
     else:
         order = transfer.source_order if problem.follows == "source" else transfer.destination_order
         outer = len(order.parts)
-    channels = _best_channels(problem, ways, orders, ChunkSequence(order, outer))
-    search = _Chunks(problem, channels, orders, order, outer)
-    per_chunk, found = search.given(chunk, blocks)
-    words = search.words(per_chunk)
+    fixed = None if like is None else ChunkSequence(order, outer, like.per_chunk)
+    channels = _best_channels(problem, ways, orders, fixed or ChunkSequence(order, outer), fixed)
+    found: list[Violation] = []
+    if fixed is None:
+        search = _Chunks(problem, channels, orders, order, outer)
+        per_chunk, found = search.given(chunk, blocks)
+        fixed = search.sequence(per_chunk)
+    words = plan_facts(transfer, machine, channels, path_orders(transfer, orders), fixed, problem.slots)
     if math.isinf(words.seconds):
         slow = next(hop for hop, rate in enumerate(words.rates) if not rate)
         raise NoPathError(f"path by hand: {channels[slow].name} moves nothing in runs of {format_bytes(words.requests[slow])}")
-    made = _plan(problem, channels, orders, search.sequence(per_chunk), words)
-    found = [*found, *_violations(problem, made)]
-    if found and not over_limits:
-        raise LimitError("path by hand: " + "; ".join(each.text for each in found))
-    CACHE.keep_machine(machine)
-    if found:
-        object.__setattr__(made, "notes", tuple(f"over the limits ({each.constraint}): {each.text}" for each in found))
-    return made
+    return _path(problem, channels, orders, fixed, words), found
+
+
+def _check_alike(like: ChunkSequence, inside: Sequence[Linearization]) -> None:
+    """Raises TransferError where a buffer could not hold these chunks."""
+    for order in inside:
+        if like.outer > len(order.parts) or ChunkSequence(order, like.outer).digits != like.digits:
+            raise TransferError(
+                f"path: the buffer layout {order.layout} does not end as {like.linearization.layout} does, whose"
+                f" {like.outer} slowest components number the blocks of the chunks"
+            )
 
 
 def _check_types(path: object, layouts: object) -> None:
@@ -122,10 +158,10 @@ def _check_types(path: object, layouts: object) -> None:
         raise InputError(f"layouts: expected layouts in a sequence, or by memory, got {show(layouts)}")
 
 
-def _plan(
+def _path(
     problem: Problem, channels: Sequence[Channel], orders: Sequence[Linearization], chunks: ChunkSequence, words: PlanFacts
-) -> Plan:
-    transfer, machine = problem.transfer, problem.machine
+) -> PathPlan:
+    transfer = problem.transfer
     texts = [str(transfer.source.layout), *(str(order.layout) for order in orders[1:-1]), str(transfer.destination.layout)]
     hops = [
         Hop(
@@ -142,21 +178,19 @@ def _plan(
         )
         for i, each in enumerate(channels)
     ]
-    return Plan(
+    return PathPlan(
         transfer,
-        machine.name,
-        machine.digest,
-        BY_HAND,
         tuple(hops),
         chunks.linearization.layout,
         chunks.outer,
         chunks.per_chunk,
         problem.slots,
-        machine.limits.overlap,
+        problem.machine.limits.overlap,
         words.seconds,
         words.throughput,
         words.setup,
         words.shares,
+        words.resources,
     )
 
 
@@ -224,15 +258,22 @@ def _layouts(
 
 
 def _best_channels(
-    problem: Problem, ways: Sequence[tuple[Channel, ...]], orders: Sequence[Linearization], chunks: ChunkSequence
+    problem: Problem,
+    ways: Sequence[tuple[Channel, ...]],
+    orders: Sequence[Linearization],
+    chunks: ChunkSequence,
+    fixed: ChunkSequence | None = None,
 ) -> tuple[Channel, ...]:
-    """Of parallel channels those with the least T, each with the chunks that are best for it."""
+    """Of parallel channels those with the least T, each with the chunks that are best for it, or with `fixed` ones."""
     if math.prod(map(len, ways)) > MOST_PARALLEL:
         runs = hop_runs(problem.transfer, orders)
         most = float(problem.limit([way[0].destination for way in ways[:-1]]))
         return tuple(max(way, key=lambda each, run=run: each.rate(min(run, most))) for way, run in zip(ways, runs, strict=True))  # type: ignore[misc]
 
     def seconds(channels: tuple[Channel, ...]) -> float:
+        if fixed is not None:
+            way = path_orders(problem.transfer, orders)
+            return plan_facts(problem.transfer, problem.machine, channels, way, fixed, problem.slots).seconds
         search = _Chunks(problem, channels, orders, chunks.linearization, chunks.outer)
         return search.words(search.best()).seconds
 
@@ -339,10 +380,10 @@ class _Chunks:
 # ---- the limits
 
 
-def _violations(problem: Problem, made: Plan) -> Iterator[Violation]:
-    """The limits that a plan breaks."""
-    machine, transfer = problem.machine, made.transfer
-    for buffer in made.buffers:
+def violations(problem: Problem, buffers: Sequence[Buffer]) -> Iterator[Violation]:
+    """The limits that the buffers of a plan break."""
+    machine, transfer = problem.machine, problem.transfer
+    for buffer in buffers:
         memory = machine.memory(buffer.memory)
         if not memory.holds_buffers:
             yield Violation("buffers", f"{memory.name} ({memory.kind}) holds no intermediate buffers")
@@ -353,12 +394,13 @@ def _violations(problem: Problem, made: Plan) -> Iterator[Violation]:
                 f"a chunk takes a slot of {format_bytes(buffer.nbytes)} in {memory.name}, where the slot limit is"
                 f" {format_bytes(limit)}",
             )
-    if problem.memory_limit is not None and made.buffer_bytes > problem.memory_limit:
+    every = sum(buffer.total_bytes for buffer in buffers)
+    if problem.memory_limit is not None and every > problem.memory_limit:
         most = format_bytes(problem.memory_limit)
-        yield Violation("memory limit", f"all buffers take {format_bytes(made.buffer_bytes)}, the memory limit is {most}")
-    for name in dict.fromkeys(buffer.memory for buffer in made.buffers):
+        yield Violation("memory limit", f"all buffers take {format_bytes(every)}, the memory limit is {most}")
+    for name in dict.fromkeys(buffer.memory for buffer in buffers):
         capacity = machine.memory(name).capacity
-        need = sum(buffer.total_bytes for buffer in made.buffers if buffer.memory == name)
+        need = sum(buffer.total_bytes for buffer in buffers if buffer.memory == name)
         if capacity is not None and need > problem.free(name):
             ends = any(end.memory == name for end in transfer.ends)
             left = f"{format_bytes(problem.free(name))} free{' beside the ends' if ends else ''}"

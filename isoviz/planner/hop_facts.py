@@ -33,7 +33,7 @@ class PlanFacts(NamedTuple):
     4.2). `rates` is in bytes per second.
 
     `chunk` is the size of a full chunk in bytes; where fields differ in size, it counts the mean field. `seconds` is T,
-    `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` is as in `Plan`.
+    `throughput` the steady state in bytes per second, `setup` is in seconds. `shares` and `resources` are as in `PathPlan`.
     """
 
     converts: tuple[bool, ...]
@@ -45,6 +45,7 @@ class PlanFacts(NamedTuple):
     throughput: float
     setup: float
     shares: tuple[tuple[float, ...], ...]
+    resources: tuple[str, ...]
 
 
 class PathOrders(NamedTuple):
@@ -81,7 +82,8 @@ def plan_facts(
     requests = tuple([min(run, chunk) for run in runs])
     rates, seconds = tuple(clock.rates(chunk, runs)), clock.seconds(chunk, runs)
     throughput = clock.throughput(chunk, rates) if all(rates) else 0.0
-    return PlanFacts(path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, clock.shares(rates))
+    shares = clock.shares(rates)
+    return PlanFacts(path.converts, runs, requests, rates, chunk, seconds, throughput, clock.setup, shares, clock.shared_names)
 
 
 def path_clock(

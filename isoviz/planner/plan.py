@@ -1,273 +1,264 @@
-"""A plan: a path with every decision made. Pure data."""
+"""A plan: one path or several that together carry a transfer out, with every decision made. Pure data."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from functools import cached_property, partial
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
-from isoviz.layouts import ChunkSequence, Layout, View, compare
-from isoviz.layouts.recurring import RecurringChunks
+from isoviz.errors import TransferError
+from isoviz.layouts import Layout
+from isoviz.planner.shares import Share, check_shares, share_of, share_text
+from isoviz.planner.time.together import rates_together, seconds_together
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from isoviz.layouts import Linearization, StridedCopy
-    from isoviz.machines import Machine
-    from isoviz.planner.explanation.explanation import Explanation
-    from isoviz.planner.options import Options
+    from isoviz.layouts import ChunkSequence, Linearization, StridedCopy, View
+    from isoviz.planner.path_plan import Buffer, Hop, PathPlan
     from isoviz.planner.transfer import Transfer
-
-
-class Hop(NamedTuple):
-    """One hop: a channel that moves every chunk from one memory to the next, from one layout to another.
-
-    `request_bytes` bounds the contiguous run (PREFIX, at most a chunk; the mean over the fields), `throughput` is what the
-    channel sustains with such runs in bytes per second.
-    """
-
-    index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
-    channel: str
-    kind: str
-    source: str
-    destination: str
-    source_layout: str
-    destination_layout: str
-    request_bytes: float
-    throughput: float
-    converts: bool
-
-
-MOST_PADDED, MOST_CONVERTED = 2.0, 1.25
-"""How many bytes may move with padding for one without, between equal orders and between different ones."""
-
-
-@dataclass(frozen=True)
-class Buffer:
-    """An intermediate buffer: a ring of `slots` slots of `nbytes` each, holding chunks in `layout`."""
-
-    memory: str
-    layout: Layout
-    nbytes: int
-    slots: int
-
-    @property
-    def total_bytes(self) -> int:
-        """Bytes of all its slots."""
-        return self.nbytes * self.slots
 
 
 @dataclass(frozen=True)
 class Plan:
     """What `plan()` decided, for one machine (`machine_digest`).
 
-    `order` is the layout whose `outer` slowest components number the blocks, `per_chunk` of which make a chunk; all intermediate
-    layouts end with the same components. `objective` is T, by which plans are chosen: with the last chunk counted as a part of a
-    full one (DESIGN, section 2; `isoviz.planner.time.path_time`). `throughput` is the steady state in bytes per second, `setup`
-    what the channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every
-    shared resource of the path, the seconds of it that a byte costs on each hop. `gap` is the share by which T can be above the
-    optimum at most, but for what `settling` gives up for larger chunks (a thousandth); None where nothing is proved of it.
+    `paths` are one or several; each moves its share of the data (`share`), and together they move all of it once. `gap` is the
+    share by which T can be above the optimum at most, but for what `chunk_size` gives up for larger chunks (a thousandth); None
+    where nothing is proved of it.
+
+    What a single path has can be asked of a plan with one path as well: `plan.hops`, `plan.chunks`, `plan.order`. A plan of
+    several paths raises TransferError there; its paths have the answers.
+
+    Raises:
+        TransferError: the shares of the paths leave a gap or overlap; the message names it.
     """
 
     transfer: Transfer
     machine_name: str
     machine_digest: str
     planner: str
-    hops: tuple[Hop, ...]
-    order: Layout
-    outer: int
-    per_chunk: int
-    slots: int
-    overlap: bool
-    objective: float
-    throughput: float
-    setup: float = 0.0
-    shares: tuple[tuple[float, ...], ...] = ()
+    paths: tuple[PathPlan, ...]
     notes: tuple[str, ...] = ()
     gap: float | None = None
 
-    @cached_property
-    def seconds(self) -> float:
-        """The predicted completion time: exactly what this pipeline takes on an idle machine, its last chunk as short as it is.
+    def __post_init__(self) -> None:
+        first = self.paths[0] if self.paths else None
+        if first is None or len(self.paths) > 1 or first.run is not None or first.transfer is not self.transfer:
+            check_shares(self.transfer, self.paths)
 
-        At most T, which it falls short of by less than a chunk through all hops; where three hops or more share a resource it may
-        be a little above, and where padding moves along (`moved`) well above.
-        """
-        return self.seconds_of(self.chunk_count)
-
-    def seconds_of(self, count: int) -> float:
-        """The predicted completion time of the first so many of its chunks."""
-        from isoviz.planner.time.makespan import makespan, shared_makespan
-
-        payload = self.chunk_payload
-        if not all(hop.throughput for hop in self.hops):  # nothing moves
-            return math.inf
-        moved = [payload * each for each in self.moved]
-        hops = [nbytes / hop.throughput for nbytes, hop in zip(moved, self.hops, strict=True)]
-        last = self.bytes / payload - (count - 1) if count == self.chunk_count else 1.0
-        if self.shares:
-            shares = [[each * nbytes for each, nbytes in zip(share, moved, strict=True)] for share in self.shares]
-            return self.setup + shared_makespan(hops, count, last, shares, slots=self.slots, overlap=self.overlap)
-        return self.setup + makespan(hops, count, last, slots=self.slots, overlap=self.overlap)
-
-    @property
-    def chunk_payload(self) -> float:
-        """Bytes of entries in a full chunk, padding not counted; where chunks differ, the mean."""
-        return min(self.bytes * self.per_chunk / self.chunks.blocks, self.bytes)
+    # ---- of all paths together
 
     @property
     def bytes(self) -> int:
         """Bytes that move."""
         return self.transfer.nbytes
 
-    @property
-    def memories(self) -> tuple[str, ...]:
-        """The memories of the path, source to destination."""
-        return (self.hops[0].source, *(hop.destination for hop in self.hops))
-
-    @property
-    def converting(self) -> tuple[int, ...]:
-        """The numbers of the hops that convert; where blocks of both ends do not go together, more than one."""
-        return tuple(hop.index for hop in self.hops if hop.converts)
+    @cached_property
+    def seconds(self) -> float:
+        """The predicted completion time. Of one path exactly what its pipeline takes on an idle machine (`PathPlan.seconds`); of
+        several, what the slowest takes; where they share channels or resources they get fair shares of them
+        (`isoviz.planner.time.together`)."""
+        return self._together([path.seconds for path in self.paths])
 
     @cached_property
-    def chunks(self) -> ChunkSequence:
-        """The chunks, in the order in which they move; their boxes in coordinates local to the transfer."""
-        return ChunkSequence(self.order.on(self.transfer.space, self.transfer.fields), self.outer, self.per_chunk)
+    def objective(self) -> float:
+        """T, by which plans are chosen (`PathPlan.objective`); of several paths as `seconds`."""
+        return self._together([path.objective for path in self.paths])
+
+    def _together(self, seconds: list[float]) -> float:
+        return seconds[0] if len(seconds) == 1 else seconds_together(self.paths, seconds)
+
+    @cached_property
+    def throughput(self) -> float:
+        """Bytes per second in the steady state, all paths at work: no channel and no resource carries more than it can."""
+        return self.paths[0].throughput if len(self.paths) == 1 else sum(rates_together(self.paths))
+
+    @property
+    def setup(self) -> float:
+        """Seconds that the channels take to set up; of several paths the longest, for they are set up at the same time."""
+        return max(path.setup for path in self.paths)
 
     @property
     def chunk_count(self) -> int:
-        """How many chunks."""
-        return len(self.chunks)
+        """How many chunks, of all paths."""
+        return sum([path.chunk_count for path in self.paths])
 
     @property
     def chunk_bytes(self) -> int:
-        """Bytes of a full chunk; where chunks differ in size, of the largest (`ChunkSequence.chunk_bytes`)."""
-        return min(self.chunks.chunk_bytes, self.transfer.nbytes)
+        """Bytes of the largest chunk."""
+        return max([path.chunk_bytes for path in self.paths])
 
-    @cached_property
-    def orders(self) -> tuple[Linearization, ...]:
-        """The linearization orders along the path, of what moves: one more than hops."""
-        transfer = self.transfer
-        inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in self.hops[:-1]]
-        return (transfer.source_order, *inside, transfer.destination_order)
-
-    @cached_property
-    def shuffles(self) -> tuple[int, ...]:
-        """Shuffle size of every hop, in bytes: what has to be held to convert (TOTAL / SUFFIX; Isometry, section 4.2)."""
-        return tuple(compare(here, there).shuffle_bytes for here, there in pairwise(self.orders))
-
-    @cached_property
-    def _held(self) -> tuple[ChunkSequence, ...]:
-        """The chunks as every intermediate buffer holds them: the same blocks in layouts of their own."""
-        return tuple(ChunkSequence(order, self.outer, self.per_chunk) for order in self.orders[1:-1])
-
-    @cached_property
+    @property
     def buffers(self) -> tuple[Buffer, ...]:
-        """The intermediate buffers, in the order of the path."""
-        return tuple(
-            Buffer(hop.destination, held.linearization.layout, held.chunk_bytes, self.slots)
-            for hop, held in zip(self.hops, self._held, strict=False)
-        )
+        """The intermediate buffers of all paths, path after path."""
+        return self.paths[0].buffers if len(self.paths) == 1 else tuple(each for path in self.paths for each in path.buffers)
 
     @property
     def buffer_bytes(self) -> int:
         """Bytes of all intermediate buffers together."""
-        return sum(buffer.total_bytes for buffer in self.buffers)
+        return sum([path.buffer_bytes for path in self.paths])
 
-    def views(self, hop: int, chunk: int) -> tuple[View, View]:
-        """Both ends of a hop for the chunk of a number: the instances themselves, or slots that hold just this chunk."""
-        last = len(self.hops) - 1
-        source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
-        return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
+    @property
+    def every_hop(self) -> tuple[Hop, ...]:
+        """The hops of all paths, path after path: the numbering of a run, a trace and a report."""
+        return self.paths[0].hops if len(self.paths) == 1 else tuple(hop for path in self.paths for hop in path.hops)
 
-    @cached_property
+    @property
+    def every_rate(self) -> tuple[float, ...]:
+        """For each of `every_hop` the bytes per second of entries (`PathPlan.rates`)."""
+        return tuple(rate for path in self.paths for rate in path.rates)
+
+    @property
+    def every_memory(self) -> tuple[str, ...]:
+        """The memories of all paths, each once."""
+        return tuple(dict.fromkeys(name for path in self.paths for name in path.memories))
+
+    def share(self, path: int) -> Share:
+        """What a path moves: a box, in coordinates of what moves in all, or a range of chunk numbers."""
+        return share_of(self.transfer, self.paths[path])
+
+    # ---- of the only path
+
+    @property
+    def only(self) -> PathPlan:
+        """The path of a plan with one.
+
+        Raises:
+            TransferError: it has several.
+        """
+        if len(self.paths) != 1:
+            raise TransferError(
+                f"plan: has {len(self.paths)} paths, and was asked for something that each of them has for itself;"
+                " ask one of plan.paths"
+            )
+        return self.paths[0]
+
+    def changed(self, **changes: Any) -> Plan:
+        """The plan of one path with changes to that path: `plan.changed(slots=1)`.
+
+        Raises:
+            TransferError: it has several paths.
+        """
+        return replace(self, paths=(replace(self.only, **changes),))
+
+    @property
+    def hops(self) -> tuple[Hop, ...]:
+        """See `PathPlan.hops`."""
+        return self.only.hops
+
+    @property
+    def order(self) -> Layout:
+        """See `PathPlan`."""
+        return self.only.order
+
+    @property
+    def outer(self) -> int:
+        """See `PathPlan`."""
+        return self.only.outer
+
+    @property
+    def per_chunk(self) -> int:
+        """See `PathPlan`."""
+        return self.only.per_chunk
+
+    @property
+    def slots(self) -> int:
+        """See `PathPlan`."""
+        return self.only.slots
+
+    @property
+    def overlap(self) -> bool:
+        """See `PathPlan`."""
+        return self.only.overlap
+
+    @property
+    def shares(self) -> tuple[tuple[float, ...], ...]:
+        """See `PathPlan`."""
+        return self.only.shares
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """See `PathPlan.memories`."""
+        return self.only.memories
+
+    @property
+    def converting(self) -> tuple[int, ...]:
+        """See `PathPlan.converting`."""
+        return self.only.converting
+
+    @property
+    def chunks(self) -> ChunkSequence:
+        """See `PathPlan.chunks`."""
+        return self.only.chunks
+
+    @property
+    def chunk_payload(self) -> float:
+        """See `PathPlan.chunk_payload`."""
+        return self.only.chunk_payload
+
+    @property
+    def orders(self) -> tuple[Linearization, ...]:
+        """See `PathPlan.orders`."""
+        return self.only.orders
+
+    @property
+    def shuffles(self) -> tuple[int, ...]:
+        """See `PathPlan.shuffles`."""
+        return self.only.shuffles
+
+    @property
     def padding(self) -> tuple[tuple[int, ...], ...]:
-        """For every hop, how many coordinates behind each dimension's last move along: the padding that both of its ends have
-        alike, so that blocks stay whole. None where only a part of the instances moves, and where it would cost more than
-        it saves: a quarter of the bytes, or, between equal orders, as many again."""
-        space, nothing = self.transfer.space, (0,) * len(self.transfer.space)
-        if not self.transfer.is_whole:
-            return (nothing,) * len(self.hops)
-        found = []
-        for here, there in pairwise(self.orders):
-            alike = tuple(here.padding[dim] if here.padding[dim] == there.padding[dim] else 0 for dim in space)
-            more = math.prod(1 + pad / space[dim] for dim, pad in zip(space, alike, strict=True))
-            found.append(alike if more <= (MOST_PADDED if here.normal == there.normal else MOST_CONVERTED) else nothing)
-        return tuple(found)
+        """See `PathPlan.padding`."""
+        return self.only.padding
 
-    @cached_property
+    @property
     def moved(self) -> tuple[float, ...]:
-        """For every hop, bytes that move for one that belongs to an entry: more than 1 where padding moves along."""
-        space = self.transfer.space
-        return tuple(math.prod(1 + pad / space[dim] for dim, pad in zip(space, pads, strict=True)) for pads in self.padding)
+        """See `PathPlan.moved`."""
+        return self.only.moved
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """For every hop, bytes per second of what belongs to entries: its throughput, less where padding moves along."""
-        return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
+        """See `PathPlan.rates`."""
+        return self.only.rates
+
+    def seconds_of(self, count: int) -> float:
+        """See `PathPlan.seconds_of`."""
+        return self.only.seconds_of(count)
+
+    def views(self, hop: int, chunk: int) -> tuple[View, View]:
+        """See `PathPlan.views`."""
+        return self.only.views(hop, chunk)
 
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
-        """What a hop moves of the chunk of a number."""
-        return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
+        """See `PathPlan.copies`."""
+        return self.only.copies(hop, chunk)
 
-    def _slot(self, buffer: int, chunk: int) -> View:
-        held = self._held[buffer]
-        # Not the chunk's own first byte: this layout may pad a block more or less than the one the chunks are counted in.
-        return View(held.linearization, base=-held.first_byte(chunk))
-
-    def explain(self, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
-        """Why it is what it is, on the machine it was made for, with the options it was made with.
-
-        `turns` is for how many rivals it is worked out what would make them win.
-
-        Raises:
-            TransferError: another machine.
-        """
-        from isoviz.planner.explanation.explain_plan import explain_plan
-
-        return explain_plan(self, machine, options, turns=turns)
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal plan, structured fields as their bytes; what `--json` prints."""
-        from isoviz.planner.plan_file import plan_to_json
-
-        return plan_to_json(self)
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Plan:
-        """The plan that `to_json` described.
-
-        Raises:
-            TransferError: not such an object; the message names the place.
-        """
-        from isoviz.planner.plan_file import plan_from_json
-
-        return plan_from_json(data)
+    # ---- text
 
     def __str__(self) -> str:
+        many = len(self.paths) > 1
         lines = [
-            (
-                f"{self.planner} plan for {self.machine_name}: {format_bytes(self.bytes)} in {format_seconds(self.seconds)},"
-                f" {format_rate(self.throughput)}"
-            ),
-            f"  chunks: {self.chunk_count} of {format_bytes(self.chunk_bytes)}"
-            + (
-                f"; buffers: {format_bytes(self.buffer_bytes)}, {self.slots} slot{'s'[: self.slots > 1]} each"
-                if self.buffers
-                else ""
-            ),
+            f"{self.planner} plan for {self.machine_name}: {format_bytes(self.bytes)} in {format_seconds(self.seconds)},"
+            f" {format_rate(self.throughput)}" + (f", over {len(self.paths)} paths" if many else "")
         ]
-        rows = [("", "memory", "layout", "channel", "run", "shuffle", "rate"), *map(_row, self.hops, self.shuffles)]
-        last = self.hops[-1]
-        rows.append(("", last.destination, Layout(last.destination_layout).pretty, "", "", "", ""))
-        widths = [max(len(row[column]) for row in rows) for column in range(7)]
-        lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+        for number, path in enumerate(self.paths):
+            if many:
+                share = f"{share_text(self.transfer.space, self.share(number))}, {format_bytes(path.bytes)}"
+                lines.append(f"  path {number}: {share}; alone {format_seconds(path.seconds)}, {format_rate(path.throughput)}")
+            lines += _path_lines(path)
         lines += [f"  note: {note}" for note in self.notes]
         return "\n".join(lines)
+
+
+def _path_lines(path: PathPlan) -> list[str]:
+    buffers = f"; buffers: {format_bytes(path.buffer_bytes)}, {path.slots} slot{'s'[: path.slots > 1]} each"
+    lines = [f"  chunks: {path.chunk_count} of {format_bytes(path.chunk_bytes)}" + (buffers if path.buffers else "")]
+    rows = [("", "memory", "layout", "channel", "run", "shuffle", "rate"), *map(_row, path.hops, path.shuffles)]
+    last = path.hops[-1]
+    rows.append(("", last.destination, Layout(last.destination_layout).pretty, "", "", "", ""))
+    widths = [max(len(row[column]) for row in rows) for column in range(7)]
+    lines += ["  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return lines
 
 
 def _row(hop: Hop, shuffle: int) -> tuple[str, ...]:

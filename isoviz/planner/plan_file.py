@@ -6,26 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError, TransferError, show
 from isoviz.json_cursor import Document, Node
-from isoviz.layouts import ChunkSequence, FieldSpace, IndexSpace, Layout
+from isoviz.layouts import Box, ChunkSequence, FieldSpace, IndexSpace, Layout
 from isoviz.machines.limits import MOST_SLOTS
 from isoviz.planner.options import BY_HAND, check_planner
-from isoviz.planner.plan import Hop, Plan
+from isoviz.planner.path_plan import Hop, PathPlan
+from isoviz.planner.plan import Plan
 from isoviz.planner.transfer import Instance, Transfer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-FORMAT = "isoviz-plan-2"
+FORMAT = "isoviz-plan-3"
 """Name and version of the JSON form of a plan."""
+OLD_FORMATS = ("isoviz-plan-2",)
+"""Forms of plans with one path, which can still be read: what is in `paths` now stood in the plan itself."""
 
 PLAN = Document("a plan", TransferError)
 
 _TRANSFER = ("source", "destination"), ("shape", "source_origin", "destination_origin", "fields", "priority")
 _ORDER = ("layout", "outer", "per_chunk")
-_PLAN = (
-    *("transfer", "machine", "planner", "hops", "order", "slots", "overlap"),
-    *("seconds", "objective", "throughput", "setup", "shares"),
-)
+_PLAN = ("transfer", "machine", "planner", "seconds")
+_DECIDED = ("hops", "order", "slots", "overlap", "seconds", "objective", "throughput", "setup", "shares")
+_FIGURES = ("bytes", "chunk_bytes", "chunks", "buffer_bytes")
 _HOP = ("index", "channel", "kind", "source", "destination", "source_layout", "destination_layout")
 _HOP_FIGURES = ("request_bytes", "throughput", "converts")
 
@@ -85,7 +87,12 @@ def _instance(node: Node) -> Instance:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """See `Plan.to_json`."""
+    """A JSON object from which `plan_from_json` makes an equal plan, structured fields as their bytes; what `--json` prints.
+
+    `paths` have everything. `hops` are those of all paths with the number of their path, for those who read figures only; bytes,
+    seconds and the like are of all paths together.
+    """
+    paths = [_path_to_json(plan, number) for number in range(len(plan.paths))]
     return {
         "format": FORMAT,
         "planner": plan.planner,
@@ -93,24 +100,47 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "bytes": plan.bytes,
         "seconds": plan.seconds,
         "objective": plan.objective,
-        "setup": plan.setup,
-        "shares": [list(share) for share in plan.shares],
         "throughput": plan.throughput,
         "chunk_bytes": plan.chunk_bytes,
         "chunks": plan.chunk_count,
-        "slots": plan.slots,
-        "overlap": plan.overlap,
         "buffer_bytes": plan.buffer_bytes,
-        "order": {"layout": str(plan.order), "outer": plan.outer, "per_chunk": plan.per_chunk},
-        "hops": [hop._asdict() | {"shuffle_bytes": shuffle} for hop, shuffle in zip(plan.hops, plan.shuffles, strict=True)],
+        "hops": [{"path": number, **hop} for number, path in enumerate(paths) for hop in path["hops"]],
+        "paths": paths,
         "notes": list(plan.notes),
         "gap": plan.gap,
         "transfer": transfer_to_json(plan.transfer),
     }
 
 
+def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
+    path, share = plan.paths[number], plan.share(number)
+    return {
+        "share": {"first": share.start, "chunks": len(share)}
+        if isinstance(share, range)
+        else {"origin": list(share.lo), "shape": list(share.shape)},
+        "bytes": path.bytes,
+        "seconds": path.seconds,
+        "objective": path.objective,
+        "setup": path.setup,
+        "shares": [list(share) for share in path.shares],
+        "resources": list(path.resources),
+        "throughput": path.throughput,
+        "chunk_bytes": path.chunk_bytes,
+        "chunks": path.chunk_count,
+        "slots": path.slots,
+        "overlap": path.overlap,
+        "buffer_bytes": path.buffer_bytes,
+        "order": {"layout": str(path.order), "outer": path.outer, "per_chunk": path.per_chunk},
+        "hops": [hop._asdict() | {"shuffle_bytes": shuffle} for hop, shuffle in zip(path.hops, path.shuffles, strict=True)],
+    }
+
+
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
-    """See `Plan.from_json`."""
+    """The plan that `plan_to_json` described, or that was stored in an older format (`OLD_FORMATS`).
+
+    Raises:
+        TransferError: not such an object; the message names the place.
+    """
     try:
         return _plan(Node(data, "plan", PLAN))
     except TransferError:
@@ -122,21 +152,57 @@ def plan_from_json(data: Mapping[str, Any]) -> Plan:
 
 
 def _plan(root: Node) -> Plan:
-    root.choice("format", (FORMAT,))
-    parts = root.members(_PLAN, ("notes", "gap"), others=True)
+    version = root.choice("format", (FORMAT, *OLD_FORMATS))
+    parts = root.members((*_PLAN, *(("paths",) if version == FORMAT else _DECIDED)), ("notes", "gap"), others=True)
     machine = parts["machine"].members(("name", "digest"))
+    planner = parts["planner"].text()
+    if planner != BY_HAND:
+        check_planner(planner)
+    transfer = _transfer(parts["transfer"])
+    if version == FORMAT:
+        nodes = parts["paths"].items()
+        if not nodes:
+            parts["paths"].fail("expected a list of at least one path, got none")
+        paths = [_path(node, transfer) for node in nodes]
+    else:
+        paths = [_only_path(root, parts, transfer)]
+    parts["seconds"].number()  # which follows from the rest
+    return Plan(
+        transfer,
+        machine["name"].text(),
+        machine["digest"].text(),
+        planner,
+        tuple(paths),
+        tuple(str(note) for note in _list(parts, "notes")),
+        parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
+    )
+
+
+def _path(node: Node, transfer: Transfer) -> PathPlan:
+    """A path of a plan."""
+    parts = node.members(("share", "resources", *_DECIDED), _FIGURES)
+    part, run = _share(parts["share"], transfer)
+    shares = parts["shares"].items()
+    names = [name.text() for name in parts["resources"].items()]
+    if len(names) != len(shares) or len(set(names)) != len(names):
+        parts["resources"].fail(f"expected {len(shares)} different names, one for each of the shares, got {show(names)}")
+    return _decided(node, parts, part, tuple(names), run)
+
+
+def _only_path(root: Node, parts: Mapping[str, Node], transfer: Transfer) -> PathPlan:
+    """The path of a plan in an old format. The resources that it shares had no names there."""
+    return _decided(root, parts, transfer, tuple(f"#{k}" for k in range(len(parts["shares"].items()))), None)
+
+
+def _decided(
+    node: Node, parts: Mapping[str, Node], transfer: Transfer, resources: tuple[str, ...], run: tuple[int, int] | None
+) -> PathPlan:
     order = parts["order"].members(_ORDER)
     hops = parts["hops"].items()
     if not hops:
         parts["hops"].fail("expected a list of at least one hop, got none")
-    planner = parts["planner"].text()
-    if planner != BY_HAND:
-        check_planner(planner)
-    plan = Plan(
-        transfer=_transfer(parts["transfer"]),
-        machine_name=machine["name"].text(),
-        machine_digest=machine["digest"].text(),
-        planner=planner,
+    path = PathPlan(
+        transfer=transfer,
         hops=tuple(_hop(hop, i) for i, hop in enumerate(hops)),
         order=Layout(order["layout"].text()),
         outer=order["outer"].whole(),
@@ -146,16 +212,33 @@ def _plan(root: Node) -> Plan:
         objective=parts["objective"].number(),
         throughput=parts["throughput"].number(),
         setup=parts["setup"].number(),
-        shares=tuple(_share(share, len(hops)) for share in parts["shares"].items()),
-        notes=tuple(str(note) for note in _list(parts, "notes")),
-        gap=parts["gap"].number() if "gap" in parts and parts["gap"].value is not None else None,
+        shares=tuple(_resource_share(share, len(hops)) for share in parts["shares"].items()),
+        resources=resources,
+        run=run,
     )
-    _check_path(plan)
+    _check_path(path, node.path)
     parts["seconds"].number()  # which follows from the rest
-    return plan
+    return path
 
 
-def _share(node: Node, hops: int) -> tuple[float, ...]:
+def _share(node: Node, transfer: Transfer) -> tuple[Transfer, tuple[int, int] | None]:
+    """What a path moves, and its run of chunks."""
+    if "first" in node.table() or "chunks" in node.table():
+        given = node.members(("first", "chunks"))
+        first, count = given["first"].whole(), given["chunks"].whole()
+        if not 0 <= first < 2**63 or not 1 <= count < 2**63:
+            node.fail(f"{show(count)} chunks from {show(first)} on; expected at least 1, from 0 on")
+        return transfer, (first, first + count)
+    given = node.members(("origin", "shape"))
+    low, shape = ([each.whole() for each in given[key].items()] for key in ("origin", "shape"))
+    sizes = transfer.space.sizes
+    corners = list(zip(low, shape, sizes, strict=False)) if len(low) == len(shape) == len(sizes) else []
+    if not corners or not all(at >= 0 and extent >= 1 and at + extent <= size for at, extent, size in corners):
+        node.fail(f"expected a box that is not empty, within {transfer.space}, got {show(dict(node.table()))}")
+    return transfer.part(Box(tuple(low), tuple(at + extent for at, extent in zip(low, shape, strict=True)))), None
+
+
+def _resource_share(node: Node, hops: int) -> tuple[float, ...]:
     share = node.items()
     if len(share) != hops:
         node.fail(f"expected {hops} numbers, one for every hop, got {len(share)}")
@@ -163,7 +246,7 @@ def _share(node: Node, hops: int) -> tuple[float, ...]:
 
 
 def _hop(node: Node, index: int) -> Hop:
-    parts = node.members((*_HOP, *_HOP_FIGURES), ("shuffle_bytes",))
+    parts = node.members((*_HOP, *_HOP_FIGURES), ("shuffle_bytes", "path"))
     if parts["index"].whole() != index:
         parts["index"].fail(f"expected {index}")
     return Hop(
@@ -175,30 +258,32 @@ def _hop(node: Node, index: int) -> Hop:
     )
 
 
-def _check_path(plan: Plan) -> None:
-    """A plan somebody edited must still lead from the source to the destination, in chunks that exist."""
-    at = plan.transfer.source.memory
-    for hop in plan.hops:
+def _check_path(path: PathPlan, where: str) -> None:
+    """A path somebody edited must still lead from the source to the destination, in chunks that exist."""
+    at = path.transfer.source.memory
+    for hop in path.hops:
         if hop.source != at:
-            raise TransferError(f"plan.hops[{hop.index}].source: expected {at!r}, where the hop before ends, got {hop.source!r}")
-        at = hop.destination
-    if at != plan.transfer.destination.memory:
-        raise TransferError(f"plan.hops: end in {at!r}; expected {plan.transfer.destination.memory!r}")
-    for here, there in zip(plan.hops, plan.hops[1:], strict=False):
-        if Layout(here.destination_layout) != Layout(there.source_layout):
-            raise TransferError(f"plan.hops[{there.index}].source_layout: expected {here.destination_layout!r}")
-    ends = plan.transfer.source.layout, plan.transfer.destination.layout
-    if (Layout(plan.hops[0].source_layout), Layout(plan.hops[-1].destination_layout)) != ends:
-        raise TransferError("plan.hops: the first or last layout is not that of the transfer's ends")
-    if not 1 <= plan.slots <= MOST_SLOTS:
-        raise TransferError(f"plan.slots: expected 1 to {MOST_SLOTS}, got {show(plan.slots)}")
-    for buffer in plan.buffers:
-        held = ChunkSequence(buffer.layout.on(plan.transfer.space, plan.transfer.fields), plan.outer, plan.per_chunk)
-        if held.digits != plan.chunks.digits:
             raise TransferError(
-                f"plan.order: buffer layout {buffer.layout} does not end with the {plan.outer} components of the order"
+                f"{where}.hops[{hop.index}].source: expected {at!r}, where the hop before ends, got {hop.source!r}"
             )
-    plan.chunks  # noqa: B018  raises where the chunks cannot be
+        at = hop.destination
+    if at != path.transfer.destination.memory:
+        raise TransferError(f"{where}.hops: end in {at!r}; expected {path.transfer.destination.memory!r}")
+    for here, there in zip(path.hops, path.hops[1:], strict=False):
+        if Layout(here.destination_layout) != Layout(there.source_layout):
+            raise TransferError(f"{where}.hops[{there.index}].source_layout: expected {here.destination_layout!r}")
+    ends = path.transfer.source.layout, path.transfer.destination.layout
+    if (Layout(path.hops[0].source_layout), Layout(path.hops[-1].destination_layout)) != ends:
+        raise TransferError(f"{where}.hops: the first or last layout is not that of the transfer's ends")
+    if not 1 <= path.slots <= MOST_SLOTS:
+        raise TransferError(f"{where}.slots: expected 1 to {MOST_SLOTS}, got {show(path.slots)}")
+    for buffer in path.buffers:
+        held = ChunkSequence(buffer.layout.on(path.transfer.space, path.transfer.fields), path.outer, path.per_chunk)
+        if held.digits != path.chunks.digits:
+            raise TransferError(
+                f"{where}.order: buffer layout {buffer.layout} does not end with the {path.outer} components of the order"
+            )
+    path.chunks  # noqa: B018  raises where the chunks cannot be
 
 
 def _list(parts: Mapping[str, Node], key: str) -> tuple[Any, ...]:

@@ -29,9 +29,9 @@ from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larg
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options, check_planner
 from isoviz.planner.paths.routes import Route
+from isoviz.planner.planning_cost import planning_time
 from isoviz.planner.problem import Problem
 from isoviz.planner.time.path_time import Clock
-from isoviz.planner.time.planning_cost import planning_time
 from isoviz.planner.whole_program.program_planner import program
 from isoviz.units import format_share
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Integral
 from typing import Any
 
 from isoviz.errors import TransferError, show
-from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization, View
+from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, Linearization, View
 from isoviz.layouts.layout import known_layout
 from isoviz.planner.intermediate.part_layouts import fitted
 
@@ -177,6 +177,22 @@ class Transfer:
     def converts(self) -> bool:
         """Whether the two ends store what moves in different orders."""
         return self.source_order.normal != self.destination_order.normal
+
+    def part(self, box: Box) -> Transfer:
+        """A box of what moves, in coordinates local to it, as a transfer of its own between the same instances.
+
+        Raises:
+            TransferError: the box is empty, has other dimensions, or leaves what moves.
+        """
+        if box == Box.whole(self.space):
+            return self
+        ends = zip(box.lo, box.hi, self.space.sizes, strict=False)
+        if len(box.lo) != len(self.space) or not all(low < high <= size for low, high, size in ends):
+            raise TransferError(f"transfer: {box}: expected a box that is not empty, within {self.space}")
+        low = dict(zip(self.space, box.lo, strict=True))
+        source = [at + low[dim] for dim, at in zip(self.source.space, self.source_origin, strict=True)]
+        destination = [at + low[dim] for dim, at in zip(self.destination.space, self.destination_origin, strict=True)]
+        return replace(self, shape=box.shape, source_origin=tuple(source), destination_origin=tuple(destination))
 
     def source_view(self) -> View:
         """The source as one end of a copy, local index 0 being the box's origin."""

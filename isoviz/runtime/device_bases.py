@@ -20,7 +20,7 @@ from isoviz.runtime.scheduling.requests import requests_of_chunk
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.planner import Instance, Plan
-    from isoviz.planner.plan import Hop
+    from isoviz.planner.path_plan import Hop
     from isoviz.runtime.protocols import Check, Done, Endpoint, Slot, Store
 
 

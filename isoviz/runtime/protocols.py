@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
-    from isoviz.planner.plan import Hop
+    from isoviz.planner.path_plan import Hop
 
 Check = Callable[[], None]
 """Called between requests; raises `isoviz.errors.Cancelled` when the transfer is to stop."""

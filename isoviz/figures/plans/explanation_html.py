@@ -10,6 +10,7 @@ from isoviz.figures.plans.candidate_ranking import candidate_ranking_svg
 from isoviz.figures.plans.constraint_table import constraint_table_html
 from isoviz.figures.plans.plan_html import plan_facts, plan_throughput_svg, plan_title
 from isoviz.figures.plans.sweep_figure import NAMES, sweep_svg, ways
+from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.explanation_words import (
     agreement,
     hop_stages,
@@ -65,7 +66,7 @@ def explanation_sections(
     if explanation.whole is not None:
         sections.append(("The program of all paths", items(program_lines(explanation.whole))))
     program = folded("The program in the logarithms, and its optimum", pre(explanation.solution.text))
-    whole = folded("The whole explanation as text", pre(explanation))
+    whole = folded("The whole explanation as text", pre(explanation_text(explanation)))
     sections.append(
         ("Program", paragraph(agreement(explanation)) + items(certificate_lines(explanation.solution)) + program + whole)
     )

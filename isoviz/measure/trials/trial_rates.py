@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.machines import ChannelKind, MemoryKind
@@ -51,8 +50,7 @@ def with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], idle: f
         for hop in rates
         if channels[hop].is_self_loop
     )
-    return replace(
-        plan,
+    return plan.changed(
         hops=hops,
         objective=clock.timing(plan.chunk_payload, (), every).seconds - contained + idle,
         throughput=clock.throughput(plan.chunk_payload, every),

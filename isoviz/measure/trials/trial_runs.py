@@ -8,7 +8,6 @@ import statistics
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -117,7 +116,7 @@ def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: Can
     short = _in_pieces(plan, machine, tuning.COPIED_BYTES)
     count = min(short.chunk_count, max(1, tuning.COPIED_BYTES // max(1, short.chunk_bytes)))
     if short.buffer_bytes > tuning.TRIAL_ROOM:
-        short = replace(short, slots=1)
+        short = short.changed(slots=1)
     ends = trial_ends(short, machine, count, source, room)
     return None if ends is None else _tried(short, machine, IdleDevices(machine, short, copies), copies, ends, count, cancel)
 

@@ -119,13 +119,13 @@ def _rechunked(plan: Plan, per_chunk: int, machine: Machine) -> Plan:
     channels = [machine.channel(hop.channel) for hop in plan.hops]
     words = plan_facts(plan.transfer, machine, channels, path_orders(plan.transfer, plan.orders), chunks, plan.slots)
     said = zip(plan.hops, words.requests, words.rates, strict=True)
-    return replace(
-        plan,
+    return plan.changed(
         hops=tuple(hop._replace(request_bytes=run, throughput=rate) for hop, run, rate in said),
         per_chunk=per_chunk,
         objective=words.seconds,
         throughput=words.throughput,
         shares=words.shares,
+        resources=words.resources,
     )
 
 

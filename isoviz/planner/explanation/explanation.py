@@ -90,11 +90,6 @@ class Turn:
     winner: tuple[str, ...]
     tried: tuple[float, float]
 
-    def __str__(self) -> str:
-        from isoviz.planner.explanation.explanation_text import turn_text
-
-        return turn_text(self)
-
 
 @dataclass(frozen=True)
 class Region:
@@ -133,9 +128,8 @@ class Explanation:
         return self.gap is not None and self.gap <= CERTAIN
 
     def __str__(self) -> str:
-        from isoviz.planner.explanation.explanation_text import explanation_text
-
-        return explanation_text(self)
+        path = " → ".join(self.candidates[0].memories)
+        return f"explanation of {path}, {len(self.candidates)} paths compared; isoviz.planner.explanation_text(…) writes it out"
 
 
 @dataclass(frozen=True)

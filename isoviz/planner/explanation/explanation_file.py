@@ -10,6 +10,7 @@ from isoviz.planner.whole_program.wording import program_json
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Explanation
+    from isoviz.planner.program.certificate import Certificate
 
 
 def explanation_to_json(explanation: Explanation, candidates: int | None = None) -> dict[str, Any]:
@@ -44,4 +45,14 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
         "gap": explanation.gap,
         "turns": [asdict(turn) for turn in explanation.turns],
         "whole_program": None if explanation.whole is None else program_json(explanation.whole),
+    }
+
+
+def certificate_to_json(known: Certificate) -> dict[str, Any]:
+    """What the program of a plan's path allows, in bytes and bytes per second. A price is in bytes per second per unit of the
+    row's bound."""
+    return {
+        "bound": known.bound,
+        "sizes": known.solution.sizes,
+        "binding": [row_to_json(row) for row in known.binding],
     }

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Explanation
     from isoviz.planner.program.path_bound import Bisection
 
-__all__ = ["explanation_text", "turn_text"]
-
 WIDTH = 116
 """Columns that are used where the data allow it."""
 _BAR = 20

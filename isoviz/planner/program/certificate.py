@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoviz.errors import InternalError, LimitError, TransferError
 from isoviz.planner.hop_facts import conversion_hop
@@ -20,7 +20,7 @@ from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem
 from isoviz.planner.program.path_bound import PathProgram, Solution, solve
 from isoviz.planner.program.path_program import path_program
-from isoviz.planner.program.program_text import plain_number, row_to_json
+from isoviz.planner.program.program_text import plain_number
 from isoviz.planner.program.tuning import BOUND_TOLERANCE
 from isoviz.units import format_rate
 
@@ -63,14 +63,6 @@ class Certificate:
     def __str__(self) -> str:
         first, *rest = certificate_lines(self.solution)
         return "\n".join([f"  {first}", *(f"    {line}" for line in rest)])
-
-    def to_json(self) -> dict[str, Any]:
-        """A JSON object, in bytes and bytes per second. A price is in bytes per second per unit of the row's bound."""
-        return {
-            "bound": self.bound,
-            "sizes": self.solution.sizes,
-            "binding": [row_to_json(row) for row in self.binding],
-        }
 
 
 def certificate(plan: Plan, machine: Machine, options: Options | None = None) -> Certificate:

@@ -103,14 +103,20 @@ class Clock:
         if not self.resources:
             return ()
         weights = [dict(channel.resources) for channel in self.channels]
-        names = sorted({name for each in weights for name, weight in each.items() if weight})
         return tuple(
             tuple(
                 self.resources[name].cost(each.get(name, 0.0), rate or math.inf)
                 for each, rate in zip(weights, rates, strict=True)
             )
-            for name in names
+            for name in self.shared_names
         )
+
+    @cached_property
+    def shared_names(self) -> tuple[str, ...]:
+        """The names of the shared resources that the channels use, in the order of `shares`."""
+        if not self.resources:
+            return ()
+        return tuple(sorted({name for channel in self.channels for name, weight in channel.resources if weight}))
 
     @cached_property
     def resource_bound(self) -> float:

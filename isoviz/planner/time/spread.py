@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
 from isoviz.planner.time.path_time import Clock
@@ -105,7 +106,7 @@ def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
         MachineError: the machine has not the channels of the plan.
     """
     factors = []
-    for hop in plan.hops:
+    for hop in plan.every_hop:
         spread = spread_at(machine.channel(hop.channel).throughput, hop.request_bytes)
         if spread is None:
             return None
@@ -119,6 +120,9 @@ def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:
 
     A faster hop holds its resources for a shorter time.
     """
-    hops = [hop._replace(throughput=hop.throughput * factor) for hop, factor in zip(plan.hops, factors, strict=True)]
-    clock = Clock(machine, [machine.channel(hop.channel) for hop in hops], plan.bytes, plan.slots)
-    return replace(plan, hops=tuple(hops), shares=clock.shares([hop.throughput for hop in hops])).seconds
+    left, paths = iter(zip(plan.every_hop, factors, strict=True)), []
+    for path in plan.paths:
+        hops = [hop._replace(throughput=hop.throughput * factor) for hop, factor in islice(left, len(path.hops))]
+        clock = Clock(machine, [machine.channel(hop.channel) for hop in hops], path.bytes, path.slots)
+        paths.append(replace(path, hops=tuple(hops), shares=clock.shares([hop.throughput for hop in hops])))
+    return replace(plan, paths=tuple(paths)).seconds

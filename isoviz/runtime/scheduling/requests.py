@@ -13,7 +13,7 @@ from isoviz.machines import ChannelKind
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
-    from isoviz.planner.plan import Hop
+    from isoviz.planner.path_plan import Hop
 
 SHORT_RUNS, SHORTER = 128 << 10, 3 / 4
 """Runs of a disk below `SHORT_RUNS` bytes are handed over many at once. Their requests are shorter by the factor `SHORTER`: with

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.plan_file import plan_to_json
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Report:
     def to_json(self) -> dict[str, Any]:
         """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added; with
         `expected_throughput`, too, where it was tried."""
-        found = self.plan.to_json()
+        found = plan_to_json(self.plan)
         for entry, hop, expected in zip(found["hops"], self.hops, self.expected.hops, strict=True):
             if self.tried is not None:
                 entry["expected_throughput"] = expected.throughput

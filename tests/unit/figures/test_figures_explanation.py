@@ -22,7 +22,7 @@ from isoviz.figures import (
 )
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
-from isoviz.planner import Explanation, Options, Sweep, Transfer, explain, sweep
+from isoviz.planner import Explanation, Options, Sweep, Transfer, explain, explanation_text, sweep
 from isoviz.planner.explanation.explanation import Region, SweepPoint, Turn
 from isoviz.planner.explanation.explanation_words import layout_text, path_text
 from isoviz.planner.program.path_bound import feasible_region
@@ -88,7 +88,7 @@ def test_explanation_is_self_contained(name: str, theme: str) -> None:
     for words in ("Constraints", "Block sizes", "Where the time goes", "Candidates", "Program"):
         assert words in outline.text
     assert explanation.solution.text.splitlines()[0] in outline.text
-    assert str(explanation) in "".join(outline.words)
+    assert explanation_text(explanation) in "".join(outline.words)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -7,7 +7,7 @@ import pytest
 
 from isoviz.errors import LayoutError
 from isoviz.layouts import FIELDS, Box, ChunkSequence, FieldSpace, IndexSpace, Layout, View, apply, strided_copies
-from isoviz.planner import Hop, Plan, Transfer
+from isoviz.planner import Hop, PathPlan, Plan, Transfer
 
 MIXED = FieldSpace(a="f4", b="f8", c="u1")
 
@@ -90,9 +90,12 @@ def test_slots_whose_blocks_are_padded_differently() -> None:
     space = IndexSpace(x=10)
     order, held = Layout("<x_out, F, x_in=4>"), Layout("<x_2, x_1=2, F, x_0=4>")
     transfer = Transfer.whole(space, MIXED, "a", "<F, x>", "d", "<x, F>")
-    path = (transfer.source.layout, order, held, transfer.destination.layout)
-    hops = tuple(Hop(i, "", "memcpy", "abcd"[i], "abcd"[i + 1], str(path[i]), str(path[i + 1]), 1.0, 1.0, True) for i in range(3))
-    made = Plan(transfer, "", "", "simple", hops, order, outer=2, per_chunk=1, slots=1, overlap=False, objective=1, throughput=1)
+    through = (transfer.source.layout, order, held, transfer.destination.layout)
+    hops = tuple(
+        Hop(i, "", "memcpy", "abcd"[i], "abcd"[i + 1], str(through[i]), str(through[i + 1]), 1.0, 1.0, True) for i in range(3)
+    )
+    path = PathPlan(transfer, hops, order, outer=2, per_chunk=1, slots=1, overlap=False, objective=1, throughput=1)
+    made = Plan(transfer, "", "", "simple", (path,))
     assert [buffer.nbytes for buffer in made.buffers] == [3 * 8, 4 * 8]
     assert made.views(1, 4)[0].base == -(3 * 13 + 3 * 4)
     assert made.views(1, 4)[1].base == -(4 * 13 + 4 * 4)
@@ -103,5 +106,5 @@ def test_slots_whose_blocks_are_padded_differently() -> None:
             for part, names in chunk.parts:
                 apply(strided_copies(*made.views(hop, chunk.index), part, names), places[hop], places[hop + 1])
     expected = np.zeros(130, np.uint8)
-    apply(strided_copies(View(path[0].on(space, MIXED)), View(path[3].on(space, MIXED)), Box.whole(space)), given, expected)
+    apply(strided_copies(View(through[0].on(space, MIXED)), View(through[3].on(space, MIXED)), Box.whole(space)), given, expected)
     assert (places[3] == expected).all()

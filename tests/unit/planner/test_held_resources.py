@@ -18,7 +18,7 @@ from isoviz.machines import (
     machine_from_json,
     machine_to_json,
 )
-from isoviz.planner import Options, Transfer, explain, plan
+from isoviz.planner import Options, Transfer, explain, explanation_text, plan
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.runtime import simulate
 
@@ -83,6 +83,6 @@ def test_it_round_trips_shows_and_is_explained() -> None:
     assert disk.resource("device").held
     assert "held by 1.2" in draw(disk)
     found = explain(copy(converts=True), disk)
-    assert "device" in str(found)
+    assert "device" in explanation_text(found)
     assert not found.proved, "outside the optimality promise"
     assert found.candidates[0].limit.startswith("shared resources: "), "what holds it back"

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,18 @@ from isoviz.cli import main
 from isoviz.errors import FileError, InputError, InternalError, LimitError, NoPathError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, Constant, LatencyBandwidth, Limits, Machine, Memory, Resource, Sampled, preset
-from isoviz.planner import CACHE, Options, Transfer, certificate, explain, load_transfer, plan, whole_solution
-from isoviz.planner.explanation.explanation_file import explanation_to_json
+from isoviz.planner import (
+    CACHE,
+    Options,
+    Transfer,
+    certificate,
+    explain,
+    explanation_text,
+    explanation_to_json,
+    load_transfer,
+    plan,
+    whole_solution,
+)
 from isoviz.planner.problem import Problem
 from isoviz.planner.whole_program import program_planner as planner_module
 from isoviz.planner.whole_program.rate_lines import Part, parts_of
@@ -340,7 +349,7 @@ def test_explanations_carry_it() -> None:
     explanation = explain(transfer(), TWO_NODES, "program")
     whole = explanation.whole
     assert whole is not None and whole.finished and whole.gap <= TOLERANCE
-    text = str(explanation)
+    text = explanation_text(explanation)
     assert "The program of all paths" in text
     assert f"{whole.variables:,} variables ({whole.binaries:,} of them 0 or 1), {whole.constraints:,} constraints" in text
     assert "solved in" in text and "Binding rows" in text
@@ -426,7 +435,7 @@ def test_a_plan_above_its_bound_is_an_internal_error() -> None:
     known = certificate(made, TWO_NODES)
     assert certificate(made, TWO_NODES) is known  # kept
     with pytest.raises(InternalError, match="allows at most"):
-        certificate(replace(made, throughput=known.bound * (1 + 1e-6)), TWO_NODES)
+        certificate(made.changed(throughput=known.bound * (1 + 1e-6)), TWO_NODES)
 
 
 def test_a_page_shows_the_program(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

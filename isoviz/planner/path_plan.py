@@ -1,0 +1,232 @@
+"""One path of a plan, with every decision made. Pure data."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property, partial
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.layouts import ChunkSequence, Layout, View, compare
+from isoviz.layouts.recurring import RecurringChunks
+from isoviz.planner.time.makespan import makespan, shared_makespan
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Linearization, StridedCopy
+    from isoviz.planner.transfer import Transfer
+
+
+class Hop(NamedTuple):
+    """One hop: a channel that moves every chunk from one memory to the next, from one layout to another.
+
+    `request_bytes` bounds the contiguous run (PREFIX, at most a chunk; the mean over the fields), `throughput` is what the
+    channel sustains with such runs in bytes per second.
+    """
+
+    index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
+    channel: str
+    kind: str
+    source: str
+    destination: str
+    source_layout: str
+    destination_layout: str
+    request_bytes: float
+    throughput: float
+    converts: bool
+
+
+MOST_PADDED, MOST_CONVERTED = 2.0, 1.25
+"""How many bytes may move with padding for one without, between equal orders and between different ones."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """An intermediate buffer: a ring of `slots` slots of `nbytes` each, holding chunks in `layout`."""
+
+    memory: str
+    layout: Layout
+    nbytes: int
+    slots: int
+
+    @property
+    def total_bytes(self) -> int:
+        """Bytes of all its slots."""
+        return self.nbytes * self.slots
+
+
+@dataclass(frozen=True)
+class PathPlan:
+    """One path with every decision made, and its share of the data.
+
+    `transfer` is what the path moves: all of the plan's transfer, or a sub-box of it. `run` is None where the path moves all
+    chunks of it. Otherwise the path has its sequence of chunks in common with other paths, and moves a run of them: `run` is the
+    number of the first one, and of the one behind the last. Chunks keep their numbers in that sequence.
+
+    `order` is the layout whose `outer` slowest components number the blocks, `per_chunk` of which make a chunk; all intermediate
+    layouts end with the same components. `objective` is T, by which plans are chosen: with the last chunk counted as a part of a
+    full one (DESIGN, section 2; `isoviz.planner.time.path_time`). `throughput` is the steady state in bytes per second, `setup`
+    what the channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every
+    shared resource of the path, the seconds of it that a byte costs on each hop; `resources` names these.
+    """
+
+    transfer: Transfer
+    hops: tuple[Hop, ...]
+    order: Layout
+    outer: int
+    per_chunk: int
+    slots: int
+    overlap: bool
+    objective: float
+    throughput: float
+    setup: float = 0.0
+    shares: tuple[tuple[float, ...], ...] = ()
+    resources: tuple[str, ...] = ()
+    run: tuple[int, int] | None = None
+
+    @cached_property
+    def seconds(self) -> float:
+        """The predicted completion time: exactly what this pipeline takes on an idle machine, its last chunk as short as it is.
+
+        At most T, which it falls short of by less than a chunk through all hops; where three hops or more share a resource it may
+        be a little above, and where padding moves along (`moved`) well above.
+        """
+        return self.seconds_of(self.chunk_count)
+
+    def seconds_of(self, count: int) -> float:
+        """The predicted completion time of the first so many of its chunks."""
+        payload = self.chunk_payload
+        if not all(hop.throughput for hop in self.hops):  # nothing moves
+            return math.inf
+        moved = [payload * each for each in self.moved]
+        hops = [nbytes / hop.throughput for nbytes, hop in zip(moved, self.hops, strict=True)]
+        last = self.bytes / payload - (count - 1) if count == self.chunk_count else 1.0
+        if self.shares:
+            shares = [[each * nbytes for each, nbytes in zip(share, moved, strict=True)] for share in self.shares]
+            return self.setup + shared_makespan(hops, count, last, shares, slots=self.slots, overlap=self.overlap)
+        return self.setup + makespan(hops, count, last, slots=self.slots, overlap=self.overlap)
+
+    @cached_property
+    def chunk_payload(self) -> float:
+        """Bytes of entries in a full chunk, padding not counted; where chunks differ, the mean."""
+        blocks = self.chunks.blocks
+        if self.run is not None:
+            blocks = min(blocks, self.run[1] * self.per_chunk) - self.run[0] * self.per_chunk
+        return min(self.bytes * self.per_chunk / blocks, self.bytes)
+
+    @property
+    def last_payload(self) -> float:
+        """Bytes of entries in the last chunk, which may be short."""
+        return self.bytes - (self.chunk_count - 1) * self.chunk_payload
+
+    @cached_property
+    def bytes(self) -> int:
+        """Bytes that move."""
+        if self.run is None or self.run == (0, len(self.chunks)):
+            return self.transfer.nbytes
+        chunks, (first, end) = self.chunks, self.run
+        if chunks.linearization.is_padded:
+            return sum(chunks[number].payload_bytes for number in range(first, end))
+        return chunks.first_byte(end) - chunks.first_byte(first)
+
+    @property
+    def memories(self) -> tuple[str, ...]:
+        """The memories of the path, source to destination."""
+        return (self.hops[0].source, *(hop.destination for hop in self.hops))
+
+    @property
+    def converting(self) -> tuple[int, ...]:
+        """The numbers of the hops that convert; where blocks of both ends do not go together, more than one."""
+        return tuple(hop.index for hop in self.hops if hop.converts)
+
+    @cached_property
+    def chunks(self) -> ChunkSequence:
+        """The sequence of chunks, in the order in which they move; their boxes in coordinates local to the path's transfer. Those
+        of `numbers` move."""
+        return ChunkSequence(self.order.on(self.transfer.space, self.transfer.fields), self.outer, self.per_chunk)
+
+    @property
+    def numbers(self) -> range:
+        """The numbers of the chunks that the path moves, in `chunks`."""
+        return range(len(self.chunks)) if self.run is None else range(*self.run)
+
+    @property
+    def chunk_count(self) -> int:
+        """How many chunks the path moves."""
+        return len(self.chunks) if self.run is None else self.run[1] - self.run[0]
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Bytes of a full chunk; where chunks differ in size, of the largest (`ChunkSequence.chunk_bytes`)."""
+        return min(self.chunks.chunk_bytes, self.bytes)
+
+    @cached_property
+    def orders(self) -> tuple[Linearization, ...]:
+        """The linearization orders along the path, of what moves: one more than hops."""
+        transfer = self.transfer
+        inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in self.hops[:-1]]
+        return (transfer.source_order, *inside, transfer.destination_order)
+
+    @cached_property
+    def shuffles(self) -> tuple[int, ...]:
+        """Shuffle size of every hop, in bytes: what has to be held to convert (TOTAL / SUFFIX; Isometry, section 4.2)."""
+        return tuple(compare(here, there).shuffle_bytes for here, there in pairwise(self.orders))
+
+    @cached_property
+    def _held(self) -> tuple[ChunkSequence, ...]:
+        """The chunks as every intermediate buffer holds them: the same blocks in layouts of their own."""
+        return tuple(ChunkSequence(order, self.outer, self.per_chunk) for order in self.orders[1:-1])
+
+    @cached_property
+    def buffers(self) -> tuple[Buffer, ...]:
+        """The intermediate buffers, in the order of the path."""
+        return tuple(
+            Buffer(hop.destination, held.linearization.layout, held.chunk_bytes, self.slots)
+            for hop, held in zip(self.hops, self._held, strict=False)
+        )
+
+    @property
+    def buffer_bytes(self) -> int:
+        """Bytes of all intermediate buffers together."""
+        return sum(buffer.total_bytes for buffer in self.buffers)
+
+    def views(self, hop: int, chunk: int) -> tuple[View, View]:
+        """Both ends of a hop for the chunk of a number: the instances themselves, or slots that hold just this chunk."""
+        last = len(self.hops) - 1
+        source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
+        return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
+
+    @cached_property
+    def padding(self) -> tuple[tuple[int, ...], ...]:
+        """For every hop, how many coordinates behind each dimension's last move along: the padding that both of its ends have
+        alike, so that blocks stay whole. None where only a part of the instances moves, and where it would cost more than
+        it saves: a quarter of the bytes, or, between equal orders, as many again."""
+        space, nothing = self.transfer.space, (0,) * len(self.transfer.space)
+        if not self.transfer.is_whole:
+            return (nothing,) * len(self.hops)
+        found = []
+        for here, there in pairwise(self.orders):
+            alike = tuple(here.padding[dim] if here.padding[dim] == there.padding[dim] else 0 for dim in space)
+            more = math.prod(1 + pad / space[dim] for dim, pad in zip(space, alike, strict=True))
+            found.append(alike if more <= (MOST_PADDED if here.normal == there.normal else MOST_CONVERTED) else nothing)
+        return tuple(found)
+
+    @cached_property
+    def moved(self) -> tuple[float, ...]:
+        """For every hop, bytes that move for one that belongs to an entry: more than 1 where padding moves along."""
+        space = self.transfer.space
+        return tuple(math.prod(1 + pad / space[dim] for dim, pad in zip(space, pads, strict=True)) for pads in self.padding)
+
+    @property
+    def rates(self) -> tuple[float, ...]:
+        """For every hop, bytes per second of what belongs to entries: its throughput, less where padding moves along."""
+        return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
+
+    def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
+        """What a hop moves of the chunk of a number."""
+        return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
+
+    def _slot(self, buffer: int, chunk: int) -> View:
+        held = self._held[buffer]
+        # Not the chunk's own first byte: this layout may pad a block more or less than the one the chunks are counted in.
+        return View(held.linearization, base=-held.first_byte(chunk))

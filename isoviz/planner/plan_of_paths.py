@@ -1,0 +1,162 @@
+"""A plan of several paths that somebody gives by hand, each with its share of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
+from isoviz.layouts import Box
+from isoviz.planner.by_hand import costed, violations
+from isoviz.planner.cache import CACHE
+from isoviz.planner.check_ends import check_ends
+from isoviz.planner.hop_facts import chunk_bytes, path_orders
+from isoviz.planner.options import BY_HAND, Options
+from isoviz.planner.plan import Plan
+from isoviz.planner.problem import Problem
+from isoviz.planner.shares import Share, check_boxes, check_numbers
+from isoviz.planner.time.path_time import Clock
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Layout
+    from isoviz.machines import Machine
+    from isoviz.planner.path_plan import PathPlan
+    from isoviz.planner.transfer import Transfer
+
+
+class PathByHand(NamedTuple):
+    """A path with its share.
+
+    `share` is a sub-box of what moves, or a run of chunks. A box is a `Box`, or says the first coordinate and the end of each
+    dimension: `{"x": (0, 512)}`, where a dimension that is not named is there with all it has. A run of chunks is a range of
+    their numbers. `path`, `layouts`, `chunk` and `blocks` are as in `isoviz.cost`.
+    """
+
+    share: Share | Mapping[str, tuple[int, int]]
+    path: str | Sequence[str]
+    layouts: Sequence[Layout | str] | Mapping[str, Layout | str] = ()
+    chunk: int | str | None = None
+    blocks: int | None = None
+
+
+def plan_of_paths(
+    transfer: Transfer,
+    machine: Machine,
+    paths: Sequence[PathByHand | tuple[Any, ...]],
+    *,
+    options: Options | None = None,
+) -> Plan:
+    """The plan of a transfer over several paths at once: `plan_of_paths(transfer, machine, [(share, path), …])`.
+
+    Each of `paths` is a `PathByHand`, or a tuple with the same entries. All shares are sub-boxes, or all are runs of chunks of
+    one common sequence. Together they are everything, and nothing is in two of them. The first path with buffers makes the common
+    sequence, and its `chunk` or `blocks` say how long the chunks are. All other paths take that sequence, so the layouts of their
+    buffers have to end with the same components. `options` are slots and limits; the memory limit and the capacity of memories
+    bound the buffers of all paths together.
+
+    Raises:
+        TransferError: shares that leave a gap or overlap, which the message names; shares of two kinds; layouts that do not end
+        alike; and what `isoviz.cost` raises for a path, with the number of the path before it. LimitError: buffers over a limit.
+    """
+    options = options or Options()
+    check_ends(transfer, machine)
+    given = [_checked(number, entry) for number, entry in enumerate(paths)]
+    runs = [isinstance(each.share, range) for each in given]
+    if not given or any(runs) != all(runs):
+        raise TransferError(
+            "plan: expected at least one path" if not given else "plan: expected shares of one kind, boxes or runs of chunks"
+        )
+    made = _of_chunks(transfer, machine, given, options) if runs[0] else _of_boxes(transfer, machine, given, options)
+    buffers = [buffer for path in made for buffer in path.buffers]
+    if found := list(violations(Problem(transfer, machine, options), buffers)):
+        raise LimitError("plan: " + "; ".join(dict.fromkeys(each.text for each in found)))
+    CACHE.keep_machine(machine)
+    return Plan(transfer, machine.name, machine.digest, BY_HAND, tuple(made))
+
+
+def _checked(number: int, entry: object) -> PathByHand:
+    if not isinstance(entry, tuple) or not 2 <= len(entry) <= len(PathByHand._fields):
+        raise InputError(f"path {number}: expected (share, path) or a PathByHand, got {show(entry)}")
+    found = PathByHand(*entry)
+    if not isinstance(found.share, Box | range | Mapping):
+        raise InputError(
+            f"path {number}: expected a share that is a Box, a mapping like {{'x': (0, 8)}} or a range of chunks, got"
+            f" {show(found.share)}"
+        )
+    return found
+
+
+def _of_boxes(transfer: Transfer, machine: Machine, given: Sequence[PathByHand], options: Options) -> list[PathPlan]:
+    boxes = [_box(number, transfer, each.share) for number, each in enumerate(given)]
+    check_boxes(transfer.space, boxes)
+    found = []
+    for number, (box, each) in enumerate(zip(boxes, given, strict=True)):
+        found.append(_made(number, Problem(transfer.part(box), machine, options), each))
+    return found
+
+
+def _of_chunks(transfer: Transfer, machine: Machine, given: Sequence[PathByHand], options: Options) -> list[PathPlan]:
+    problem = Problem(transfer, machine, options)
+    made: dict[int, PathPlan] = {}
+    lead = 0
+    for number, each in enumerate(given):
+        made[number] = _made(number, problem, each)
+        if made[number].buffers:
+            lead = number
+            break
+    common = made[lead].chunks
+    for number, each in enumerate(given):
+        if number != lead:
+            if each.chunk is not None or each.blocks is not None:
+                raise InputError(f"path {number}: the size of the chunks is that of path {lead}; expected it there only")
+            made[number] = _made(number, problem, each, like=common)
+    check_numbers([each.share for each in given if isinstance(each.share, range)], len(common))
+    return [_with_run(problem, made[number], each.share) for number, each in enumerate(given) if isinstance(each.share, range)]
+
+
+def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> PathPlan:
+    try:
+        path, found = costed(problem, each.path, each.layouts, each.chunk, each.blocks, like)
+    except InputError as error:
+        kind = LayoutError if isinstance(error, LayoutError) else type(error)  # a notation error has more than a message
+        raise kind(f"path {number}: {error}") from error
+    if found:
+        raise LimitError(f"path {number}: {found[0].text}")
+    return path
+
+
+def _with_run(problem: Problem, path: PathPlan, run: range) -> PathPlan:
+    """A path with some chunks only, and the T of these."""
+    found = replace(path, run=(run.start, run.stop))
+    way = path_orders(path.transfer, path.orders)
+    channels = [problem.machine.channel(hop.channel) for hop in path.hops]
+    converting = [hop for hop, converts in enumerate(way.converts) if converts]
+    clock = Clock(problem.machine, channels, found.bytes, path.slots, converting=converting, setup=path.setup)
+    return replace(found, objective=clock.seconds(chunk_bytes(path.chunks), way.runs))
+
+
+def _box(number: int, transfer: Transfer, share: Share | Mapping[str, tuple[int, int]]) -> Box:
+    """A share as a box within what moves.
+
+    Raises:
+        TransferError: an unknown dimension, or a box that is empty or leaves what moves.
+    """
+    space = transfer.space
+    if isinstance(share, Mapping):
+        if unknown := [dim for dim in share if dim not in space]:
+            raise TransferError(f"path {number}: share: no dimension {show(unknown[0])}; expected some of {', '.join(space)}")
+        try:
+            ranges = [(int(low), int(high)) for low, high in (share.get(dim, (0, space[dim])) for dim in space)]
+        except (TypeError, ValueError):
+            raise InputError(f"path {number}: share: expected (first, end) of each dimension, got {show(dict(share))}") from None
+        bad = [dim for dim, (low, high) in zip(space, ranges, strict=True) if not 0 <= low < high <= space[dim]]
+        if bad:
+            raise TransferError(
+                f"path {number}: share: {bad[0]} from {share[bad[0]][0]} to {share[bad[0]][1]}; expected a part of 0 to"
+                f" {space[bad[0]]} that is not empty"
+            )
+        share = Box(tuple([low for low, _ in ranges]), tuple([high for _, high in ranges]))
+    assert isinstance(share, Box)
+    transfer.part(share)  # raises where it is none
+    return share

@@ -1,0 +1,167 @@
+"""The shares of the paths of a plan: sub-boxes of what moves, or runs of the chunks of one common sequence.
+
+Together they are everything, and nothing is in two of them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.errors import TransferError
+from isoviz.layouts import Box, ChunkSequence
+
+if TYPE_CHECKING:
+    from isoviz.layouts import IndexSpace
+    from isoviz.planner.path_plan import PathPlan
+    from isoviz.planner.transfer import Transfer
+
+Share = Box | range
+"""A box, in coordinates of what moves, or numbers of chunks one after the other."""
+
+
+def share_of(transfer: Transfer, path: PathPlan) -> Share:
+    """What a path of a transfer moves."""
+    if path.run is not None:
+        return path.numbers
+    part = path.transfer
+    lo = tuple(_distance(part.source_origin, transfer.source_origin))
+    return Box(lo, tuple([low + extent for low, extent in zip(lo, part.shape, strict=True)]))
+
+
+def share_text(space: IndexSpace, share: Share) -> str:
+    """A share in words: `x=0…63, y=0…127`, or `chunks 0…4`."""
+    if isinstance(share, range):
+        return f"chunk {share.start}" if len(share) == 1 else f"chunks {share.start}…{share.stop - 1}"
+    return ", ".join(f"{dim}={low}…{high - 1}" for dim, low, high in zip(space, share.lo, share.hi, strict=True))
+
+
+def check_shares(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
+    """See that the paths move everything, each entry once.
+
+    Raises:
+        TransferError: a gap or an overlap, which the message names; or paths that do not belong to the transfer.
+    """
+    if not paths:
+        raise TransferError("plan: no path; expected at least one")
+    if any(path.run is not None for path in paths):
+        _check_runs(transfer, paths)
+        return
+    for number, path in enumerate(paths):
+        _check_part(transfer, number, path)
+    check_boxes(transfer.space, [share for path in paths if isinstance(share := share_of(transfer, path), Box)])
+
+
+def check_boxes(space: IndexSpace, boxes: Sequence[Box]) -> None:
+    """See that boxes cover an index space, each point once.
+
+    Raises:
+        TransferError: as `check_shares`.
+    """
+    for (one, here), (other, there) in itertools.combinations(enumerate(boxes), 2):
+        common = _common(here, there)
+        if common is not None:
+            raise TransferError(f"plan: paths {one} and {other} both move {share_text(space, common)}; expected one of them to")
+    if sum(box.volume for box in boxes) == space.volume:
+        return
+    left = [Box.whole(space)]
+    for box in boxes:
+        left = [rest for each in left for rest in _without(each, box)]
+    raise TransferError(f"plan: no path moves {share_text(space, left[0])}; expected the shares to cover {space}")
+
+
+def check_numbers(runs: Sequence[range], count: int) -> None:
+    """See that runs of chunks are all of `count` chunks, each once.
+
+    Raises:
+        TransferError: as `check_shares`.
+    """
+    for number, run in enumerate(runs):
+        if run.step != 1 or not len(run) or run.start < 0 or run.stop > count:
+            raise TransferError(f"plan: path {number}: {run} of {count} chunks; expected a run of chunks 0…{count - 1}")
+    order = sorted(range(len(runs)), key=lambda number: runs[number].start)
+    at = 0
+    for before, number in zip([None, *order], order, strict=False):
+        run = runs[number]
+        if run.start < at:
+            one, other = sorted((before or 0, number))
+            raise TransferError(f"plan: paths {one} and {other} both move chunk {run.start}; expected one of them to")
+        if run.start > at:
+            break
+        at = run.stop
+    else:
+        if at == count:
+            return
+    end = min((run.start for run in runs if run.start > at), default=count)
+    raise TransferError(
+        f"plan: no path moves {'chunk' if end == at + 1 else 'chunks'} {share_numbers(at, end)}; expected the shares to cover"
+        f" all {count} chunks"
+    )
+
+
+def share_numbers(first: int, end: int) -> str:
+    """Numbers one after the other, in words."""
+    return f"{first}" if end == first + 1 else f"{first}…{end - 1}"
+
+
+def alike(one: ChunkSequence, other: ChunkSequence) -> bool:
+    """Whether two sequences have the same entries in the chunk of every number."""
+    return one.digits == other.digits and one.per_chunk == other.per_chunk
+
+
+def _check_runs(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
+    first = paths[0]
+    for number, path in enumerate(paths):
+        if path.run is None:
+            raise TransferError(f"plan: path {number} moves a box, others runs of chunks; expected all shares to be of one kind")
+        if path.transfer != transfer:
+            raise TransferError(f"plan: path {number}: a run of chunks of another transfer, {path.transfer}")
+        if not alike(first.chunks, path.chunks):
+            raise TransferError(
+                f"plan: paths 0 and {number} do not have one sequence of chunks: {first.per_chunk} blocks of {first.order}"
+                f" (outer {first.outer}), and {path.per_chunk} of {path.order} (outer {path.outer})"
+            )
+    check_numbers([range(*path.run) for path in paths if path.run is not None], len(first.chunks))
+
+
+def _check_part(transfer: Transfer, number: int, path: PathPlan) -> None:
+    """A path's transfer has to be a part of the plan's: the same ends and fields, and one box at both ends."""
+    part = path.transfer
+    if (part.source, part.destination, part.field_names) == (transfer.source, transfer.destination, transfer.field_names):
+        here, there = (
+            _distance(part.source_origin, transfer.source_origin),
+            _distance(part.destination_origin, transfer.destination_origin),
+        )
+        low = dict(zip(part.source.space, here, strict=True))
+        inside = all(at >= 0 and at + extent <= size for at, extent, size in zip(here, part.shape, transfer.shape, strict=True))
+        if inside and low == dict(zip(part.destination.space, there, strict=True)):
+            return
+    raise TransferError(f"plan: path {number} moves what is no part of the transfer: {part}; expected a box of {transfer}")
+
+
+def _distance(at: Sequence[int], origin: Sequence[int]) -> list[int]:
+    return [here - there for here, there in zip(at, origin, strict=True)]
+
+
+def _common(one: Box, other: Box) -> Box | None:
+    """What is in both boxes; None where nothing is."""
+    lo = tuple(map(max, one.lo, other.lo))
+    hi = tuple(map(min, one.hi, other.hi))
+    return Box(lo, hi) if all(low < high for low, high in zip(lo, hi, strict=True)) else None
+
+
+def _without(box: Box, taken: Box) -> list[Box]:
+    """A box less another one, as boxes."""
+    common = _common(box, taken)
+    if common is None:
+        return [box]
+    found: list[Box] = []
+    lo, hi = list(box.lo), list(box.hi)
+    for dim in range(len(lo)):
+        if lo[dim] < common.lo[dim]:
+            found.append(Box(tuple(lo), (*hi[:dim], common.lo[dim], *hi[dim + 1 :])))
+        if common.hi[dim] < hi[dim]:
+            found.append(Box((*lo[:dim], common.hi[dim], *lo[dim + 1 :]), tuple(hi)))
+        lo[dim], hi[dim] = common.lo[dim], common.hi[dim]
+    return found
