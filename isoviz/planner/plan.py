@@ -45,6 +45,8 @@ class Plan:
         first = self.paths[0] if self.paths else None
         if first is None or len(self.paths) > 1 or first.run is not None or first.transfer is not self.transfer:
             check_shares(self.transfer, self.paths)
+        if len(self.paths) > 1 and len({path.overlap for path in self.paths}) > 1:
+            raise TransferError("plan: some paths overlap their hops, others do not; expected what the machine says, of all")
 
     # ---- of all paths together
 
@@ -55,9 +57,9 @@ class Plan:
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted completion time. Of one path exactly what its pipeline takes on an idle machine (`PathPlan.seconds`); of
-        several, what the slowest takes; where they share channels or resources they get fair shares of them
-        (`isoviz.planner.time.together`)."""
+        """The predicted completion time. Of one path exactly what its pipeline takes on an idle machine (`PathPlan.seconds`). Of
+        several, their set-up and then what the slowest takes; where they share channels or resources they get fair shares of
+        them (`isoviz.planner.time.together`)."""
         return self._together([path.seconds for path in self.paths])
 
     @cached_property
@@ -66,7 +68,10 @@ class Plan:
         return self._together([path.objective for path in self.paths])
 
     def _together(self, seconds: list[float]) -> float:
-        return seconds[0] if len(seconds) == 1 else seconds_together(self.paths, seconds)
+        if len(seconds) == 1:
+            return seconds[0]
+        moving = [each - path.setup for each, path in zip(seconds, self.paths, strict=True)]
+        return self.setup + seconds_together(self.paths, moving)
 
     @cached_property
     def throughput(self) -> float:

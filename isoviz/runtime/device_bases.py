@@ -19,8 +19,8 @@ from isoviz.runtime.scheduling.requests import requests_of_chunk
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
-    from isoviz.planner import Instance, Plan
-    from isoviz.planner.path_plan import Hop
+    from isoviz.planner import Instance
+    from isoviz.planner.path_plan import Hop, PathPlan
     from isoviz.runtime.protocols import Check, Done, Endpoint, Slot, Store
 
 
@@ -107,8 +107,8 @@ class BaseChannel(ABC):
     def prepare(self, nbytes: int) -> None:  # noqa: B027  # a default, not a gap
         """Nothing to load."""
 
-    def requests_of_chunk(self, plan: Plan, hop: Hop, request_bytes: int) -> int:
-        return requests_of_chunk(plan, hop, request_bytes)
+    def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
+        return requests_of_chunk(path, hop, request_bytes)
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
         return [], list(copies)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Layout, StridedCopy
     from isoviz.machines import Channel, Memory
     from isoviz.planner import Instance, Plan
-    from isoviz.planner.path_plan import Hop
+    from isoviz.planner.path_plan import Hop, PathPlan
 
 Check = Callable[[], None]
 """Called between requests; raises `isoviz.errors.Cancelled` when the transfer is to stop."""
@@ -177,8 +177,8 @@ class RealChannel(Protocol):
     def prepare(self, nbytes: int) -> None:
         """Called before a transfer of `nbytes` bytes is measured: load what moving them needs."""
 
-    def requests_of_chunk(self, plan: Plan, hop: Hop, request_bytes: int) -> int:
-        """In how many requests a chunk of a plan goes over this channel on a hop. Between two requests a more urgent transfer may
+    def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
+        """In how many requests a chunk of a path goes over this channel on a hop. Between two requests a more urgent transfer may
         go first. `request_bytes` is the length that the engine asks for.
 
         The simulator has no real channels: it uses the rule of the described kind

@@ -153,13 +153,16 @@ class Simulator:
                 f"simulate: the plan was made for {plan.machine_name!r}, not for this machine as it is; plan again"
             )
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=self.request_bytes)
-        full = plan.chunk_payload
-        last = plan.bytes - (work.chunks - 1) * full
-        times = tuple(
-            (full * moved / hop.throughput / requests, last * moved / hop.throughput / requests)
-            for hop, moved, requests in zip(plan.hops, plan.moved, work.requests, strict=True)
-        )
-        return self.submit_work(work, times, plan.bytes, full, at=at, setup=plan.setup, label=label, moved=plan.moved)
+        times, left = [], iter(work.requests)
+        for path in plan.paths:
+            full, last = path.chunk_payload, path.last_payload
+            for hop, moves, requests in zip(path.hops, path.moved, left, strict=False):
+                seconds = moves / hop.throughput / requests
+                times.append((full * seconds, last * seconds))
+        moved = tuple([each for path in plan.paths for each in path.moved])
+        full = max([path.chunk_payload for path in plan.paths])
+        shares = [(path.bytes, path.chunk_payload) for path in plan.paths] if len(plan.paths) > 1 else ()
+        return self.submit_work(work, times, plan.bytes, full, at=at, setup=plan.setup, label=label, moved=moved, shares=shares)
 
     def submit_work(
         self,

@@ -276,7 +276,7 @@ class Engine:
     ) -> Execution:
         self._home.require()
         memories = self._real.memories(plan)
-        channels = [self._real.channel(hop.channel) for hop in plan.hops]
+        channels = [self._real.channel(hop.channel) for hop in plan.every_hop]
         asked = self.request_bytes
         work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=channels)
         number = next(self._numbers)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import Cancelled, RunError, TransferError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.layouts import Chunk, StridedCopy
-    from isoviz.planner import Plan
+    from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.protocols import CancelToken, Done, Endpoint, RealChannel, RealMemory, Slot, Store
@@ -37,9 +37,35 @@ UNIT = 4096
 """Runs are cut into requests at multiples of so many bytes: what disks take."""
 
 
+class _HopOfPath(NamedTuple):
+    """A hop among those of all paths: the number of its path, the path, its position on it, and the number of the ring behind it
+    (of the hop before it one less)."""
+
+    number: int
+    path: PathPlan
+    hop: int
+    ring: int
+
+    @property
+    def is_last(self) -> bool:
+        """Whether it writes the destination."""
+        return self.hop == len(self.path.hops) - 1
+
+
+def _hops_of(plan: Plan) -> list[_HopOfPath]:
+    """The hops of all paths, path after path; a path has one ring less than hops."""
+    found: list[_HopOfPath] = []
+    for number, path in enumerate(plan.paths):
+        ring = len(found) - number
+        found += [_HopOfPath(number, path, hop, ring + hop) for hop in range(len(path.hops))]
+    return found
+
+
 class Execution:
     """One transfer of an engine, from its submission to its end. Its requests may be carried out in any threads.
 
+    `memories` are those of each path, `channels` those of all hops, path after path: so hops are numbered here, and by the
+    scheduler. Chunks are numbered within their path.
     `given` are the source and the destination that the caller named, `over` is called once nothing of it moves any more; the
     caller `waits` for that. The ends and the rings are opened when the scheduler grants the buffers; `release` closes the rings,
     `stack` the ends.
@@ -52,7 +78,7 @@ class Execution:
         work: Work,
         event: Event,
         given: tuple[Any, Any],
-        memories: Sequence[RealMemory],
+        memories: Sequence[Sequence[RealMemory]],
         channels: Sequence[RealChannel],
         token: CancelToken | None,
         over: Callable[[Execution], None],
@@ -80,6 +106,7 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
+        self._hops = _hops_of(plan)
         self.is_asynchronous = [channel.is_asynchronous for channel in channels]
         at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and at_once[0] and plan.bytes <= MINE
@@ -87,18 +114,20 @@ class Execution:
         in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
             not self.is_asynchronous[hop]
-            and (self.is_mine or (in_turn and hop > 0) or (at_once[hop] and plan.chunk_payload <= SMALL_REQUEST * requests))
-            for hop, requests in enumerate(work.requests)
+            and (self.is_mine or (in_turn and at.hop > 0) or (at_once[hop] and at.path.chunk_payload <= SMALL_REQUEST * requests))
+            for hop, (at, requests) in enumerate(zip(self._hops, work.requests, strict=True))
         ]
         """Whether the requests of a hop cost less than handing them to another thread."""
-        self._cleared = [any(later > here for here, later in zip(*pair, strict=True)) for pair in pairwise(plan.padding)]
-        """Whether the hop behind a slot moves more padding than the one before it."""
+        self._cleared = [
+            any(later > here for here, later in zip(*pair, strict=True)) for path in plan.paths for pair in pairwise(path.padding)
+        ]
+        """For every ring, whether the hop behind it moves more padding than the one before it."""
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = ExitStack()
         self._lock = threading.Lock()
-        self._chunks: dict[int, Chunk] = {}
-        self._payloads: dict[int, int] = {}
+        self._chunks: dict[tuple[int, int], Chunk] = {}
+        self._payloads: dict[tuple[int, int], int] = {}
         self._parts: dict[tuple[int, int], list[list[StridedCopy]]] = {}
         self._left: dict[tuple[int, int], int] = {}
         self._recurring: dict[int, RecurringChunks] = {}
@@ -113,9 +142,9 @@ class Execution:
         """
         transfer = self.plan.transfer
         self.admitted = time.perf_counter()
-        self.source = self.memories[0].source(transfer.source, self.given[0])
+        self.source = self.memories[0][0].source(transfer.source, self.given[0])
         self.stack.callback(self.source.close)
-        self.destination = self.memories[-1].destination(transfer.destination, self.given[1], transfer.is_partial)
+        self.destination = self.memories[0][-1].destination(transfer.destination, self.given[1], transfer.is_partial)
         self.stack.callback(self.destination.close)
         if self.source.identity == self.destination.identity:
             raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
@@ -125,12 +154,13 @@ class Execution:
                 self.parts_of(hop, 0)
 
     def _allocate(self) -> None:
-        """The rings, in the order of the memories' names: the global order (Isometry, section 3.6)."""
+        """The rings of all paths, in the order of the memories' names: the global order (Isometry, section 3.6)."""
+        memories = [memory for path in self.memories for memory in path[1:-1]]
         rings: dict[int, list[Slot]] = {}
         for i, ring in sorted(enumerate(self.work.rings), key=lambda found: (found[1].memory, found[0])):
             rings[i] = []
             for _ in range(ring.slots):
-                slot = self.memories[i + 1].slot(ring.nbytes)
+                slot = memories[i].slot(ring.nbytes)
                 self._slots.callback(slot.close)
                 rings[i].append(slot)
         self._rings = [rings[i] for i in range(len(rings))]
@@ -159,7 +189,8 @@ class Execution:
         hop, chunk = issue.hop, issue.chunk
         try:
             if copies := self._copies_of(issue):
-                self.count(hop, self.channels[hop].move(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check))
+                ends = self._source(hop, chunk), self._destination(hop, chunk)
+                self.count(hop, self.channels[hop].move(copies, *ends, self.check))
         except Exception as error:
             placed = self.placed(error, issue)
             if placed is error:
@@ -174,7 +205,7 @@ class Execution:
         """
         hop, chunk = issue.hop, issue.chunk
         if copies := self._copies_of(issue):
-            self.channels[hop].start(copies, self._store(hop, chunk), self._store(hop + 1, chunk), self.check, done)
+            self.channels[hop].start(copies, self._source(hop, chunk), self._destination(hop, chunk), self.check, done)
         else:
             done(0)
 
@@ -198,9 +229,16 @@ class Execution:
             kind, message = type(error), str(error)
         elif isinstance(error, OSError | MemoryError):
             message = f"{type(error).__name__}: {error}"
-        found = kind(message, hop=issue.hop, channel=self.work.channels[issue.hop], chunk=issue.chunk)
+        found = self._located(kind, message, issue.hop, issue.chunk)
         found.__cause__ = error
         return found
+
+    def _located(self, kind: type[RunError], message: str, hop: int, chunk: int | None = None) -> RunError:
+        """An error of a hop: with its number on its path, and the number of the path where there are several."""
+        at = self._hops[hop]
+        number = None if chunk is None else at.path.numbers[chunk]
+        said = f"path {at.number}: {message}" if len(self.plan.paths) > 1 else message
+        return kind(said, hop=at.hop, channel=self.work.channels[hop], chunk=number)
 
     def finished(self, issue: Issue) -> None:
         """A request has moved its bytes: forget what is needed no more, and count what has arrived."""
@@ -212,10 +250,11 @@ class Execution:
                 return
             del self._left[key]
             self._parts.pop(key, None)
-            if hop < len(self.channels) - 1:
+            at = self._hops[hop]
+            if not at.is_last:
                 return
-            self._chunks.pop(chunk, None)
-            payload = self._payloads.pop(chunk)
+            self._chunks.pop((at.number, chunk), None)
+            payload = self._payloads.pop((at.number, chunk))
             self.chunks_done += 1
         self.event.moved(payload)
 
@@ -224,8 +263,7 @@ class Execution:
         try:
             action()
         except RunError as error:
-            hop = len(self.channels) - 1
-            raise type(error)(str(error), hop=hop, channel=self.work.channels[hop]) from error
+            raise self._located(type(error), str(error), len(self.channels) - 1) from error
 
     def check(self) -> None:
         """Called between requests.
@@ -236,13 +274,17 @@ class Execution:
         if self.stopped or (self.token is not None and self.token.is_set()):
             raise Cancelled("cancelled; no destination file was left")
 
-    def _store(self, place: int, chunk: int) -> Store:
-        if place == 0:
-            return self.source
-        if place == len(self.channels):
-            return self.destination
-        ring = self._rings[place - 1]
-        return ring[chunk % len(ring)]
+    def _source(self, hop: int, chunk: int) -> Store:
+        at = self._hops[hop]
+        return self._slot(at.ring - 1, chunk) if at.hop else self.source
+
+    def _destination(self, hop: int, chunk: int) -> Store:
+        at = self._hops[hop]
+        return self.destination if at.is_last else self._slot(at.ring, chunk)
+
+    def _slot(self, ring: int, chunk: int) -> Slot:
+        slots = self._rings[ring]
+        return slots[chunk % len(slots)]
 
     def parts_of(self, hop: int, number: int) -> list[list[StridedCopy]]:
         """What the requests of a chunk of a hop move. Asked first, it puts the slot behind the hop in its place."""
@@ -253,7 +295,7 @@ class Execution:
                 found = self._parts.get(key)
                 if found is None:
                     copies = self._copies(hop, number)
-                    if hop < len(self.channels) - 1:
+                    if not self._hops[hop].is_last:
                         self._place(hop, number, copies)
                     found = self._parts[key] = self._split(hop, copies)
         return found
@@ -266,9 +308,9 @@ class Execution:
         if close:
             found = split(others, min(count - 1, self._worth(hop, others)), UNIT, self.source.base, "source") if others else []
             found.append(close)
-        elif hop == len(self.channels) - 1 and self.destination.alignment > 1:
+        elif self._hops[hop].is_last and self.destination.alignment > 1:
             found = split(copies, self._worth(hop, copies), UNIT, self.destination.base)
-        elif hop == 0 and self.source.alignment > 1:
+        elif self._hops[hop].hop == 0 and self.source.alignment > 1:
             found = split(copies, self._worth(hop, copies), UNIT, self.source.base, "source")
         else:
             found = split_together(copies, count, UNIT)
@@ -277,23 +319,25 @@ class Execution:
     def _worth(self, hop: int, copies: list[StridedCopy]) -> int:
         """How many requests the copies of a chunk are worth, which may be smaller than most: all requests are about as long."""
         count = self.work.requests[hop]
-        full = self.plan.chunk_payload / count
+        full = self._hops[hop].path.chunk_payload / count
         return max(1, min(count, math.ceil(sum([copy.nbytes for copy in copies]) / full)))
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
+        at = self._hops[hop]
         recurring = self._recurring.get(hop)
         if recurring is None:
             recurring = self._recurring[hop] = RecurringChunks(
-                self.plan.chunks, partial(self.plan.views, hop), self._chunk, self.plan.padding[hop]
+                at.path.chunks, partial(at.path.views, at.hop), partial(self._chunk, at), at.path.padding[at.hop]
             )
-        copies, self._payloads[number] = recurring.of(number)
+        copies, self._payloads[at.number, number] = recurring.of(at.path.numbers[number])
         return copies
 
-    def _chunk(self, number: int) -> Chunk:
-        """What is in a chunk; kept until it has arrived, for the hops to come."""
-        found = self._chunks.get(number)
+    def _chunk(self, at: _HopOfPath, number: int) -> Chunk:
+        """What is in a chunk, by its number in the sequence; kept until it has arrived, for the hops to come."""
+        key = at.number, number - at.path.numbers.start
+        found = self._chunks.get(key)
         if found is None:
-            found = self._chunks[number] = self.plan.chunks[number]
+            found = self._chunks[key] = at.path.chunks[number]
         return found
 
     def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
@@ -302,16 +346,16 @@ class Execution:
 
         Done before the first request writes to it: nobody else uses it then.
         """
-        shift, last = 0, len(self.channels) - 1
-        if hop == 0 and copies and self.source.alignment > 1:
+        shift, at = 0, self._hops[hop]
+        if at.hop == 0 and copies and self.source.alignment > 1:
             first = copies[0]
             shift = (self.source.base + first.source_offset - first.destination_offset) % self.source.alignment
-        elif hop + 1 == last and self.destination.alignment > 1 and (leaving := self._copies(last, number)):
+        elif self._hops[hop + 1].is_last and self.destination.alignment > 1 and (leaving := self._copies(hop + 1, number)):
             first = leaving[0]
             shift = (self.destination.base + first.destination_offset - first.source_offset) % self.destination.alignment
-        slot = self._rings[hop][number % len(self._rings[hop])]
+        slot = self._slot(at.ring, number)
         slot.place(shift)
-        if self._cleared[hop]:
+        if self._cleared[at.ring]:
             slot.clear()
 
     # ---- what was measured
@@ -324,20 +368,20 @@ class Execution:
     @property
     def notes(self) -> tuple[str, ...]:
         """What ends, memories and channels have to say of how it went."""
-        notes = [note for memory in self.memories for note in memory.notes]
+        notes = [note for path in self.memories for memory in path for note in memory.notes]
         notes += [note for channel in self.channels for note in channel.notes]
         return (*self.source.notes, *self.destination.notes, *dict.fromkeys(notes))
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
-        """Seconds that the hops were at work, bytes and requests; waiting for what a hop left in caches belongs to the last.
+        """Seconds that the hops were at work, bytes and requests. Waiting for what was left in caches belongs to the last hop of
+        each path.
 
         A hop is at work while any of its requests is: several in flight count once.
         """
         busy = self.spans.busy()
-        busy[-1] += flush_seconds
         return tuple(
-            HopMeasurement(i, seconds, self.plan.bytes, requests)
-            for i, (seconds, requests) in enumerate(zip(busy, self.requests, strict=True))
+            HopMeasurement(at.hop, seconds + (flush_seconds if at.is_last else 0.0), at.path.bytes, requests, at.number)
+            for at, seconds, requests in zip(self._hops, busy, self.requests, strict=True)
         )
 
 
@@ -351,7 +395,8 @@ def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
         if moving and each.spans:
             times = each.spans.first, each.spans.first, times[2]
         outcome, reason = each.outcome or "running", "" if each.error is None else str(each.error)
-        label, payload = f"transfer {each.number}", each.plan.chunk_payload
-        transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason))
+        label, sizes = f"transfer {each.number}", tuple([(path.bytes, path.chunk_payload) for path in each.plan.paths])
+        several, payload = sizes if len(sizes) > 1 else (), max(full for _, full in sizes)
+        transfers.append(TransferSpan(each.number, label, each.work, each.plan.bytes, payload, *times, outcome, reason, several))
         requests += each.spans
     return Trace(tuple(transfers), tuple(sorted(requests, key=lambda span: span.end)), "measured")

@@ -29,8 +29,8 @@ class OpenedDevices:
         self._channels: dict[str, tuple[RealChannel, Dispatcher]] = {}
         self._lock = threading.Lock()
 
-    def memories(self, plan: Plan) -> list[RealMemory]:
-        """The memories of a plan's path.
+    def memories(self, plan: Plan) -> list[list[RealMemory]]:
+        """The memories of each path of a plan.
 
         Raises:
             TransferError: the plan is for another machine, this computer lacks one of them, or a buffer would be where none can.
@@ -40,12 +40,12 @@ class OpenedDevices:
                 f"plan: made for a machine {plan.machine_name!r} that is not this engine's {self.machine.name!r} as it is now;"
                 " plan again"
             )
-        for hop in plan.hops[:-1]:
+        for hop in [hop for path in plan.paths for hop in path.hops[:-1]]:
             if not (memory := self.machine.memory(hop.destination)).holds_buffers:
                 raise TransferError(
                     f"plan: hop {hop.index} leads to a buffer in {memory.name} ({memory.kind}), which holds none; plan again"
                 )
-        return [self._memory(name) for name in plan.memories]
+        return [[self._memory(name) for name in path.memories] for path in plan.paths]
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         """What a caller handed to `copy`, as an instance: of the first memory that holds it, else of the first one that can.

@@ -74,7 +74,7 @@ class PreparedCopies:
         if found is not None:
             return found
         plan = make_plan(Transfer(here, there, priority=priority), self._real.machine, None, options)
-        found = _prepared(here, there, plan, self._real.memories(plan), self._real.channel(plan.hops[0].channel))
+        found = _prepared(here, there, plan, self._real.memories(plan)[0], self._real.channel(plan.hops[0].channel))
         if here.path is None and there.path is None:  # files are described anew each time
             if len(self._known) >= MOST_PREPARED:
                 self._known.clear()

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
 from isoviz.runtime.scheduling.requests import requests_of_chunk
-from isoviz.runtime.scheduling.work import Ring, Work
+from isoviz.runtime.scheduling.work import PathWork, Ring, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-    from isoviz.planner import Plan
+    from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.protocols import RealChannel
 
 REQUEST_BYTES = 1 << 20
@@ -28,7 +28,8 @@ def work_of(
     channels: Sequence[RealChannel] | None = None,
 ) -> Work:
     """The work of a plan. `priority` is that of its transfer unless given. Requests have about `request_bytes` bytes; the real
-    `channels` of the hops cut them, or the rules of the described kinds where none are given. With `chunks` only that many move.
+    `channels` of the hops cut them, or the rules of the described kinds where none are given. With `chunks` only that many
+    of each path move.
     Not `pipelined`, every hop moves everything before the next one begins, through buffers that hold all of it.
 
     Raises:
@@ -36,13 +37,19 @@ def work_of(
     """
     if chunks is not None and chunks < 1:
         raise InputError(f"{chunks} chunks; expected at least 1")
-    chunks = plan.chunk_count if chunks is None else min(chunks, plan.chunk_count)
-    if channels is None:
-        requests = tuple([requests_of_chunk(plan, hop, request_bytes) for hop in plan.hops])
-    else:
-        pairs = zip(channels, plan.hops, strict=True)
-        requests = tuple([channel.requests_of_chunk(plan, hop, request_bytes) for channel, hop in pairs])
-    rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else chunks) for each in plan.buffers)
-    names = tuple(hop.channel for hop in plan.hops)
+    left = iter(channels) if channels is not None else None
     urgency = plan.transfer.priority if priority is None else priority
-    return Work.one_path(names, chunks, rings, requests, urgency, pipelined, plan.overlap)
+    return Work(tuple([_path_work(path, left, request_bytes, chunks, pipelined) for path in plan.paths]), urgency)
+
+
+def _path_work(
+    path: PathPlan, channels: Iterator[RealChannel] | None, request_bytes: int, chunks: int | None, pipelined: bool
+) -> PathWork:
+    count = path.chunk_count if chunks is None else min(chunks, path.chunk_count)
+    if channels is None:
+        requests = tuple([requests_of_chunk(path, hop, request_bytes) for hop in path.hops])
+    else:
+        pairs = zip(path.hops, channels, strict=False)  # the hops first: they end before the channels of further paths
+        requests = tuple([channel.requests_of_chunk(path, hop, request_bytes) for hop, channel in pairs])
+    rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else count) for each in path.buffers)
+    return PathWork(tuple(hop.channel for hop in path.hops), count, rings, requests, pipelined, path.overlap)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.machines import ChannelKind
 
 if TYPE_CHECKING:
-    from isoviz.planner import Plan
-    from isoviz.planner.path_plan import Hop
+    from isoviz.planner.path_plan import Hop, PathPlan
 
 SHORT_RUNS, SHORTER = 128 << 10, 3 / 4
 """Runs of a disk below `SHORT_RUNS` bytes are handed over many at once. Their requests are shorter by the factor `SHORTER`: with
@@ -62,6 +61,6 @@ def rule_of(name: str) -> RequestRule:
     return PLAIN
 
 
-def requests_of_chunk(plan: Plan, hop: Hop, request_bytes: int) -> int:
-    """In how many requests a chunk of a plan goes over the channel of a hop, by the rule of its kind."""
-    return rule_of(hop.kind).requests(plan.chunk_payload, hop.request_bytes, request_bytes)
+def requests_of_chunk(path: PathPlan, hop: Hop, request_bytes: int) -> int:
+    """In how many requests a chunk of a path goes over the channel of a hop, by the rule of its kind."""
+    return rule_of(hop.kind).requests(path.chunk_payload, hop.request_bytes, request_bytes)

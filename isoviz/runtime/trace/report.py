@@ -17,12 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HopMeasurement:
-    """One hop as it ran: seconds spent in it over all chunks, bytes moved, requests issued."""
+    """One hop as it ran: seconds spent in it over all chunks, bytes moved, requests issued. `index` is its number on its path,
+    `path` the number of that."""
 
     index: int
     seconds: float
     bytes: int
     requests: int
+    path: int = 0
 
     @property
     def throughput(self) -> float:
@@ -71,12 +73,14 @@ class Report:
         """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added; with
         `expected_throughput`, too, where it was tried."""
         found = plan_to_json(self.plan)
-        for entry, hop, expected in zip(found["hops"], self.hops, self.expected.hops, strict=True):
+        inside = [entry for path in found["paths"] for entry in path["hops"]]
+        for entry, hop, expected in zip(inside, self.hops, self.expected.every_hop, strict=True):
             if self.tried is not None:
                 entry["expected_throughput"] = expected.throughput
             entry["measured_throughput"] = hop.throughput
             entry["measured_seconds"] = hop.seconds
             entry["requests"] = hop.requests
+        found["hops"] = [{"path": hop.path, **entry} for entry, hop in zip(inside, self.hops, strict=True)]
         found["verified"] = self.verified
         found["measured"] = {"seconds": self.seconds, "throughput": self.throughput, "flush_seconds": self.flush_seconds}
         found["notes"] = [*self.plan.notes, *self.notes]
@@ -92,8 +96,9 @@ class Report:
         rows.append(("time", format_seconds(said), format_seconds(self.seconds), _ratio(self.seconds, said)))
         predicted = plan.bytes / said if said > 0 else 0.0
         rows.append(("rate", format_rate(predicted), format_rate(self.throughput), _ratio(self.throughput, predicted)))
-        for hop, rate, found in zip(plan.hops, expected.rates, self.hops, strict=True):
-            name = f"hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
+        for hop, rate, found in zip(plan.every_hop, expected.every_rate, self.hops, strict=True):
+            path = f"path {found.path} " if len(plan.paths) > 1 else ""
+            name = f"{path}hop {hop.index} {hop.kind} {hop.source} → {hop.destination}"
             reached = found.throughput
             rows.append((name, format_rate(rate), format_rate(reached), _ratio(reached, rate)))
         widths = [max(len(row[column]) for row in rows) for column in range(4)]
@@ -117,12 +122,12 @@ def _ratio(measured: float, predicted: float) -> str:
 
 def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for memories that stand in for hardware that is not there: what was measured says nothing about that."""
-    found = [name for name in dict.fromkeys(plan.memories) if machine.memory(name).emulated]
+    found = [name for name in plan.every_memory if machine.memory(name).emulated]
     return (f"emulated in host memory: {', '.join(found)}",) if found else ()
 
 
 def unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
     """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
-    channels = {hop.channel: machine.channel(hop.channel).provenance for hop in plan.hops}
+    channels = {hop.channel: machine.channel(hop.channel).provenance for hop in plan.every_hop}
     found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
     return (f"predicted without a measurement: {', '.join(found)}",) if found else ()
