@@ -76,7 +76,7 @@ class Engine(_Engine):
             return None
         room = destination if isinstance(destination, str | Path) else None  # arrays of the caller's stay as they are
         with suppress(Exception):
-            if not any(self.machine.memory(name).emulated for name in plan.memories):
+            if not any(self.machine.memory(name).emulated for name in plan.every_memory):
                 mine = cast("ThisComputer", self.devices)
                 earlier = () if book is None else book.recent()
                 return try_out(plan, self.machine, source, room=room, devices=mine, entries=earlier, cancel=cancel)

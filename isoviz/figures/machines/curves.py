@@ -101,15 +101,16 @@ def sampled(channel: Channel) -> tuple[tuple[float, float], ...]:
 def operating_points(plan: Plan) -> tuple[OperatingPoint, ...]:
     """The operating point of each hop of a plan, labelled with the number of the hop."""
     return tuple(
-        OperatingPoint(hop.channel, min(hop.request_bytes, plan.chunk_bytes), hop.throughput, str(hop.index)) for hop in plan.hops
+        OperatingPoint(hop.channel, min(hop.request_bytes, plan.chunk_bytes), hop.throughput, str(hop.index))
+        for hop in plan.every_hop
     )
 
 
 def channels_of(machine: Machine, plan: Plan | None) -> tuple[Channel, ...]:
     """The channels that a plan uses, each once; without a plan all of the machine's."""
-    if plan is None or not plan.hops:
+    if plan is None or not plan.every_hop:
         return machine.channels
-    return tuple({hop.channel: machine.channel(hop.channel) for hop in plan.hops}.values())
+    return tuple({hop.channel: machine.channel(hop.channel) for hop in plan.every_hop}.values())
 
 
 def bounds(found: Sequence[Curve], points: Sequence[OperatingPoint]) -> Bounds:

@@ -43,14 +43,15 @@ def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, 
     Raises:
         MachineError: the plan passes through a memory that the machine does not have.
     """
-    hops: Sequence[Hop] = plan.hops if plan is not None else ()
-    path = [hops[0].source, *(hop.destination for hop in hops)] if hops else []
-    if plan is not None and not path:
-        path = [plan.transfer.source.memory, plan.transfer.destination.memory]
+    paths = plan.paths if plan is not None else ()
+    # The hops of several paths are numbered one path after the other, as in a report.
+    hops = [hop._replace(index=number) for number, hop in enumerate(hop for path in paths for hop in path.hops)]
+    path = [name for each in paths for name in each.memories]
     layout = graph_layout(machine, shown_nodes(machine, path), path)
     title = f"Machine {machine.name}"
     if path:
-        title += f": path {' → '.join(path)}"
+        words = "path" if len(paths) == 1 else "paths"
+        title += f": {words} {'; '.join(' → '.join(each.memories) for each in paths)}"
     drawing = Drawing(title, _description(machine, hops), theme)
     width = max(layout.width, 420.0 if not hops else 640.0)
     drawing.open(transform=f"translate({MARGIN} {MARGIN})")

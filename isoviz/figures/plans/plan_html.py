@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from itertools import pairwise
 
 from isoviz.errors import InputError
@@ -30,7 +30,8 @@ from isoviz.figures.plans.hop_cards import changes, draw_cards, pretty, slowest
 from isoviz.figures.plans.path_picture import MARGIN, path_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import Machine
-from isoviz.planner import Instance, Plan, Transfer
+from isoviz.planner import Instance, PathPlan, Plan, Transfer
+from isoviz.planner.shares import share_text
 from isoviz.planner.time.spread import range_text
 from isoviz.runtime import Report, simulate
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -133,11 +134,15 @@ def measurements(report: Report) -> list[Measured]:
     said = report.expected
     predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
     found = [Measured("whole transfer", format_bytes(plan.bytes), predicted, report.throughput or None)]
-    by_index = {hop.index: hop for hop in report.hops}
-    for hop, expected in zip(plan.hops, said.rates, strict=True):
-        ran = by_index.get(hop.index)
-        rate = ran.throughput if ran is not None and ran.bytes > 0 else None
-        found.append(Measured(f"hop {hop.index} {hop.kind}", f"{hop.source} → {hop.destination}", expected, rate))
+    by_place = {(hop.path, hop.index): hop for hop in report.hops}
+    several = len(plan.paths) > 1
+    rates = iter(said.every_rate)
+    for number, path in enumerate(plan.paths):
+        for hop in path.hops:
+            ran = by_place.get((number, hop.index))
+            rate = ran.throughput if ran is not None and ran.bytes > 0 else None
+            label = f"{f'path {number}, ' if several else ''}hop {hop.index} {hop.kind}"
+            found.append(Measured(label, f"{hop.source} → {hop.destination}", next(rates), rate))
     return found
 
 
@@ -155,33 +160,23 @@ def plan_facts(plan: Plan) -> str:
         ("steady rate", format_rate(plan.throughput)),
         ("chunks", f"{plan.chunk_count:,} × {format_bytes(plan.chunk_bytes)}"),
     ]
+    if len(plan.paths) > 1:
+        key.insert(1, ("paths", len(plan.paths)))
     if plan.buffers:
-        key.append(("buffers", f"{format_bytes(plan.buffer_bytes)}, {plan.slots} slot{'s' if plan.slots > 1 else ''} each"))
+        slots = " or ".join(str(count) for count in sorted({path.slots for path in plan.paths}))
+        key.append(("buffers", f"{format_bytes(plan.buffer_bytes)}, {slots} slot{'' if slots == '1' else 's'} each"))
     key.append(("machine", plan.machine_name))
     return facts(key)
 
 
 def hop_table(plan: Plan) -> str:
     """The path as in Isometry's table 3: memory, layout, and for each hop its run (PREFIX), shuffle size and rate."""
-    limiting = slowest(plan.hops)
     rows: list[Sequence[object]] = []
-    for hop, ends in zip(plan.hops, pairwise(plan.orders), strict=True):
-        here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
-        prefix = compare(*ends).prefix_text
-        both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if changes(hop) else [])
-        rows.append(
-            (
-                hop.index,
-                Markup(f"{cell(hop.source)}<br>→&#160;{cell(hop.destination)}"),
-                hop.kind,
-                Markup("".join(map(cell, both))),
-                Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
-                format_bytes(plan.shuffles[hop.index]) if hop.converts else "–",
-                format_rate(hop.throughput),
-                "slowest" if hop.index in limiting and len(plan.hops) > 1 else "",
-            )
-        )
-    marked = [number for number, hop in enumerate(plan.hops) if hop.index in limiting and len(plan.hops) > 1]
+    marked: list[int] = []
+    for number, path in enumerate(plan.paths):
+        limits = slowest(path.hops) if len(path.hops) > 1 else ()
+        marked += [len(rows) + at for at, hop in enumerate(path.hops) if hop.index in limits]
+        rows += _hop_rows(path, limits, f"{number}." if len(plan.paths) > 1 else "")
     return table(
         "Hops in order. Run: contiguous bytes of a request, from the common prefix of both layouts; "
         "shuffle size: bytes before the common suffix, which must be held to convert",
@@ -192,6 +187,27 @@ def hop_table(plan: Plan) -> str:
     )
 
 
+def _hop_rows(path: PathPlan, limiting: Container[int], path_number: str) -> list[Sequence[object]]:
+    rows: list[Sequence[object]] = []
+    for hop, ends in zip(path.hops, pairwise(path.orders), strict=True):
+        here, there = Layout(hop.source_layout), Layout(hop.destination_layout)
+        prefix = compare(*ends).prefix_text
+        both = [code(here.pretty)] + ([Markup("<br>→ " + cell(code(there.pretty)))] if changes(hop) else [])
+        rows.append(
+            (
+                f"{path_number}{hop.index}",
+                Markup(f"{cell(hop.source)}<br>→&#160;{cell(hop.destination)}"),
+                hop.kind,
+                Markup("".join(map(cell, both))),
+                Markup(f"{cell(format_bytes(hop.request_bytes))}<br>{cell(code(prefix))}"),
+                format_bytes(path.shuffles[hop.index]) if hop.converts else "–",
+                format_rate(hop.throughput),
+                "slowest" if hop.index in limiting else "",
+            )
+        )
+    return rows
+
+
 def decisions(plan: Plan, *, opened: bool = False) -> str:
     """The plan in words: what limits it, where it converts, what moves at a time, its notes, and the text card."""
     said = "".join(paragraph(sentence) for sentence in (*reasons(plan), *plan.notes))
@@ -200,6 +216,8 @@ def decisions(plan: Plan, *, opened: bool = False) -> str:
 
 def reasons(plan: Plan) -> list[str]:
     """Why the plan is as fast as it is, as sentences."""
+    if len(plan.paths) > 1:
+        return [sentence for number, path in enumerate(plan.paths) for sentence in _shares(plan, number, path)]
     slow = min(slowest(plan.hops))
     hop = next(hop for hop in plan.hops if hop.index == slow)
     found = [
@@ -233,6 +251,12 @@ def reasons(plan: Plan) -> list[str]:
     return found
 
 
+def _shares(plan: Plan, number: int, path: PathPlan) -> list[str]:
+    share = share_text(plan.transfer.space, plan.share(number))
+    alone = f"{format_seconds(path.seconds)} on its own, {format_rate(path.throughput)} in the steady state"
+    return [f"Path {number}, {' → '.join(path.memories)}, moves {share}: {format_bytes(path.bytes)}, {alone}."]
+
+
 def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "auto") -> str:
     """The throughput functions of a plan's channels, with the operating point of each hop."""
     return throughput_svg(channels_of(machine, plan), operating_points(plan), theme=theme)
@@ -240,8 +264,10 @@ def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "aut
 
 def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
     """The hops of a plan as cards alone, where the machine is not at hand."""
-    drawing = Drawing(plan_title(plan), " → ".join(plan.memories), theme)
-    bottom = draw_cards(drawing, plan.hops, MARGIN, MARGIN, width - 2 * MARGIN)
+    drawing = Drawing(plan_title(plan), "; ".join(" → ".join(path.memories) for path in plan.paths), theme)
+    bottom = 0.0
+    for path in plan.paths:
+        bottom = draw_cards(drawing, path.hops, MARGIN, bottom + MARGIN, width - 2 * MARGIN)
     return drawing.render(width, bottom + MARGIN)
 
 

@@ -232,7 +232,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
     transfer = plan.transfer
     hops = [
         LedgerHop(hop.channel, hop.kind, hop.source, hop.destination, hop.request_bytes, rate, found.throughput)
-        for hop, rate, found in zip(plan.hops, plan.rates, report.hops, strict=True)
+        for hop, rate, found in zip(plan.every_hop, plan.every_rate, report.hops, strict=True)
     ]
     return LedgerEntry(
         date=datetime.now(UTC).isoformat(timespec="seconds"),
@@ -256,7 +256,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         measured=report.seconds,
         flush=report.flush_seconds,
         verified=report.verified,
-        emulated=any(machine.memory(name).emulated for name in plan.memories),
+        emulated=any(machine.memory(name).emulated for name in plan.every_memory),
         hops=tuple(hops[:MOST_HOPS]),
         notes=tuple(map(_short, report.notes[:MOST_NOTES])),
         origin=origin,

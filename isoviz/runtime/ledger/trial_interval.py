@@ -64,7 +64,7 @@ def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequen
     ]
     source, destination = plan.transfer.source, plan.transfer.destination
     kinds, size, converts = (
-        tuple(hop.kind for hop in plan.hops),
+        tuple(hop.kind for hop in plan.every_hop),
         math.log(plan.bytes),
         str(source.layout) != str(destination.layout),
     )

@@ -43,7 +43,7 @@ def _elsewhere(now: Derived) -> str:
 
     assert now.plan is not None and now.machine is not None
     devices = ThisComputer()
-    absent = [name for name in dict.fromkeys(now.plan.memories) if devices.memory(now.machine.memory(name)) is None]
+    absent = [name for name in now.plan.every_memory if devices.memory(now.machine.memory(name)) is None]
     if not absent:
         return ""
     return f"This computer does not have {' and '.join(absent)}, and emulates only memories that are marked as emulated."
