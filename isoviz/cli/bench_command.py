@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from isoviz.cli.output import whole_number
-from isoviz.cli.progress import ProgressLine
+from isoviz.cli.progress_line import ProgressLine
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

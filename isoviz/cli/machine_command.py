@@ -6,7 +6,7 @@ import argparse
 from typing import TYPE_CHECKING, Any
 
 from isoviz.cli.output import whole_number
-from isoviz.cli.progress import ProgressLine
+from isoviz.cli.progress_line import ProgressLine
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from isoviz.cli.progress import ProgressLine
+from isoviz.cli.progress_line import ProgressLine
 from isoviz.errors import Cancelled, printable, show
 
 if TYPE_CHECKING:

@@ -1,6 +1,7 @@
 """Planning: transfers, the planners, the plans they make, and why they are what they are."""
 
-from isoviz.planner.by_hand import cost
+from isoviz.planner.by_hand.path_by_hand import cost
+from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths
 from isoviz.planner.cache import CACHE, CacheStatistics
 from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint, chunk_curve, rechunked
 from isoviz.planner.explanation.explain_plan import explain, explain_plan
@@ -12,7 +13,6 @@ from isoviz.planner.options import PLANNERS, Options
 from isoviz.planner.path_plan import Buffer, Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.plan_file import plan_from_json, plan_to_json, transfer_from_json, transfer_to_json
-from isoviz.planner.plan_of_paths import PathByHand, plan_of_paths
 from isoviz.planner.planners import machine_of, plan
 from isoviz.planner.program.certificate import Certificate, certificate
 from isoviz.planner.transfer import Instance, Transfer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from isoviz.planner.hop_facts import plan_facts
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, chunk_sequence, orders_along, path_layouts
+from isoviz.planner.one_path.hop_facts import plan_facts
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
 

@@ -26,7 +26,7 @@ PLANNING_TIME = 2.0
 MOST_PLANNING_TIME = 86400.0
 """The largest planning time in seconds that the options may give."""
 BY_HAND = "by hand"
-"""The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand`)."""
+"""The planner's name in a plan whose path the user gave (`isoviz.planner.by_hand.path_by_hand`)."""
 
 
 def check_planner(name: object) -> str:

@@ -15,8 +15,8 @@ from isoviz.planner.one_path.tuning import MOST_BOXES, UNBUFFERED_UNIT
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
-    from isoviz.planner.hop_facts import PathOrders
     from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.one_path.hop_facts import PathOrders
     from isoviz.planner.options import Options
     from isoviz.planner.paths.routes import Route
     from isoviz.planner.transfer import Transfer

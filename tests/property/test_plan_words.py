@@ -18,7 +18,7 @@ from isoviz.errors import LimitError, NoPathError
 from isoviz.layouts import ChunkSequence, Component, FieldsComponent, Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import PLANNERS, Plan, plan
-from isoviz.planner.hop_facts import _elements_in_first_block
+from isoviz.planner.one_path.hop_facts import _elements_in_first_block
 from isoviz.runtime import simulate
 
 Report = Callable[[str, object], None]

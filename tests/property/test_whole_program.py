@@ -21,7 +21,7 @@ from isoviz.errors import LimitError, NoPathError, TransferError
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset, presets
 from isoviz.planner import Options, Plan, Transfer, certificate, load_transfer, plan
-from isoviz.planner.alternatives import alternatives
+from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.paths.routes import Route
 from isoviz.planner.problem import Problem

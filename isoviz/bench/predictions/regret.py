@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, InputError, RunError, VerificationError
 from isoviz.planner import Options
-from isoviz.planner.alternatives import every_route, identity, in_other_chunks
 from isoviz.planner.build_plan import make_plan
+from isoviz.planner.explanation.alternatives import every_route, identity, in_other_chunks
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.paths.routes import Route

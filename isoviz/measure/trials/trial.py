@@ -20,7 +20,7 @@ from isoviz.backends.host import kernels
 from isoviz.errors import InputError, RunError, TransferError
 from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
 from isoviz.measure.trials.trial_runs import measured_rates
-from isoviz.planner.alternatives import alternatives
+from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.runtime.ledger.ledger import ledger
 from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction
 

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from isoviz.errors import InputError, LimitError, TransferError
 from isoviz.layouts import ChunkSequence
 from isoviz.planner.build_plan import make_plan
-from isoviz.planner.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.chunk_size import with_larger_chunks
+from isoviz.planner.one_path.hop_facts import chunk_bytes, conversion_hop, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.optimum import best_feasible_choice
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.layouts import ChunkSequence, Layout, Linearization, Mode
-from isoviz.planner.hop_facts import PathOrders, chunk_bytes, path_clock, path_orders
+from isoviz.planner.one_path.hop_facts import PathOrders, chunk_bytes, path_clock, path_orders
 
 if TYPE_CHECKING:
     from isoviz.planner.one_path.choice import Choice

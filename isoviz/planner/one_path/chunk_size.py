@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from isoviz.planner.hop_facts import path_clock
 from isoviz.planner.one_path.blocked import BlockSearch
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, chunk_sequence, evaluated, exact_if_needed, orders_along
+from isoviz.planner.one_path.hop_facts import path_clock
 from isoviz.planner.one_path.non_nesting import best_non_nesting
 from isoviz.planner.one_path.one_layout import best_one_layout, chunk_multiple
 from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS

@@ -16,12 +16,12 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from isoviz.layouts import ChunkSequence, FieldsComponent, Layout, Linearization, Mode, compare
-from isoviz.planner.hop_facts import chunk_bytes
 from isoviz.planner.intermediate.intermediate_layouts import F
 from isoviz.planner.intermediate.part_layouts import grown, layout_of, restricted
 from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import evaluated, exact_if_needed
 from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.hop_facts import chunk_bytes
 from isoviz.planner.one_path.sizes import cut_sizes, fastest_size, round_numbers, smallest_as_fast
 from isoviz.planner.one_path.tuning import MOST_BOXES, MOST_SIZES_TRIED, TIE
 from isoviz.planner.one_path.unbuffered import best_unbuffered

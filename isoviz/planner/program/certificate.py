@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InternalError, LimitError, TransferError
-from isoviz.planner.hop_facts import conversion_hop
 from isoviz.planner.one_path.chunk_size import with_comparable_chunks, with_larger_chunks
+from isoviz.planner.one_path.hop_facts import conversion_hop
 from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
 from isoviz.planner.options import Options
 from isoviz.planner.paths.routes import Route

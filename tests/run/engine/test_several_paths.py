@@ -80,9 +80,10 @@ def test_two_paths_by_hand_bit_for_bit() -> None:
 
 def test_runs_of_chunks_over_two_paths() -> None:
     machine = rails()
-    shares = [(range(3), ["a", "m0", "z"], (), None, 1), (range(3, 40), ["a", "m1", "z"])]
-    made = plan_of_paths(transfer("<F, x, y>", "<F, x, y>"), machine, shares)
-    assert [path.chunk_count for path in made.paths] == [3, 37]
+    moved, first = transfer("<F, x, y>", "<F, x, y>"), ["a", "m0", "z"]
+    count = isoviz.cost(moved, machine, first, blocks=96).chunk_count
+    made = plan_of_paths(moved, machine, [(range(3), first, (), None, 96), (range(3, count), ["a", "m1", "z"])])
+    assert [path.chunk_count for path in made.paths] == [3, count - 3] and count > 9
     array, _ = array_and_result()
     room = np.zeros_like(array)
     with isoviz.Engine(machine, EmulatedMachine()) as engine:

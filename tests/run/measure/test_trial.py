@@ -29,7 +29,7 @@ from isoviz.measure.run_file import run_file
 from isoviz.measure.trials import touched_parts, trial, trial_rates, trial_runs
 from isoviz.measure.trials.trial import Trial, try_out
 from isoviz.planner import Instance, Plan
-from isoviz.planner.alternatives import alternatives, identity
+from isoviz.planner.explanation.alternatives import alternatives, identity
 from isoviz.planner.time.spread import Prediction
 from isoviz.runtime.ledger.ledger import Ledger, unrecorded
 from isoviz.runtime.ledger.ledger_entry import LedgerEntry

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from isoviz.cli.progress import ProgressLine, clock_text
+from isoviz.cli.progress_line import ProgressLine, clock_text
 from isoviz.runtime.engine.progress import Progress
 
 MIB = 1 << 20

@@ -97,11 +97,11 @@ def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
     assert f"hop {slow.index} " in said
     for hop in PLAN.hops:
         assert (f"Hop {hop.index} ({hop.kind}) converts" in said) == hop.converts
-    whole = replace(PLAN, per_chunk=PLAN.chunks.blocks)
+    whole = PLAN.changed(per_chunk=PLAN.chunks.blocks)
     assert whole.chunk_count == 1 and "follow each other" in " ".join(reasons(whole))
     large = made(x=8192, y=8192)
     assert large.chunk_count > 1 and large.overlap and "at the same time" in " ".join(reasons(large))
-    turns = " ".join(reasons(replace(large, overlap=False)))
+    turns = " ".join(reasons(large.changed(overlap=False)))
     assert "take turns" in turns and f"{large.chunk_count:,} chunks" in turns
     same = plan(Transfer.whole(IndexSpace(x=64), FieldSpace(v="int8"), "node0.sys", "<F, x>", "node0.reg", "<F, x>"), MACHINE)
     assert "nothing is converted" in " ".join(reasons(same))

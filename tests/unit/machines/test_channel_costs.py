@@ -31,7 +31,7 @@ from isoviz.machines import (
     machine_to_json,
     preset,
 )
-from isoviz.planner import Options, Plan, Transfer, explain, plan
+from isoviz.planner import Options, Plan, Transfer, explain, plan, plan_from_json, plan_to_json
 from isoviz.planner.problem import Problem
 from isoviz.runtime import simulate
 
@@ -228,7 +228,7 @@ def test_what_is_cached_is_paid_once_along_a_path() -> None:
     for found in (same, turned, alone):
         known = replace(machine, channels=apart) if found is alone else machine
         assert simulate(found, known).seconds == pytest.approx(found.seconds)
-        assert Plan.from_json(json.loads(json.dumps(found.to_json()))) == found
+        assert plan_from_json(json.loads(json.dumps(plan_to_json(found)))) == found
 
 
 def test_a_function_of_the_shape_is_asked_for_every_rate() -> None:

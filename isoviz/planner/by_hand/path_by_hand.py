@@ -17,9 +17,9 @@ from isoviz.errors import InputError, LimitError, MachineError, NoPathError, Tra
 from isoviz.layouts import ChunkSequence, Layout
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
 from isoviz.planner.intermediate.common_suffix import ending_alike
 from isoviz.planner.one_path.buffer_needs import run_as_blocks
+from isoviz.planner.one_path.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.one_layout import chunk_multiple
 from isoviz.planner.one_path.sizes import fastest_size, round_numbers
 from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS

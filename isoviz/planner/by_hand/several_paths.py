@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
 from isoviz.layouts import Box
-from isoviz.planner.by_hand import costed, violations
+from isoviz.planner.by_hand.path_by_hand import costed, violations
 from isoviz.planner.cache import CACHE
 from isoviz.planner.check_ends import check_ends
-from isoviz.planner.hop_facts import chunk_bytes, path_orders
+from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem

@@ -1,0 +1,137 @@
+"""The table of machines that come with isoviz, and how one of them is made."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from isoviz import checks
+from isoviz.errors import MachineError
+from isoviz.machines.presets.clusters import laptop, moonlight, sapling, two_node, xstream
+from isoviz.machines.presets.dgx import dgx_h100_pair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isoviz.machines.machine import Machine
+
+
+@dataclass(frozen=True)
+class PresetOption:
+    """An option of a preset: its default, and one line on what it does."""
+
+    default: object
+    description: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PresetInfo:
+    """What a preset is, in one line, and the options it takes. As text: one line with both."""
+
+    name: str
+    description: str
+    options: dict[str, PresetOption]
+    make: Callable[..., Machine]
+
+    def __str__(self) -> str:
+        if not self.options:
+            return self.description
+        options = ", ".join(f"{name}={option.default}" for name, option in self.options.items())
+        return f"{self.description} (options: {options})"
+
+
+def _local(**options: Any) -> Machine:
+    """This computer. What describes it measures, and so lies above the values of this floor: it is named here, and loaded when
+    somebody asks for it."""
+    made: Machine = import_module("isoviz.measure.local_machine").local(**options)
+    return made
+
+
+def presets() -> dict[str, PresetInfo]:
+    """The presets by name."""
+    return {
+        info.name: info
+        for info in (
+            PresetInfo(
+                "local",
+                "this computer: its memory and the file system of a directory, as probed, else quickly measured",
+                {
+                    "directory": PresetOption(None, "where files will be (None: the working directory)"),
+                    "measure": PresetOption(
+                        "cached",
+                        "use a probe or an earlier measurement, take a quick new one (a second), or assume round figures",
+                        ("cached", "fresh", "assumed"),
+                    ),
+                },
+                _local,
+            ),
+            PresetInfo(
+                "sapling",
+                "the cluster of the Isometry paper (tables 4 and 5); bandwidths from the paper, latencies assumed",
+                {
+                    "nodes": PresetOption(2, "how many nodes; the paper's cluster has 4"),
+                    "gpus": PresetOption(1, "how many GPUs per node; the paper's cluster has 2"),
+                },
+                sapling,
+            ),
+            PresetInfo(
+                "two-node",
+                "two nodes with a GPU and a disk each and a network of 3 GB/s (Isometry, figure 4 and section 4.3)",
+                {},
+                two_node,
+            ),
+            PresetInfo(
+                "xstream",
+                "the XStream cluster (Isometry, table 4): K80 GPUs, FDR InfiniBand; bandwidths published or assumed",
+                {
+                    "nodes": PresetOption(2, "how many nodes; the paper's cluster has 16"),
+                    "gpus": PresetOption(4, "how many GPUs per node; two K80 have 4"),
+                },
+                xstream,
+            ),
+            PresetInfo(
+                "moonlight",
+                "the Moonlight cluster (Isometry, table 4): M2090 GPUs, QDR InfiniBand; bandwidths published or assumed",
+                {
+                    "nodes": PresetOption(2, "how many nodes; the paper's cluster has 308"),
+                    "gpus": PresetOption(2, "how many GPUs per node; the paper's cluster has 2"),
+                },
+                moonlight,
+            ),
+            PresetInfo(
+                "dgx-h100-pair",
+                "two nodes of 8 H100 GPUs with NVLink, a NIC of 400 Gb/s per GPU; link rates published, what copies get assumed",
+                {"gpus": PresetOption(8, "how many GPUs per node, each with its NIC; a DGX H100 has 8")},
+                dgx_h100_pair,
+            ),
+            PresetInfo(
+                "laptop",
+                "one computer with a GPU and an NVMe disk; all figures assumed",
+                {},
+                laptop,
+            ),
+        )
+    }
+
+
+def preset(name: str, /, **options: Any) -> Machine:
+    """The machine of that name; `presets()` says which there are and what options they take.
+
+    Raises:
+        MachineError: no such preset, an option it does not take, or a value out of range.
+    """
+    known = presets()
+    asked: object = name
+    info = known.get(asked) if isinstance(asked, str) else None
+    if info is None:
+        close = get_close_matches(str(name)[: checks.NAME_LIMIT], known, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else ""
+        raise MachineError(f"no preset {checks.show(name)}; there are {', '.join(known)}{hint}")
+    for option in options:
+        if option not in info.options:
+            takes = f"it takes {', '.join(info.options)}" if info.options else "it takes none"
+            raise MachineError(f"preset {name!r} has no option {checks.show(option)}; {takes}")
+    return info.make(**options)

@@ -1,0 +1,1 @@
+"""Paths and plans that somebody gives by hand."""
