@@ -1,0 +1,219 @@
+"""The driver of the scheduler in real time: it tells the scheduler what happens, and carries its instructions out.
+
+Every channel has its dispatcher, whose threads carry out requests; whichever thread learns something tells the scheduler, under
+one lock, and does what it answers. The engine (`isoviz.runtime.engine.engine`) hands transfers in and waits for them.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from isoviz.errors import Cancelled
+from isoviz.forks import Home
+from isoviz.runtime.engine.asynchronous import start_request
+from isoviz.runtime.engine.dispatcher import Dispatcher
+from isoviz.runtime.engine.execution import Execution
+from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release
+from isoviz.runtime.trace.trace import RequestSpan
+
+if TYPE_CHECKING:
+    from isoviz.runtime.engine.open_devices import OpenedDevices
+    from isoviz.runtime.scheduling.scheduler import Scheduler
+    from isoviz.runtime.scheduling.work import Instruction
+
+Request = tuple[Execution, Issue]
+"""A request to carry out."""
+
+
+class Driver:
+    """Carries out what a scheduler says, on opened devices. `record` keeps all executions."""
+
+    def __init__(self, scheduler: Scheduler, real: OpenedDevices, *, record: bool) -> None:
+        self._home = Home("this engine")
+        self._scheduler = scheduler
+        self._real = real
+        self._lock = threading.Lock()
+        self._quiet = threading.Condition(self._lock)
+        self._executions: dict[int, Execution] = {}
+        self._ending = 0
+        self._finisher = Dispatcher("finisher", 1)
+        self._callbacks = Dispatcher("callbacks", 1)
+        self._closed = False
+        self._entered = False
+        self._recorded: list[Execution] | None = [] if record else None
+
+    @property
+    def _threads(self) -> list[Dispatcher]:
+        return [*self._real.dispatchers(), self._finisher, self._callbacks]
+
+    def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
+        """Note, while the lock is held, which transfers somebody is about to open."""
+        for instruction in instructions:
+            if type(instruction) is Allocate:
+                self._executions[instruction.transfer].is_granted = True
+        return instructions
+
+    def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
+        """Do what the scheduler says; requests that cost less than handing them over are put into `own`, if given."""
+        todo = deque(instructions)
+        while todo:
+            instruction = todo.popleft()
+            execution = self._executions[instruction.transfer]
+            if type(instruction) is Issue:
+                with self._lock:
+                    is_open = execution.is_open
+                    if is_open is None:  # another thread is about to open it
+                        execution.early.append(instruction)
+                    elif not is_open:
+                        todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
+                if is_open:
+                    if own is not None and execution.is_small[instruction.hop]:
+                        own.append((execution, instruction))
+                    else:
+                        execution.dispatchers[instruction.hop].put(partial(self._perform, execution, instruction))
+            elif type(instruction) is Allocate:
+                error = self._opened(execution)
+                with self._lock:
+                    execution.is_open = error is None
+                    todo.extendleft(reversed(execution.early))
+                    execution.early.clear()
+                    if error is not None:
+                        execution.error = error
+                        todo.extend(self._granted(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error))))
+                    elif execution.stopped:
+                        todo.extend(self._granted(self._scheduler.cancel(instruction.transfer)))
+            elif type(instruction) is Release:
+                execution.release()
+            elif type(instruction) is Finish:
+                self._finish(execution, instruction)
+
+    def _opened(self, execution: Execution) -> BaseException | None:
+        """Open the stores of a transfer; what it fails with."""
+        try:
+            execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
+            for channel in execution.channels:
+                channel.prepare(execution.plan.bytes)
+            with permit_interrupts(execution.over != self._complete):  # in `run`, where it takes long to make data up
+                execution.open()
+        except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+            return error
+        return None
+
+    def _perform(self, execution: Execution, issue: Issue) -> None:
+        """Carry out a request, in a thread of its channel; and the small ones that follow from it, while that thread has no
+        other job. An asynchronous channel only starts it."""
+        dispatcher = execution.dispatchers[issue.hop]
+        if execution.is_asynchronous[issue.hop]:
+            start_request(execution, issue, self._settled)
+            return
+        own: deque[Request] = deque()
+        self._moved(execution, issue, own)
+        while own:
+            execution, issue = own.popleft()
+            if dispatcher.has_jobs:
+                execution.dispatchers[issue.hop].put(partial(self._perform, execution, issue))
+            else:
+                with dispatcher.lent_to(execution.dispatchers[issue.hop]):
+                    self._moved(execution, issue, own)
+
+    def _moved(self, execution: Execution, issue: Issue, own: deque[Request] | None = None) -> None:
+        error: BaseException | None = None
+        start = time.perf_counter()
+        try:
+            execution.move(issue)
+        except BaseException as raised:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+            error = raised
+        self._settled(execution, issue, start, time.perf_counter(), error, own)
+
+    def _settled(
+        self,
+        execution: Execution,
+        issue: Issue,
+        start: float,
+        end: float,
+        error: BaseException | None,
+        own: deque[Request] | None = None,
+    ) -> None:
+        """A request has ended: tell the scheduler, and do what it says."""
+        execution.spans.append(RequestSpan(*issue, start, end))
+        with self._lock:
+            if error is None:
+                execution.finished(issue)
+                instructions = self._granted(self._scheduler.done(*issue))
+            else:
+                execution.stopped = True
+                if execution.error is None:
+                    execution.error = error
+                instructions = self._granted(self._scheduler.failed(*issue, str(error)))
+        if instructions:
+            self._carry_out(instructions, own)
+
+    @defer_interrupts()
+    def _cancel(self, number: int) -> None:
+        self._home.require()
+        with self._lock:
+            execution = self._executions.get(number)
+            if execution is None:
+                return
+            execution.stopped = True
+            if execution.is_granted and execution.is_open is None:  # whoever opens it sees to that
+                return
+            instructions = self._granted(self._scheduler.cancel(number))
+        self._carry_out(instructions)
+
+    def _finish(self, execution: Execution, finish: Finish) -> None:
+        execution.ended = time.perf_counter()
+        execution.outcome = finish.outcome
+        if finish.outcome == "cancelled" and execution.error is None:
+            execution.error = Cancelled("cancelled; no destination file was left")
+        with self._lock:
+            self._ending += 1
+            del self._executions[execution.number]
+        execution.over(execution)
+
+    def _left(self, execution: Execution, error: BaseException) -> bool:
+        """Whether a transfer that nobody waits for in `run` any more is still under way; then whoever ends it tidies up."""
+        with self._lock:
+            if execution.number not in self._executions:
+                return False
+            execution.error = execution.error or error
+            execution.over = self._complete
+            return True
+
+    def _complete(self, execution: Execution) -> None:
+        """The end of a transfer that nobody waits for in `run`; files are waited for in a thread of their own."""
+        if execution.error is None and execution.destination.durable:
+            self._finisher.put(partial(self._publish, execution))
+        else:
+            self._publish(execution)
+
+    def _publish(self, execution: Execution) -> None:
+        error = execution.error
+        try:
+            if error is None:
+                execution.located(execution.destination.flush)
+                execution.check()
+                execution.destination.publish()
+        except BaseException as raised:  # noqa: BLE001  # the event carries it
+            error = raised
+        finally:
+            execution.stack.close()
+            execution.event.end(error)
+            self._ended(execution)
+
+    def _ended(self, execution: Execution) -> None:
+        """Nothing is left of a transfer but what it recorded."""
+        execution.forget()
+        with self._quiet:
+            self._ending -= 1
+            self._quiet.notify_all()
+            idle = not self._entered and not self._executions and not self._ending
+        if idle:
+            for dispatcher in self._threads:
+                dispatcher.close(wait=False)
