@@ -266,8 +266,8 @@ def test_measuring_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_two_processes_measure_one_after_the_other(tmp_path: Path) -> None:
     """The later one takes what the first one kept."""
     code = (
-        "import sys, time; from pathlib import Path; from isoviz.backends.host.kernels import cache, tuning\n"
-        "cache.folder = lambda: Path(sys.argv[1])\n"
+        "import sys, time; from pathlib import Path; from isoviz.backends.host.kernels import kernel_cache, tuning\n"
+        "kernel_cache.folder = lambda: Path(sys.argv[1])\n"
         "tuning.TRIALS = {'aligned': (1, ())}; count = [0]\n"
         "def prepared(*_):\n"
         "    count[0] += 1\n"
@@ -742,7 +742,7 @@ def test_damaged_kernels_are_compiled_again(damage: bytes | str | None, ending: 
     else:
         victim.write_bytes(whole[: len(whole) // 2] if damage is None else damage)  # type: ignore[arg-type]
     others = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?") if "stream_rows" not in path.name}
-    code = "kernels._in_background = lambda: None; from isoviz.backends.host.kernels import cache; print(kernels.prepare())"
+    code = "kernels._in_background = lambda: None; print(kernels.prepare())"
     assert "compiled in the background" in asked(code, environment)
     assert not list(folder.rglob("walk.stream_rows*"))
     assert "compiled kernels" in asked("kernels.prepare(wait=True)", environment)

@@ -24,21 +24,11 @@ from isoviz.user_cache import cache_folder
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+_HERE = Path(__file__).parent
 _SOURCES = (
-    "cache.py",
-    "compiled.py",
-    "elements.py",
-    "lines.py",
-    "many.py",  # not compiled; the most loops of its tables are compiled in
-    "planes.py",
-    "rows.py",
-    "shuffle.py",
-    "shuffled_lines.py",
-    "squares.py",
-    "tall_squares.py",
-    "turned.py",
-    "vectors.py",
-    "walk.py",
+    "kernel_cache.py",
+    "many.py",  # It is not compiled, but its `MOST_LOOPS` is compiled in.
+    *sorted(f"compiled/{path.name}" for path in (_HERE / "compiled").glob("*.py")),
 )
 _DONE = "complete"
 KEPT = 30 * 86400
@@ -51,15 +41,14 @@ def folder() -> Path | None:
     above = cache_folder()
     if above is None:
         return None
-    here = repr(os.fsencode(Path(__file__).parent))  # Numba keeps what it compiled by that
+    here = repr(os.fsencode(_HERE))  # Numba's own index names the path of the source.
     about = version("numba"), version("llvmlite"), sys.version, platform.machine(), _processor()
     return above / f"kernels-{hash_of(_SOURCES, here, *about)}"
 
 
 def hash_of(sources: Sequence[str], *about: str) -> str:
     """A name for some of the kernels' source files and these texts."""
-    here = Path(__file__).parent
-    parts = [(here / name).read_bytes() for name in sources] + [text.encode() for text in about]
+    parts = [(_HERE / name).read_bytes() for name in sources] + [text.encode() for text in about]
     return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
 
