@@ -1,0 +1,125 @@
+"""The command line: `isoviz plan | cost | simulate | run | history | show | convert | machine | bench | reproduce | lab`.
+
+Exit status: 0 done; 1 a run failed; 2 the input is wrong; 128 + n ended by signal n (130: Ctrl-C). With `--json` standard output
+holds one JSON object and nothing else; what is for people goes to standard error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import NoReturn
+
+from isoviz._version import __version__
+from isoviz.errors import LONGEST, InputError, IsovizError, TextError, line
+
+# Modules of one command each, with `add_parser(subparsers)`; what they need is imported when they run.
+_COMMANDS = ("plan", "cost", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "lab")
+
+
+_CLOSED_PIPE = 141
+"""128 + SIGPIPE: the exit status of programs that stop because nobody reads any more."""
+
+
+class _Parser(argparse.ArgumentParser):
+    """Errors in one line, like all others."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"isoviz: error: {line(message, LONGEST - 40)} (see: {self.prog} --help)\n")
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    found = _Parser(prog="isoviz", description="Plan, show and run data transfers between memories and layouts.")
+    found.add_argument("--version", action="version", version=f"isoviz {__version__}")
+    subparsers = found.add_subparsers(title="commands", dest="command", metavar="COMMAND", required=True)
+    for name in _COMMANDS:
+        import_module(f"isoviz.cli.{name}_command").add_parser(subparsers)
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    from isoviz.cli.standard_output import OutputError, StandardOutput
+
+    output = StandardOutput(sys.stdout)
+    with contextlib.redirect_stdout(output), _standard_error():
+        status = _status(argv)
+        try:
+            output.finish()
+        except BrokenPipeError:
+            status = _CLOSED_PIPE
+        except OutputError as error:
+            _say(str(error))
+            status = status or 1
+        else:
+            return status
+        output.drop()
+        return status
+
+
+def _status(argv: Sequence[str] | None) -> int:
+    """Run one command; the exit status as far as it does not depend on what is still to be printed."""
+    try:
+        args = parser().parse_args(argv)
+        status = int(args.func(args))
+        sys.stdout.flush()  # which may wait for a reader, until somebody interrupts that
+        return status
+    except SystemExit as leave:  # --help, --version and wrong options
+        return int(leave.code or 0)
+    except BrokenPipeError:  # whoever read has gone
+        return _CLOSED_PIPE
+    except KeyboardInterrupt as interrupt:
+        number = interrupt.args[0] if interrupt.args and isinstance(interrupt.args[0], int) else 2
+        _say("interrupted; nothing was left behind")
+        return 128 + number
+    except TextError as error:
+        _say(str(error))
+        _tell("".join(f"  {text}\n" for text in error.pointer.split("\n")))
+        return 2
+    except IsovizError as error:
+        _say(str(error))
+        return 2 if isinstance(error, InputError) else 1
+    except MemoryError:
+        _say("out of memory")
+        return 1
+    except OSError as error:
+        _say(str(error))
+        return 1
+    except Exception as error:
+        if os.environ.get("ISOVIZ_TRACEBACK"):
+            raise
+        said = line(" ".join(str(error).split()), 200)
+        _say(f"internal error, {type(error).__name__}: {said} (ISOVIZ_TRACEBACK=1 shows where; please report it)")
+        return 1
+
+
+@contextlib.contextmanager
+def _standard_error() -> Iterator[None]:
+    """Standard error, or nowhere, where this process was started without it. No file that is opened later takes its number, nor
+    that of standard input or output: something may still write there."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    if sys.stderr is not None:
+        yield
+        return
+    with Path(os.devnull).open("w", encoding="utf-8") as nowhere, contextlib.redirect_stderr(nowhere):
+        yield
+
+
+def _say(message: str) -> None:
+    _tell(f"isoviz: error: {line(' '.join(message.split()))}\n")
+
+
+def _tell(text: str) -> None:
+    """Words on standard error. Where they cannot be written the exit status says enough."""
+    with contextlib.suppress(OSError):
+        sys.stderr.write(text)
