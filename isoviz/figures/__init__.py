@@ -1,7 +1,6 @@
 """Figures of layouts, machines, plans, runs and reports: static SVG and HTML that show everywhere, Bokeh for zoom and hover.
 
-Static figures are strings: no scripts, nothing to load, both colour themes. Bokeh is loaded with the first interactive
-figure that is made.
+Static figures are strings without scripts, in both colour themes. Bokeh is loaded with the first interactive figure.
 """
 
 from __future__ import annotations

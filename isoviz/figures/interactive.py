@@ -1,7 +1,7 @@
-"""The figures worth zooming and hovering, in Bokeh: the order of storage of large arrays, and throughput functions.
+"""Figures to zoom and to hover over, in Bokeh: the order of storage of large arrays, and throughput functions.
 
-Bokeh is imported inside the functions. The figures are plain models, without server or network; `theme` is "light" or
-"dark", for Bokeh draws on a canvas that style sheets do not reach.
+Bokeh is imported inside the functions. The figures are plain models, without server or network. `theme` is "light" or "dark",
+as Bokeh draws on a canvas that style sheets do not reach.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ return first.toLocaleString("en") + " to " + (first + sizes[f] - 1).toLocaleStri
 
 
 def _bokeh() -> tuple[Any, Any]:
-    """Bokeh's models and its figure; untyped, for its annotations know neither the keywords of glyphs nor those of models."""
+    """Bokeh's models and its figure, untyped: its annotations know neither the keywords of glyphs nor those of models."""
     try:
         from bokeh import models
         from bokeh.plotting import figure
@@ -233,7 +233,7 @@ def _title(view: OrderView, *, sampled: bool) -> str:
 
 
 def _block_lines(plot: Any, view: OrderView, columns: int, rows: int) -> None:
-    """Outlines of the blocks: the finest that leave room between the lines, and the coarser ones stronger."""
+    """Outlines of the blocks: the finest ones with room between their lines, and stronger ones for coarser blocks."""
     for dim, size, span, upright in ((view.horizontal, columns, rows, True), (view.vertical, rows, columns, False)):
         for level, step in enumerate([step for step in view.block_steps(dim) if size / step <= 128]):
             at = [edge - 0.5 for edge in range(step, size, step)]

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.units import format_rate
 
-MARGIN = 16.0
 _LABEL, _ROW = 190.0, 46.0
 
 

@@ -14,7 +14,7 @@ _TOKENS = ("paper", "panel", "ink", "muted", "line", "faint", "path", "path-soft
 
 @dataclass(frozen=True)
 class Markup:
-    """HTML that is safe as it is; every other value put into a table is escaped."""
+    """HTML that is safe already; every other value in a table is escaped."""
 
     html: str
 
@@ -47,7 +47,7 @@ def styles(selector: str) -> str:
         f"{s} .none{{color:var(--iv-muted);background:var(--iv-panel)}}"
         f"{s} .facts{{display:flex;flex-wrap:wrap;gap:6px 28px;margin:4px 0 10px;padding:0}}"
         f"{s} .facts div{{display:flex;flex-direction:column}}"
-        # Notebooks set terms of lists beside their definitions, in columns of a fifth of the width.
+        # Notebooks put the terms of lists beside their definitions, in columns of a fifth of the width.
         f"{s} .facts dt,{s} .facts dd{{float:none;display:block;width:auto;padding:0;margin:0;white-space:nowrap}}"
         f"{s} .facts dt{{color:var(--iv-muted);font-size:12px;font-weight:400}}"
         f"{s} .facts dd{{margin:0;font-size:16px;font-weight:600}}"
@@ -117,7 +117,7 @@ def _number(yes: bool) -> str:
 
 
 def folded(summary: str, content: str, *, opened: bool = False) -> str:
-    """Content that a reader folds out; works without scripts."""
+    """Content that a reader opens; it works without scripts."""
     return f"<details{' open' if opened else ''}><summary>{escape(summary)}</summary>{content}</details>"
 
 

@@ -1,4 +1,4 @@
-"""A picture of at most 256 colours as a PNG in a data address, for where a thousand rectangles would say nothing more."""
+"""A picture of at most 256 colours as a PNG data address, in place of a thousand rectangles."""
 
 from __future__ import annotations
 

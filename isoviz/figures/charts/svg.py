@@ -1,4 +1,4 @@
-"""The little that is needed to write SVG by hand: escaped, well-formed, themed, with ids no other picture on the page has."""
+"""SVG written by hand: escaped, well-formed, themed, with ids that no other picture on the page has."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def escape(text: object) -> str:
 
 
 def finish(content: str) -> str:
-    """Give the picture its id: a digest of its content, counted up where this process draws the same again."""
+    """Give the picture its id: a digest of its content, with a counter if this process draws the same picture again."""
     digest = "iv" + hashlib.blake2b(content.encode("utf-8", "replace"), digest_size=5).hexdigest()
     with _seen_lock:
         if len(_seen) > 65536:
@@ -36,12 +36,12 @@ def finish(content: str) -> str:
 
 
 def number(value: float) -> str:
-    """A coordinate in as few characters as a tenth of a pixel needs."""
+    """A coordinate to a tenth of a pixel, in the fewest characters."""
     return f"{value:.1f}".removesuffix(".0").replace("-0.0", "0")
 
 
 def text_width(text: str, size: float, *, mono: bool = False, bold: bool = False) -> float:
-    """About how wide `text` is, never less than in the widest of the usual fonts (DejaVu)."""
+    """The approximate width of `text`, at least that in DejaVu, the widest of the usual fonts."""
     if mono:
         return 0.605 * size * len(text)
     wide = sum(0.85 if char in "mwMW@%→⟨⟩" else 0.38 if char in "ijl.,:;|!'() []" else 0.62 for char in text)
@@ -49,7 +49,7 @@ def text_width(text: str, size: float, *, mono: bool = False, bold: bool = False
 
 
 def shorten(text: str, width: float, size: float, *, mono: bool = False, bold: bool = False) -> str:
-    """`text`, with its middle replaced by … where it would be wider than `width`."""
+    """`text`, with its middle replaced by … if it is wider than `width`."""
     if text_width(text, size, mono=mono, bold=bold) <= width:
         return text
     keep = len(text)
@@ -106,7 +106,7 @@ class Drawing:
         self._parts.append(f"</{tag}>")
 
     def raw(self, markup: str) -> None:
-        """Markup made by this package; text in it must be escaped already."""
+        """Markup of this package; text in it must be escaped already."""
         self._parts.append(markup)
 
     def rect(
@@ -198,7 +198,8 @@ class Drawing:
         return "".join(written)
 
     def render(self, width: float, height: float) -> str:
-        """The complete SVG on its own background, `width` × `height` pixels; it shrinks with its container while legible."""
+        """The complete SVG on its own background, `width` × `height` pixels; it shrinks with its container as long as it is
+        legible."""
         background = f"<rect{self.attributes(width=width, height=height, rx=6, fill='paper')}/>"
         sheet = ""
         if self._paint:

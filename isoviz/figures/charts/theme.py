@@ -12,6 +12,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
+MARGIN = 16.0
+"""Pixels around the content of every static picture."""
 ThemeName = Literal["auto", "light", "dark"]
 
 SANS: Final = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, 'DejaVu Sans', sans-serif"

@@ -1,4 +1,4 @@
-"""A time axis, and quantities over it: in one unit, on round ticks, sampled to the pixels that there are."""
+"""A time axis, and quantities over it: one unit, round ticks, samples at the resolution of the picture."""
 
 from __future__ import annotations
 
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.svg import Drawing
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
+LABEL_WIDTH = 200.0
+"""Pixels left of the axis for the names of rows, equal in all figures of a run so that their axes align."""
 _TICK_ROOM = 84.0
-"""Pixels between two ticks, at least."""
+"""Least distance of two ticks, in pixels."""
 
 
 class TimeAxis:
-    """Seconds from 0 to `seconds` over pixels from `left` on, `width` of them."""
+    """Seconds from 0 to `seconds`, over `width` pixels from `left` on."""
 
     def __init__(self, seconds: float, left: float, width: float) -> None:
         self.seconds = seconds if seconds > 0 else 1e-9
@@ -34,11 +36,11 @@ class TimeAxis:
 
     @property
     def right(self) -> float:
-        """The pixel of the end."""
+        """The pixel at the end."""
         return self.left + self.width
 
     def ticks(self) -> list[tuple[float, str]]:
-        """Pairs (seconds, number in the axis' unit) at round distances, beginning with 0."""
+        """Pairs (seconds, number in the unit of the axis) at round distances from 0 on."""
         most = max(2, int(self.width / _TICK_ROOM))
         rough = self.seconds / self.factor / most
         decade = 10.0 ** math.floor(math.log10(rough))
@@ -52,7 +54,7 @@ class TimeAxis:
             drawing.line(self.at(seconds), top, self.at(seconds), bottom, stroke="faint")
 
     def draw(self, drawing: Drawing, y: float, title: str) -> float:
-        """The axis with its numbers and its title, under `y`; returns where it ends."""
+        """Draw the axis with its numbers and its title below `y`; the result is its lower end."""
         drawing.line(self.left, y, self.right, y, stroke="line")
         for seconds, text in self.ticks():
             drawing.line(self.at(seconds), y, self.at(seconds), y + 5, stroke="line")
@@ -71,7 +73,7 @@ def sampled(
     edges = np.linspace(0.0, seconds, columns + 1)
     times = np.array([-1.0, *(time for time, _ in steps)])
     values = np.array([0.0, *(value for _, value in steps)])
-    # The integral up to every edge; differences of neighbours are what lies in a column.
+    # The integral up to each edge: the difference of two neighbours is the integral over a column.
     lengths = np.diff(times, append=np.inf)
     areas = np.concatenate([[0.0], np.cumsum(values[:-1] * lengths[:-1])])
     inside = np.searchsorted(times, edges, side="right") - 1

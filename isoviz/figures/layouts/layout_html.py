@@ -19,7 +19,7 @@ _FIRST = 16
 
 
 def layout_html(layout: Layout, *, theme: ThemeName = "auto") -> str:
-    """A layout on a small example space that its blocks suggest (a layout alone has no sizes; the picture says so)."""
+    """A layout on a small example space that fits its blocks. A layout alone has no sizes, and the picture says so."""
     space, fields = example_space(layout), example_fields(layout)
     linearization = layout.on(space, fields)
     picture = linearization_svg(layout, theme=theme)
@@ -41,7 +41,7 @@ def _tables(linearization: Linearization) -> tuple[str, str]:
 
 
 def digit_table(linearization: Linearization) -> str:
-    """The components of a layout, fastest first, with what each contributes to an offset."""
+    """The components of a layout, fastest first, each with its contribution to an offset."""
     fields = linearization.fields
     strides = {name: dict(linearization.strides(name)) for name in fields.names}
     rows: list[Sequence[object]] = []

@@ -12,7 +12,7 @@ from isoviz.layouts.spaces import dtype_text
 
 @dataclass(frozen=True)
 class NumpyEquivalent:
-    """`array` makes it, in C order; `element` reads one element of that array `a` from the coordinates and a field `f`."""
+    """`array` creates the array in C order; `element` reads one element of that array `a` by coordinates and field `f`."""
 
     array: str
     element: str

@@ -21,7 +21,7 @@ _MAX_STRIPS = 4
 
 @dataclass(frozen=True)
 class CellPlot:
-    """The first `columns` × `rows` places of a view, with the size of a cell in pixels."""
+    """The first `columns` × `rows` places of a view, and the size of a cell in pixels."""
 
     view: OrderView
     columns: int
@@ -32,9 +32,9 @@ class CellPlot:
 
     @classmethod
     def plan(cls, view: OrderView, columns: int, rows: int, width: float, *, drop_fields: bool = True) -> CellPlot | None:
-        """The plot of these places within `width` pixels; None where numbers would not be legible.
+        """The plot of these places within `width` pixels; None if its numbers would not be legible.
 
-        Where all fields in one cell are too much and `drop_fields` allows it, only the first field is drawn.
+        If a cell has no room for all fields and `drop_fields` allows it, only the first field is drawn.
         """
         strips = 1 if view.rows_are_fields else len(view.fields)
         if strips <= _MAX_STRIPS and columns * rows * strips <= MAX_CELLS:
@@ -49,7 +49,7 @@ class CellPlot:
 
     @classmethod
     def corner(cls, view: OrderView, width: float) -> CellPlot:
-        """The largest legible first corner of a view, of whole blocks where a block fits."""
+        """The largest legible first corner of a view, of whole blocks if a block fits."""
         if not view.rows_are_fields and len(view.fields) > _MAX_STRIPS:
             view = _first_field(view)
         columns = min(16, view.columns)

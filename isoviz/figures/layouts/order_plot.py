@@ -1,7 +1,7 @@
 """The linearization-order plot as static SVG (the idea of Isometry, figures 2 and 6).
 
-Cells stand in index space, coloured and numbered by byte offset; a line joins them in the order of storage. What is too large for
-that is drawn twice: all of it as colours, and its first corner cell by cell. The caption says which is which.
+Cells stand in index space, coloured and numbered by byte offset, and a line joins them in the order of storage. A large array
+is drawn twice: all of it as colours, and its first corner cell by cell. The caption says so.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 from isoviz.figures.charts.png import png_data_url
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
-from isoviz.figures.charts.theme import FIELD_COLOUR, MONO, RAMP_INK, ThemeName, dimension_tokens, ramp
+from isoviz.figures.charts.theme import FIELD_COLOUR, MARGIN, MONO, RAMP_INK, ThemeName, dimension_tokens, ramp
 from isoviz.figures.layouts.numpy_text import numpy_equivalent
 from isoviz.figures.layouts.order_cells import CellPlot, draw_cells
 from isoviz.figures.layouts.order_view import OrderView, order_view
@@ -21,7 +21,6 @@ from isoviz.layouts.layout import Layout, Linearization
 from isoviz.layouts.spaces import FieldSpace, IndexSpace
 from isoviz.units import format_bytes
 
-MARGIN = 16.0
 OVERVIEW = 264.0
 RAMP = ramp(48)
 
@@ -82,7 +81,7 @@ def linearization_svg(
 
 
 def captions(view: OrderView, *, example: bool = False, notes: Sequence[str] = ()) -> list[str]:
-    """What a reader has to know to read the plot, as sentences; the same for the static and the interactive plot."""
+    """The sentences that a reader of the plot needs, equal for the static and the interactive plot."""
     linearization = view.linearization
     first = linearization.layout.components[0]
     said: list[str] = []
@@ -142,7 +141,7 @@ def _chips(drawing: Drawing, linearization: Linearization, y: float, width: floa
 
 
 def _panels(drawing: Drawing, view: OrderView, y: float, width: float) -> tuple[float, list[str]]:
-    """Draw the cells, with an overview where they are not all of it. Returns the bottom and sentences for the caption."""
+    """Draw the cells, with an overview if they are a part of the array. The result: the bottom, sentences for the caption."""
     notes: list[str] = []
     whole = CellPlot.plan(view, view.padded(view.horizontal), _all_rows(view), width)
     if whole is not None:
@@ -218,7 +217,7 @@ def _overview(
     else:
         table = np.vstack([view.offsets(across, down, name) for name in view.fields[:rows]])
     first, last = _byte_span(view)
-    # Exact integers: an instance may be larger than a float can count.
+    # Exact integers: an instance may have more bytes than a float counts exactly.
     step = max(1, -(-(last - first + 1) // len(RAMP)))
     pixels = ((table - first) // step).astype(np.uint8)
     drawing.element(
@@ -264,14 +263,14 @@ def _axis(drawing: Drawing, dim: str, size: int, x: float, width: float, baselin
 
 
 def _byte_span(view: OrderView) -> tuple[int, int]:
-    """The first and the last byte of what the axes show."""
+    """The first and the last byte of the shown region."""
     ends = []
     for field in view.fields:
         nbytes = view.linearization.fields.sizes[view.linearization.fields.index(field)]
         far = view.base(field) + nbytes - 1
         for dim in (view.horizontal, view.vertical):
             if dim:
-                # Digits are all at their largest, or one is a step short and those below it are full.
+                # All digits are at their largest, or one is a step short and those below it are full.
                 top = view.space[dim] - 1
                 corners = {top, *(top // step * step - 1 for step in view.block_steps(dim))}
                 reached = view.along(dim, np.asarray(sorted(c for c in corners if c >= 0), np.int64), field)

@@ -1,4 +1,4 @@
-"""What a linearization plot shows: which dimensions are its axes, which cells are drawn one by one, which only as colours.
+"""The content of a linearization plot: its axes, the cells drawn one by one, and the cells shown as colours only.
 
 Pure geometry in index space, shared by the static and the interactive plot.
 """
@@ -23,7 +23,7 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 
 @dataclass(frozen=True)
 class Cell:
-    """One element as drawn: its place in the shown region, what it is, and the bytes it takes."""
+    """One element as drawn: its place in the shown region, its index and field, and its bytes."""
 
     column: int
     row: int
@@ -72,14 +72,14 @@ class OrderView:
         return max(mode.step * mode.extent for mode in self.linearization.parts if isinstance(mode, Mode) and mode.dim == dim)
 
     def block_steps(self, dim: str | None) -> tuple[int, ...]:
-        """Where blocks of a dimension end: the step of each digit but the first, smallest first; only true boundaries."""
+        """The ends of the blocks of a dimension: the step of each digit but the first, smallest first; only true boundaries."""
         if dim is None:
             return ()
         steps = {part.step for part in self.linearization.parts if isinstance(part, Mode) and part.dim == dim and part.step > 1}
         return tuple(sorted(step for step in steps if step < self.space[dim]))
 
     def along(self, dim: str, coordinates: IntArray, field: str) -> IntArray:
-        """Part of the offset that coordinates of a dimension contribute; they may lie in the padding of the last block."""
+        """The part of the offset that coordinates of a dimension contribute; they may lie in the padding of the last block."""
         total = np.zeros_like(coordinates)
         for mode, stride in self.linearization.strides(field):
             if mode.dim == dim:
@@ -141,7 +141,7 @@ class OrderView:
         return tuple(at[dim] for dim in self.space.dims)
 
     def follows(self, first: Cell, second: Cell) -> bool:
-        """Whether nothing lies between two cells: in memory, or in the order of the one field that is drawn."""
+        """Whether two cells are contiguous: in memory, or in the order of the one field that is drawn."""
         if len(self.fields) < len(self.linearization.fields) and len(self.fields) == 1:
             return second.rank == first.rank + 1
         return second.offset == first.offset + first.nbytes
@@ -156,7 +156,8 @@ def order_view(
     field: str | None = None,
     fixed: Mapping[str, int] | None = None,
 ) -> OrderView:
-    """Choose what to show. `axes` are one or two dimensions (right, down); `field` picks one field; `fixed` holds the others.
+    """Choose the content of a plot. `axes` are one or two dimensions (right, down), `field` picks one field, `fixed` holds the
+    others.
 
     Raises:
         LayoutError: an unknown axis, or a coordinate out of range. SpaceError: an unknown field.
@@ -179,9 +180,10 @@ def order_view(
 
 
 def default_axes(linearization: Linearization, other: Linearization | None = None) -> tuple[str, ...]:
-    """The one or two dimensions in which the order is told best, in the order of the index space.
+    """The one or two dimensions that show the order best, in the order of the index space.
 
-    The dimension that varies fastest, and with `other` the one that varies fastest there: across these two a transfer transposes.
+    They are the dimension that varies fastest and, with `other`, the one that varies fastest there: a transfer transposes these
+    two.
     """
     space = linearization.space
     moving = [dim for dim in _by_speed(linearization) if space[dim] > 1] or list(space.dims)

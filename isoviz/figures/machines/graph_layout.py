@@ -20,7 +20,7 @@ NODE_GAP = 150.0
 _ROW = 80.0
 _TITLE = 30.0
 _MOST_APART = 6
-"""Memories of a node that are drawn each on its own: with more GPUs than two, lines would cover each other."""
+"""Most memories of a node that are drawn each on its own: with more than two GPUs, lines would cover each other."""
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
 _PLACE = {
     MemoryKind.FBM: 0.5, MemoryKind.ZCM: 0.2, MemoryKind.REG: 0.8, MemoryKind.SYS: 0.2, MemoryKind.DSK: 0.52,
@@ -58,14 +58,14 @@ class Rect:
 
 
 Stack = tuple[Memory, ...]
-"""The memories that one box stands for: mostly one."""
+"""The memories that one box stands for, usually one."""
 
 
 @dataclass(frozen=True)
 class NodePanel:
-    """One node: its frame, the boxes of its memories by name, and which memories each box stands for.
+    """One node: its frame, the boxes of its memories by name, and the memories that each box stands for.
 
-    On a node with many memories those that are alike share a box (a stack).
+    On a node with many memories, equal memories share a box (a stack).
     """
 
     node: int
@@ -102,12 +102,12 @@ class Curve:
 
 @dataclass
 class LabelPlacer:
-    """Hands out places for labels so that none covers a box or another label."""
+    """Gives labels places that cover neither a box nor another label."""
 
     taken: list[Rect] = field(default_factory=list)
 
     def place(self, candidates: Iterable[Rect]) -> Rect | None:
-        """The first candidate that is free, now taken; None where none is."""
+        """Take the first free candidate; None if no candidate is free."""
         for candidate in candidates:
             if not any(candidate.overlaps(other) for other in self.taken):
                 self.taken.append(candidate)
@@ -117,7 +117,7 @@ class LabelPlacer:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """The panels of the nodes that are shown, the numbers of the others, and the extent of it all."""
+    """The panels of the shown nodes, the numbers of the other nodes, and the extent of the picture."""
 
     panels: tuple[NodePanel, ...]
     hidden: tuple[int, ...]
@@ -131,11 +131,11 @@ class GraphLayout:
 
     @property
     def front(self) -> dict[str, str]:
-        """By memory: the first memory of its box, which stands for all of them."""
+        """By memory: the first memory of its box, which represents all of them."""
         return {member.name: stack[0].name for panel in self.panels for stack in panel.stacks for member in stack}
 
     def top(self, name: str, depth: float) -> Rect:
-        """The box of a memory; of a stack, as far up as it reaches behind."""
+        """The box of a memory; of a stack, up to its rearmost box."""
         box = self.boxes[name]
         several = any(len(stack) > 1 and stack[0].name == name for panel in self.panels for stack in panel.stacks)
         return Rect(box.x, box.y - depth, box.width, box.height) if several else box
@@ -211,7 +211,7 @@ def _rows(groups: Iterable[Sequence[Stack]]) -> tuple[dict[MemoryKind, int], boo
 
 
 def _place(stacks: Sequence[Stack], row_of: dict[MemoryKind, int], single: bool, x: float) -> tuple[float, dict[str, Rect]]:
-    """The width of a node and the boxes of its stacks, by their first memories."""
+    """The width of a node, and the boxes of its stacks by their first memories."""
     memories = [stack[0] for stack in stacks]
     if single:
         ordered = sorted(memories, key=lambda memory: (_height(memory.kind), memory.name))

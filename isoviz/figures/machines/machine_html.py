@@ -1,4 +1,4 @@
-"""HTML of a machine: its graph, its memories, its channels and what they sustain."""
+"""HTML of a machine: its graph, its memories, its channels and their throughput."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
 
 
 def _throughput(machine: Machine, theme: ThemeName) -> str:
-    """The functions as they were measured, if they were."""
+    """The functions with their samples, if they were measured."""
     if machine.measurement is not None:
         return measured_throughput_svg(machine, theme=theme)
     return throughput_svg(machine.channels, theme=theme)
 
 
 def _measurement(machine: Machine) -> list[str]:
-    """Where the figures come from, and how well predictions held."""
+    """The source of the figures, and the accuracy of predictions."""
     found = machine.measurement
     if found is None:
         return []
@@ -85,7 +85,7 @@ def memory_table(machine: Machine) -> str:
 
 
 def _setup(channel: Channel) -> str:
-    """What a channel takes to set up, and how much more where it converts."""
+    """Set-up time of a channel, and the additional time of a conversion."""
     more = f" + {format_seconds(channel.conversion_setup)} converting" if channel.conversion_setup else ""
     costs = [(format_seconds(channel.setup) if channel.setup or more else "") + more]
     for cost in channel.costs:
@@ -98,7 +98,7 @@ def _setup(channel: Channel) -> str:
 
 
 def channel_table(machine: Machine) -> str:
-    """The channels with what they sustain and where the figures come from."""
+    """The channels with their throughput and the source of the figures."""
     rows: list[Sequence[object]] = [
         (
             channel.name,
@@ -119,7 +119,7 @@ def channel_table(machine: Machine) -> str:
 
 
 def rate_table(channels: Sequence[Channel]) -> str:
-    """What throughput functions give for runs of a few lengths; channels of one kind with the same function share a row."""
+    """Throughput for a few run lengths; channels of one kind with the same function share a row."""
     runs = (64, 4096, 2**18, 2**24)
     rows: list[Sequence[object]] = [
         (curve.kind, curve.names, *(format_rate(curve.channels[0].rate(run)) for run in runs), format_rate(curve.peak))

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from isoviz.figures.charts.svg import Drawing, shorten, wrap
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.machines.curves import Bounds, Curve, bounds, curves, kind_token
-from isoviz.figures.machines.throughput_plot import MARGIN, Frame, clipped, grid, place
+from isoviz.figures.machines.throughput_plot import Frame, clipped, grid, place
 from isoviz.machines import Channel, Machine, Sampled
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 

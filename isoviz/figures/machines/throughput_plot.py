@@ -6,12 +6,11 @@ import math
 from collections.abc import Sequence
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.machines.curves import Bounds, Curve, OperatingPoint, bounds, curves, kind_token
 from isoviz.machines import Channel
 from isoviz.units import format_bytes, format_rate
 
-MARGIN = 16.0
 _LEFT, _BOTTOM, _LEGEND = 74.0, 44.0, 256.0
 _SHIFTS = ((0, 0), (0, -28), (0, 28), (-28, 0), (-28, -26), (-28, 26), (-56, 0), (0, -52), (0, 52), (28, -26), (28, 26))
 _DASHES = (None, "7 3", "2 3", "9 3 2 3")
@@ -25,10 +24,10 @@ def throughput_svg(
     height: float = 320,
     theme: ThemeName = "auto",
 ) -> str:
-    """What each channel sustains for runs of a length: bytes per second over bytes, both logarithmic.
+    """The throughput of each channel over the length of runs: bytes per second over bytes, both logarithmic.
 
-    Channels of one kind with the same function share a line; lines of one kind differ in their dashes. `points` mark where the
-    hops of a plan work.
+    Channels of one kind with the same function share a line; lines of one kind differ in their dashes. `points` mark the
+    operating points of the hops of a plan.
     """
     found = curves(channels)
     drawing = Drawing("Throughput functions", _description(found, points), theme)
@@ -56,11 +55,11 @@ def throughput_svg(
 
 
 Frame = tuple[float, float, float, float]
-"""x, y, width and height of what the axes enclose."""
+"""x, y, width and height of the area between the axes."""
 
 
 def place(run: float, rate: float, box: Bounds, frame: Frame) -> tuple[float, float]:
-    """Where a point lies in the frame, both axes logarithmic; rates outside lie on its edge."""
+    """The place of a point in the frame, both axes logarithmic; rates outside lie on its edge."""
     x, y, wide, high = frame
     across = math.log(run / box.low_run) / math.log(box.high_run / box.low_run)
     up = math.log(max(rate, box.low_rate) / box.low_rate) / math.log(box.high_rate / box.low_rate)

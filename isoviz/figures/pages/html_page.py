@@ -1,4 +1,4 @@
-"""One self-contained HTML page for a plan and, where there was one, its run: to open, to send, to project."""
+"""One self-contained HTML page for a plan and, if it ran, its run: to open, to send, to project."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The block sizes that sustain a throughput, in the plane of two of them (Isometry, section 4.2): what the program allows."""
+"""The region of two block sizes that sustain a throughput (Isometry, section 4.2)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.planner.explanation.explanation_words import count_text
 from isoviz.units import format_bytes, format_rate
 
@@ -17,14 +17,13 @@ if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Region
     from isoviz.planner.program.path_bound import PathProgram
 
-MARGIN = 16.0
 _LEFT, _BOTTOM, _LEGEND = 92.0, 62.0, 300.0
 _CLOSE = 1e-6
 SPECK = 0.12
 """A region that takes less than this share of both axes is enlarged."""
 
 Mark = tuple[float, float, str]
-"""A further point: both sizes and what to call it."""
+"""A further point: both sizes, and its name."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def _axis_name(name: str, unit: float, program: PathProgram | None) -> str:
 
 
 def _bytes_of(program: PathProgram | None, name: str) -> float:
-    """Bytes of a run per element of a block, where a hop's run is the one times the other; else 0."""
+    """Bytes of a run per element of a block where a hop's run is one size times the other; else 0."""
     rows = program.throughput if program is not None else ()
     return next((row.run.coefficient for row in rows if row.run.factors == (name,)), 0.0)
 
@@ -147,13 +146,13 @@ def _ticks(span: tuple[float, float], most: int = 7) -> list[float]:
         return [2.0**power for power in doublings[:: math.ceil(len(doublings) / most)]]
     unit = 10.0 ** math.floor(math.log10((high - low) / most))
     step = next(part * unit for part in (1, 2, 5, 10) if part * unit >= (high - low) / most)
-    step = max(1.0, step)  # there are no half elements
+    step = max(1.0, step)  # Elements are whole.
     return [step * k for k in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
 @dataclass(frozen=True)
 class _Edge:
-    """A side of the region: its ends, and the constraint that draws it."""
+    """A side of the region: its ends, and its constraint."""
 
     here: tuple[float, float]
     there: tuple[float, float]
@@ -191,7 +190,7 @@ def _edges(region: Region, program: PathProgram) -> list[_Edge]:
 
 
 def _lines(region: Region, program: PathProgram) -> list[_Line]:
-    """All that could draw a side: runs, limits of space, the sizes of the dimensions, one element."""
+    """All lines that may be a side: runs, limits of space, the sizes of the dimensions, one element."""
     x, y = region.x, region.y
     found = []
     for row in program.throughput:
@@ -220,7 +219,7 @@ def _apart(first: _Box, second: _Box) -> bool:
 
 
 def _placed(points: Sequence[tuple[float, float, str]], axes: _Axes) -> list[_Box]:
-    """Where the names of points stand: beside them, inside the frame, clear of each other and of the points where that can be."""
+    """Places for the names of points: beside them, inside the frame, clear of each other and of the points if possible."""
     left, top, wide, high = axes.frame
     discs = [(x - 9, y - 9, 18.0, 18.0, "") for x, y, _ in points]
     found: list[_Box] = []
@@ -239,7 +238,7 @@ def _placed(points: Sequence[tuple[float, float, str]], axes: _Axes) -> list[_Bo
 
 
 def _letters(drawing: Drawing, axes: _Axes, edges: Sequence[_Edge], taken: Sequence[_Box]) -> None:
-    """A letter on every side, in its middle or where no point and no name is; too short a side has it in the legend only."""
+    """A letter on each side, in its middle or clear of points and names; the letter of a short side is in the legend only."""
     for k, edge in enumerate(edges):
         (x1, y1), (x2, y2) = axes.place(*edge.here), axes.place(*edge.there)
         if math.hypot(x2 - x1, y2 - y1) <= 16:
@@ -257,7 +256,7 @@ def _disc(drawing: Drawing, x: float, y: float, k: int) -> None:
 def _legend(
     drawing: Drawing, region: Region, edges: Sequence[_Edge], marks: Sequence[Mark], x: float, y: float, height: float
 ) -> None:
-    """What the sides and the points are."""
+    """The sides and the points in words."""
     room = _LEGEND - 52
     if not region.corners:
         for line in wrap(f"No sizes at all sustain {format_rate(region.throughput)}.", room, 12.5):

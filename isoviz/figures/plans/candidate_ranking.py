@@ -1,4 +1,4 @@
-"""The paths a planner could take, by predicted time, and what holds each of them back."""
+"""The candidate paths by predicted time, each with the constraint that limits it."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.planner.explanation.explanation_words import difference, path_text
 from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Rejected
 
-MARGIN = 16.0
 _LEFT, _RIGHT, _ROW, _TOP = 34.0, 336.0, 46.0, 30.0
-_VALUES = 156.0  # room for time and difference behind the longest bar
+_VALUES = 156.0  # Room for time and difference after the longest bar.
 APART = 10.0
 """Times that differ by more than this factor are drawn on a logarithmic scale."""
 
@@ -24,10 +23,10 @@ APART = 10.0
 def candidate_ranking_svg(
     candidates: Sequence[Rejected], *, most: int = 12, width: float = 1000, theme: ThemeName = "auto"
 ) -> str:
-    """A bar for every candidate, the chosen one in the colour of paths, at most `most` of them.
+    """A bar for each candidate, at most `most` of them, the chosen one in the colour of paths.
 
-    The scale starts at zero; where times differ by more than ten times it is logarithmic, and says so. A candidate whose bound
-    alone is known has a bar with a dashed outline.
+    The scale starts at zero; it is logarithmic, and says so, if times differ by more than a factor of ten. A candidate with a
+    known bound only has a bar with a dashed outline.
     """
     shown = candidates[: max(1, most)]
     drawing = Drawing("Candidate paths by predicted time", _description(shown, len(candidates)), theme)
@@ -83,7 +82,7 @@ def _row(drawing: Drawing, each: Rejected, chosen: Rejected, number: int, y: flo
 
 
 def _decades(least: float, most: float) -> tuple[float, float, list[float]]:
-    """Axis from the power of ten below the least to a little above the most; so many ticks that they do not touch."""
+    """The axis from the power of ten below the least to a little above the most, with ticks that do not touch."""
     first, last = math.floor(math.log10(least * 0.999)), math.ceil(math.log10(most) - 1e-9)
     step = max(1, math.ceil((last - first) / 6))
     low = 10.0**first

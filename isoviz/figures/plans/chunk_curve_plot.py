@@ -1,4 +1,4 @@
-"""Predicted time over the size of a chunk: the window of the pipeline, with its minimum and the plan's own choice."""
+"""Predicted time over the size of a chunk: the minimum, and the plan's own choice."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import math
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, text_width
+from isoviz.figures.charts.theme import MARGIN
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.planner.explanation.chunk_curve import ChunkCurve, ChunkPoint
 
-MARGIN = 16.0
 _LEFT, _BOTTOM = 78.0, 48.0
 _TALLEST = 300.0
-"""So many times the least time is the highest that is drawn: small chunks take hours that nobody wants to compare."""
+"""Largest drawn time, as a multiple of the least: small chunks take hours, which nobody compares."""
 
 
 def chunk_curve_svg(curve: ChunkCurve, *, width: float = 860, height: float = 360, theme: ThemeName = "auto") -> str:
@@ -26,7 +26,7 @@ def chunk_curve_svg(curve: ChunkCurve, *, width: float = 860, height: float = 36
     plot.limit(drawing, curve.limit)
     stored = [plot.place(point.chunk_bytes, point.stored_seconds) for point in plot.points]
     drawing.path(_path(stored), stroke="dim1", width=2.2, stroke_dasharray="7 4", stroke_linejoin="round")
-    # Where blocks are smaller than the plan's the layouts are others: a thinner line, which meets the plan's own.
+    # Blocks smaller than the plan's have other layouts: a thinner line, which meets that of the plan.
     own = [point for point in plot.points if point.per_chunk]
     smaller = [point for point in plot.points if not point.per_chunk]
     if smaller:
@@ -137,7 +137,7 @@ class _Plot:
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round times between two bounds: decades, or where these are few their parts too."""
+    """Round times between two bounds: decades, and their parts if decades are few."""
     decades = math.log10(high / low)
     parts = (
         (1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4, 5, 6, 7, 8, 9)

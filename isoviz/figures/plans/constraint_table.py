@@ -1,4 +1,4 @@
-"""The constraints of a path as a table, as Isometry's table 3 has them, with what is left of each bound and what it is worth."""
+"""The constraints of a path as a table, as in Isometry's table 3, with slack and shadow price."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CAPTION = (
 
 
 def constraint_table_html(explanation: Explanation) -> str:
-    """A row for every memory of the path and one for each limit of the whole path; those with a binding constraint stand out."""
+    """A row for each memory of the path and one for each limit of the whole path; rows with a binding constraint stand out."""
     stages, states = explanation.stages, explanation.solution.rows
     rows: list[Sequence[object]] = []
     marked = []
@@ -61,7 +61,7 @@ def _states(states: Sequence[RowState]) -> Markup:
 
 
 def _state(state: RowState) -> str:
-    """A constraint: what it says, how full it is, and its price."""
+    """A constraint: its text, its use, and its price."""
     share = min(1.0, state.left / state.bound)
     left = "binding" if state.binding else f"{100 * state.relative_slack:.3g} % left"
     colour = "path" if state.binding else "muted"
@@ -79,7 +79,7 @@ def _state(state: RowState) -> str:
 
 
 def _label(state: RowState) -> str:
-    """The constraint without the channel, which stands beside it; a line may break between its sides."""
+    """The constraint without its channel, which stands beside it; a line may break between its sides."""
     left, sign, right = re.sub(r"^(TP ≤ tp)_[^(]*", r"\1", state.label).replace(" ", "\xa0").partition("≤\xa0")
     return f"{left[:-1]} {sign}{right}" if sign else left
 

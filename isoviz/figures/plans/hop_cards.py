@@ -1,4 +1,4 @@
-"""A card for each hop of a plan: which channel, which layouts, how long its runs are, how fast it goes, and which one limits."""
+"""A card for each hop of a plan: channel, layouts, run, rate, and which hop limits."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def hop_tip(hop: Hop) -> str:
 
 
 def changes(hop: Hop) -> bool:
-    """Whether the two ends of a hop are laid out differently, be it only in blocks."""
+    """Whether the layouts at the two ends of a hop differ, even if only in blocks."""
     return hop.source_layout != hop.destination_layout
 
 
 def slowest(hops: Sequence[Hop]) -> frozenset[int]:
-    """The numbers of the hops that no other is slower than (more than one where they tie)."""
+    """The numbers of the slowest hops (several if they tie)."""
     low = min((hop.throughput for hop in hops), default=0.0)
     return frozenset(hop.index for hop in hops if hop.throughput <= low * (1 + 1e-9))
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.machines.graph_layout import (
     BOX_HEIGHT,
     Curve,
@@ -27,10 +27,9 @@ from isoviz.units import format_bytes, format_rate
 if TYPE_CHECKING:
     from isoviz.planner import Hop, Plan
 
-MARGIN = 16.0
 _BADGE = 10.5
 _DEPTH = 6.0
-"""How far the last box of a stack stands out behind the first."""
+"""Offset of the last box of a stack from the first, in pixels."""
 
 
 def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, theme: ThemeName = "auto") -> str:
@@ -184,7 +183,7 @@ def _edges(
 def _edge_labels(
     drawing: Drawing, placer: LabelPlacer, layout: GraphLayout, curve: Curve, pair: tuple[str, str], channels: Sequence[Channel]
 ) -> None:
-    """Rates in the middle where both ways are alike, else one at each end: what arrives there."""
+    """One rate in the middle if both directions are equal, else one at each end: the rate that arrives there."""
     front = layout.front
     to_second = [channel.peak for channel in channels if front[channel.destination] == pair[1]]
     to_first = [channel.peak for channel in channels if front[channel.destination] == pair[0]]
@@ -286,9 +285,11 @@ def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequ
         for x, y in places:
             around = [Rect(x - wide / 2, y + 13, wide, 16), Rect(x - wide / 2, y - 29, wide, 16)]
             beside = [Rect(x + 14, y - 8, wide, 16), Rect(x - 14 - wide, y - 8, wide, 16)]
-            candidates += beside + around if steep else around + beside  # beside a steep line, or it would run through the text
+            candidates += (
+                beside + around if steep else around + beside
+            )  # Beside a steep line, which would cross the text otherwise.
         x, y = places[0]
-        off = BOX_HEIGHT / 2 + 4  # between two boxes side by side there is room below or above them only
+        off = BOX_HEIGHT / 2 + 4  # Between two neighbouring boxes, only above and below is free.
         candidates += [Rect(x - wide / 2, y + off, wide, 16), Rect(x - wide / 2, y - off - 16, wide, 16)]
         spot = placer.place(candidates)
         if spot is not None:
@@ -297,7 +298,7 @@ def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequ
 
 
 def _loop(box: Rect, layout: GraphLayout, *, large: bool = False) -> tuple[str, tuple[float, float]]:
-    """A self-loop on top of a box, on the side away from the middle of its node; with its uppermost point."""
+    """A self-loop on top of a box, on the side away from the middle of its node, and its uppermost point."""
     frame = next(panel.frame for panel in layout.panels if panel.frame.x <= box.x < panel.frame.x + panel.frame.width)
     left = box.centre[0] < frame.centre[0] - 20
     wide, high = (30.0, 30.0) if large else (18.0, 17.0)

@@ -21,13 +21,13 @@ from isoviz.figures.charts.html_parts import (
     verified_badge,
 )
 from isoviz.figures.charts.svg import Drawing
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes
 from isoviz.figures.machines.curves import channels_of, operating_points
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.figures.plans.hop_cards import changes, draw_cards, pretty, slowest
-from isoviz.figures.plans.path_picture import MARGIN, path_svg
+from isoviz.figures.plans.path_picture import path_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import Instance, PathPlan, Plan, Transfer

@@ -7,15 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from isoviz.figures.charts.svg import Drawing, text_width
-from isoviz.figures.charts.theme import ThemeName
+from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.predictions.prediction_marks import Frame, draw_mark
 from isoviz.units import format_seconds
 
-MARGIN = 16.0
 WIDE, TALL = 720.0, 380.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = 66.0, 22.0, 200.0, 46.0
 AIMS = ((0.1, "aim for 20 memories"), (1.0, "aim for 40 memories"))
-"""Seconds that planning aims at, and for what (all-to-all)."""
+"""Aimed planning time in seconds, and its machine (all-to-all)."""
 
 Row = Mapping[str, Any]
 

@@ -1,4 +1,4 @@
-"""The predicted time over a parameter, and which path is the best where."""
+"""The predicted time over a parameter, and the best path for each value."""
 
 from __future__ import annotations
 
@@ -8,23 +8,22 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
-from isoviz.figures.charts.theme import DIMENSION_COLOURS, ThemeName
+from isoviz.figures.charts.theme import DIMENSION_COLOURS, MARGIN, ThemeName
 from isoviz.planner.explanation.explanation_words import path_text
 from isoviz.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Sweep, SweepPoint
 
-MARGIN = 16.0
 _LEFT, _BOTTOM = 78.0, 48.0
 _DASHES = (None, "8 3", "2 3", "10 3 2 3", "5 2", "12 4", "2 6", "7 3 2 3 2 3")
 MOST = 12
-"""Paths that have a line of their own; those that win elsewhere share one."""
+"""Most paths with a line of their own; the others share one."""
 
 Way = tuple[tuple[str, ...], int | None]
 
 NAMES = {"slot_limit": "slot limit TH", "size": "bytes that move"}
-"""What the parameters of a sweep are called."""
+"""Parameter of a sweep → its name in figures."""
 
 
 def ways(sweep: Sweep) -> dict[Way, str]:
@@ -63,7 +62,7 @@ def sweep_svg(sweep: Sweep, *, width: float = 860, height: float = 360, theme: T
 
 
 class _Plot:
-    """The frame of the plot and what its axes span."""
+    """The frame of the plot, and the range of its axes."""
 
     def __init__(self, sweep: Sweep, frame: tuple[float, float, float, float]) -> None:
         self.points, self.frame, self.sweep = sweep.points, frame, sweep
@@ -73,7 +72,7 @@ class _Plot:
             self.first, self.last = self.first / 2, self.last * 2
         times = [point.seconds for point in sweep.points]
         low, high = math.log10(min(times)), math.log10(max(times))
-        # Whole decades, except where less than one is in use: then a third of one around what is.
+        # Whole decades; if less than one is in use, a third of a decade around it.
         if high - low < 0.8:
             self.low, self.high = 10 ** (low - 0.15), 10 ** (high + 0.15)
         else:
@@ -124,7 +123,8 @@ def _token(number: int) -> str:
 
 
 def _discs(drawing: Drawing, plot: _Plot, stretches: Sequence[tuple[Way, int, int]], letters: dict[Way, str]) -> None:
-    """A letter at the middle of every stretch, longest first; one that would cover another is left out, but for a path's only."""
+    """A letter at the middle of each stretch, longest first. One that would cover another is left out, unless it is the only
+    one of its path."""
     taken: list[tuple[float, float]] = []
     named: set[Way] = set()
     top, high = plot.frame[1], plot.frame[3]

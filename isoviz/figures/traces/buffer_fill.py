@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.figures.charts.svg import Drawing, shorten
-from isoviz.figures.charts.time_axis import TimeAxis, outline, sampled
+from isoviz.figures.charts.theme import MARGIN
+from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.traces.timeline import AXIS
 from isoviz.units import format_bytes
 
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.runtime import Trace
 
-MARGIN = 16.0
-_LABEL, _RIGHT, _ROW, _GAP = 200.0, 66.0, 46.0, 18.0
+_RIGHT, _ROW, _GAP = 66.0, 46.0, 18.0
 MOST = 12
-"""Buffers that are drawn; of more it is said how many there are."""
+"""Most buffers that are drawn; the figure gives the number of all."""
 
 Steps = tuple[tuple[float, float], ...]
 
@@ -80,7 +80,7 @@ def _summed(changes: dict[float, float]) -> Steps:
 
 
 def buffer_fill_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
-    """Slots in use of every buffer over time, before the slots that its transfers held."""
+    """Slots in use of each buffer over time, in front of the slots that its transfers hold."""
     rows = fills(trace)
     drawing = Drawing("How full the buffers were", _description(rows), theme)
     if not rows:
@@ -91,7 +91,7 @@ def buffer_fill_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "au
         )
         drawing.text(MARGIN, 34, text, size=13, fill="muted")
         return drawing.render(width, 54)
-    left = MARGIN + _LABEL
+    left = MARGIN + LABEL_WIDTH
     axis = TimeAxis(trace.seconds, left, width - left - MARGIN - _RIGHT)
     columns = int(axis.width)
     y = MARGIN + 4
@@ -106,13 +106,13 @@ def buffer_fill_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "au
         drawing.path(outline(mean, left, step, floor, scale), fill="dim0", tip=tip)
         if abs(most - mean).max() > 0.02:
             drawing.path(outline(most, left, step, floor, scale), stroke="dim0", width=1, stroke_opacity="0.55")
-        # Lines at whole slots, where they are few; the axis names none and all.
+        # Lines at whole slots if they are few; the axis names zero and all.
         for slot in range(1, int(row.slots) + 1 if row.slots <= 8 else 1):
             drawing.line(left, floor - slot * scale, axis.right, floor - slot * scale, stroke="line", width=0.6)
         drawing.line(left, floor, axis.right, floor, stroke="line")
         drawing.text(left - 8, floor + 3, "0", size=11, fill="muted", anchor="end")
         drawing.text(left - 8, y + 8, f"{row.slots:,.0f}", size=11, fill="muted", anchor="end")
-        drawing.text(left - 46, y + 20, shorten(row.memory, _LABEL - 50, 12.5), size=12.5, anchor="end", tip=row.memory)
+        drawing.text(left - 46, y + 20, shorten(row.memory, LABEL_WIDTH - 50, 12.5), size=12.5, anchor="end", tip=row.memory)
         drawing.text(left - 46, y + 36, _detail(row), size=11, fill="muted", anchor="end")
         share = 100 * row.mean / row.slots
         drawing.text(axis.right + 8, y + _ROW / 2 + 4, f"{share:.0f} % full", size=12, fill="muted", tip=tip)

@@ -1,29 +1,30 @@
-"""How much of a run every channel was at work."""
+"""The busy share of each channel in a run."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten
+from isoviz.figures.charts.theme import MARGIN
+from isoviz.figures.charts.time_axis import LABEL_WIDTH
 from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.runtime import Trace
 
-MARGIN = 16.0
-_LABEL, _RIGHT, _ROW = 200.0, 230.0, 30.0
+_RIGHT, _ROW = 230.0, 30.0
 
 
 def channel_use_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
-    """A bar for each channel: busy, and idle what is left of the run; above them how many channels were at work at a time."""
+    """A bar for each channel: its busy and its idle share of the run; above them, the number of channels at work at a time."""
     uses = trace.uses
     said = overlap_said(trace)
     drawing = Drawing("Busy and idle channels", " ".join([said, *(_said(use.channel, use.share) for use in uses)]), theme)
     if not uses:
         drawing.text(MARGIN, 34, "No transfer was submitted: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)
-    left = MARGIN + _LABEL
+    left = MARGIN + LABEL_WIDTH
     room = width - left - MARGIN - _RIGHT
     drawing.text(left, MARGIN + 12, said, size=13)
     y = MARGIN + 28
@@ -34,7 +35,7 @@ def channel_use_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "au
     for use in uses:
         busy = min(use.share, 1.0) * room
         tip = _said(use.channel, use.share)
-        drawing.text(left - 12, y + 19.4, shorten(use.channel, _LABEL - 16, 12.5), size=12.5, anchor="end", tip=use.channel)
+        drawing.text(left - 12, y + 19.4, shorten(use.channel, LABEL_WIDTH - 16, 12.5), size=12.5, anchor="end", tip=use.channel)
         drawing.rect(left, y + 6, room, 18, fill="panel", stroke="faint", radius=2, tip=tip)
         if busy:
             drawing.rect(left, y + 6, max(busy, 1.0), 18, fill="dim0", radius=2, tip=tip)

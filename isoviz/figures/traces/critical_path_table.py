@@ -6,6 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, NamedTuple
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
+from isoviz.figures.charts.theme import MARGIN
+from isoviz.figures.charts.time_axis import LABEL_WIDTH
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_seconds
 
@@ -13,8 +15,7 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.runtime import Trace
 
-MARGIN = 16.0
-_LABEL, _RIGHT, _ROW = 200.0, 150.0, 30.0
+_RIGHT, _ROW = 150.0, 30.0
 
 REASONS = {
     "start": ("dim3", "the first: it could begin at once"),
@@ -94,7 +95,7 @@ def critical_path_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "
     if not found.parts:
         drawing.text(MARGIN, 34, "Nothing was moved: there is no critical path.", size=13, fill="muted")
         return drawing.render(width, 54)
-    left = MARGIN + _LABEL
+    left = MARGIN + LABEL_WIDTH
     room = width - left - MARGIN - _RIGHT
     scale = room / found.seconds if found.seconds > 0 else 0.0
     rows: list[tuple[str, list[Part]]] = [
@@ -104,7 +105,7 @@ def critical_path_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "
     if found.before > 0.001 * found.seconds:
         rows.insert(0, ("set-up, waiting for buffers", []))
     for name, parts in rows:
-        drawing.text(left - 12, y + 19.4, shorten(name, _LABEL - 16, 12.5), size=12.5, anchor="end", tip=name)
+        drawing.text(left - 12, y + 19.4, shorten(name, LABEL_WIDTH - 16, 12.5), size=12.5, anchor="end", tip=name)
         drawing.rect(left, y + 6, room, 18, fill="panel", radius=2)
         total = sum(part.seconds for part in parts) if parts or name in trace.channels else found.before
         x = left

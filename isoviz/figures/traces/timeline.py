@@ -6,7 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width
-from isoviz.figures.charts.time_axis import TimeAxis, outline, sampled
+from isoviz.figures.charts.theme import MARGIN
+from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.traces.timeline_bars import COLOURS, Bar, Lane, lanes, token, waiting_steps
 from isoviz.runtime.trace.critical_path import critical_path
 from isoviz.units import format_bytes, format_rate, format_seconds
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from isoviz.figures.charts.theme import ThemeName
     from isoviz.runtime import Trace, TransferSpan
 
-MARGIN = 16.0
-_LABEL, _RIGHT = 200.0, 66.0
+_RIGHT = 66.0
 _ROW, _GAP = 24.0, 12.0
 NAMED = 8
 """Up to so many transfers have a row with their name."""
@@ -65,7 +65,7 @@ def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, the
     if not any(trace.transfers for trace, _ in panels):
         drawing.text(MARGIN, 34, "No transfer was submitted: nothing to draw.", size=13, fill="muted")
         return drawing.render(width, 54)
-    left = MARGIN + _LABEL
+    left = MARGIN + LABEL_WIDTH
     axis = TimeAxis(max(trace.seconds for trace, _ in panels), left, width - left - MARGIN - _RIGHT)
     y, drawn = MARGIN, []
     for trace, name in panels:
@@ -105,7 +105,7 @@ class _Panel:
         floors = {}
         for channel, rows in drawn.items():
             height = heights[channel]
-            label = shorten(channel, _LABEL - 16, 12.5)
+            label = shorten(channel, LABEL_WIDTH - 16, 12.5)
             drawing.text(axis.left - 12, y + height / 2 + 4.4, label, size=12.5, anchor="end", tip=channel)
             drawing.rect(axis.left, y, axis.width, height, fill="panel")
             for at, lane in enumerate(rows):
@@ -188,7 +188,7 @@ class _Panel:
         for row, transfer in enumerate(transfers):
             top = y + row * high
             if named:
-                label = shorten(transfer.label, _LABEL - 36, 12.5)
+                label = shorten(transfer.label, LABEL_WIDTH - 36, 12.5)
                 drawing.text(axis.left - 28, top + 13.4, label, size=12.5, anchor="end", tip=_said(transfer))
                 drawing.rect(axis.left - 22, top + 4, 10, 10, fill=token(transfer.number), radius=2)
             self._transfer(transfer, top + (5.0 if named else 0.0), 8.0 if named else high - min(1.0, high / 4), named)
@@ -283,10 +283,10 @@ def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], 
     if any(panel.numbered for panel in panels):
         entries.append(("number", "numbers on bars: chunks"))
     entries.append(("percent", "at the right: share of the run at work"))
-    x = MARGIN + _LABEL
+    x = MARGIN + LABEL_WIDTH
     for mark, text in entries:
-        if x > MARGIN + _LABEL and x + 26 + text_width(text, 11.5) > width - MARGIN:
-            x, y = MARGIN + _LABEL, y + 20
+        if x > MARGIN + LABEL_WIDTH and x + 26 + text_width(text, 11.5) > width - MARGIN:
+            x, y = MARGIN + LABEL_WIDTH, y + 20
         indent = 24.0
         if mark == "box":
             drawing.rect(x, y + 3, 16, 8, fill="faint", stroke="line")
@@ -305,7 +305,7 @@ def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], 
 def _failures(drawing: Drawing, y: float, width: float, transfers: Sequence[TransferSpan]) -> float:
     """Why transfers failed; returns where it ends."""
     failed = [transfer for transfer in transfers if transfer.outcome == "failed"]
-    left = MARGIN + _LABEL
+    left = MARGIN + LABEL_WIDTH
     for transfer in failed[:NAMED]:
         text = f"✗ {transfer.label} failed: {transfer.reason or 'no reason given'}"
         drawing.text(left, y + 11, shorten(text, width - MARGIN - left, 11.5), size=11.5, fill="bad", tip=text)

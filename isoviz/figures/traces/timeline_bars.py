@@ -1,4 +1,4 @@
-"""From the requests of a trace to the bars of a timeline: no more of them than a picture has room for."""
+"""The bars of a timeline, made from the requests of a trace: at most as many as a picture has room for."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 COLOURS = len(DIMENSION_COLOURS)
 LANES = 4
-"""Requests of a channel that are drawn beside each other; more share the last lane."""
+"""Most requests of a channel that are drawn beside each other; more share the last lane."""
 _SINGLE, _THIN, _LIKE = 4.0, 1.2, 0.12
 
 
@@ -30,8 +30,8 @@ class Bar(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """Columns in which requests are too short to draw: `share` of the time the channel was at work, most of it for transfers of
-    the colour."""
+    """Columns of requests too short to draw: `share` of the time the channel was at work, in the colour of its busiest
+    transfer."""
 
     left: float
     right: float
@@ -40,7 +40,7 @@ class Strip(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What is drawn in a row beside each other."""
+    """The bars and columns of one row."""
 
     bars: tuple[Bar, ...]
     strips: tuple[Strip, ...]
@@ -52,7 +52,7 @@ def token(transfer: int) -> str:
 
 
 def lanes(trace: Trace, axis: TimeAxis) -> dict[str, tuple[Lane, ...]]:
-    """What is to be drawn for every channel."""
+    """The lanes of each channel."""
     by_channel: dict[str, list[RequestSpan]] = {name: [] for name in trace.channels}
     for span in trace.requests:
         by_channel[trace.channel(span)].append(span)
@@ -60,7 +60,7 @@ def lanes(trace: Trace, axis: TimeAxis) -> dict[str, tuple[Lane, ...]]:
 
 
 def _apart(spans: list[RequestSpan]) -> list[list[RequestSpan]]:
-    """Requests that overlap in rows of their own; one row where none does."""
+    """Requests that overlap, in rows of their own; one row if none overlap."""
     rows: list[list[RequestSpan]] = [[]]
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         for row in rows:
@@ -95,7 +95,7 @@ def _lane(spans: list[RequestSpan], begin: float, axis: TimeAxis) -> Lane:
 
 
 def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
-    """Narrow bars as columns of a pixel: how much of each is covered, and by which colour most."""
+    """Narrow bars as columns of a pixel: the covered share of each, and its main colour."""
     if not bars:
         return ()
     columns = int(axis.width) + 1
@@ -104,7 +104,7 @@ def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
     right = np.array([bar.right for bar in bars]) - axis.left
     colour = np.array([bar.span.transfer for bar in bars]) % COLOURS
     first = np.clip(left.astype(int), 0, columns - 1)
-    # A bar of at most a pixel and a bit lies in two columns, at most.
+    # A bar of little more than a pixel lies in two columns at most.
     split = np.minimum(right, first + 1.0)
     np.add.at(cover, (colour, first), split - left)
     np.add.at(cover, (colour, first + 1), right - split)
@@ -117,7 +117,7 @@ def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
         last = found[-1] if found else None
         at = axis.left + i
         end = min(at + 1, axis.right)
-        # Columns that differ by little are one: else even work would look ragged.
+        # Columns that differ by little are joined: steady work would look ragged otherwise.
         if last is not None and last.right == at and last.colour == main[i] and abs(last.share - share) <= _LIKE:
             wide = at - last.left
             found[-1] = last._replace(right=end, share=(last.share * wide + share) / (wide + 1))

@@ -1,4 +1,4 @@
-"""HTML of traces: what a run did when, how full its buffers were, and what held it up."""
+"""HTML of traces: timelines, buffers, and the critical path."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import Trace
 
 MOST = 200
-"""Transfers that a table names."""
+"""Most transfers that a table names."""
 
 
 def trace_html(trace: Trace, *, theme: ThemeName = "auto") -> str:

@@ -342,7 +342,8 @@ def cases(seed: int, count: int) -> Iterator[tuple[list[StridedCopy], int, int]]
 def main() -> None:
     from isoviz.backends.host import copying as kernel
     from isoviz.backends.host import kernels
-    from isoviz.backends.host.kernels import choices, direct, many, pattern, recipe, tiles
+    from isoviz.backends.host.kernels import choices, direct, dispatch, pattern, recipe, tiles
+    from isoviz.backends.host.kernels import tuning_constants as constants
 
     seed, count = map(int, sys.argv[1:])
     own_most = pattern._most_steps
@@ -351,20 +352,20 @@ def main() -> None:
     rng, data = random.Random(seed), np.random.default_rng(seed)
     guarded = Guarded(4 * MOST * 3), Guarded(4 * MOST * 3)
     # The kernels' own buffer too; threads share it, so that there is one thread while it is.
-    between = Guarded(recipe.ROOM + recipe.LINE)
-    room = between.array(recipe.ROOM + recipe.LINE, at_end=True)
+    between = Guarded(constants.BUFFER_BYTES + recipe.LINE)
+    room = between.array(constants.BUFFER_BYTES + recipe.LINE, at_end=True)
     needed = [0]
-    own_buffer = kernels._buffer
+    own_buffer = dispatch.buffer_address
 
     def guarded_buffer() -> int:
         """With as much room as a tile needs, or all of it."""
-        address = room.ctypes.data + len(room) - (needed[0] or recipe.ROOM)
+        address = room.ctypes.data + len(room) - (needed[0] or constants.BUFFER_BYTES)
         needed[0] = 0
         return address
 
     right = 0
     roads = {"shuffled": 0, "tiled": 0, "squares": 0, "tall": 0, "many": 0, "staged": 0, "cut": 0}
-    sizes, many_of = (many.SMALL, many.IN_CACHE), kernel.many_of
+    sizes, many_of = (constants.SMALL_COPY, constants.CACHED_COPIES), kernel.many_of
 
     def many_counted(*arguments: object, **named: object) -> object:
         found = many_of(*arguments, **named)
@@ -373,7 +374,7 @@ def main() -> None:
 
     kernel.many_of = many_counted
     for name in ("shuffled", "tiled"):
-        setattr(kernels, f"_{name}", counted(getattr(kernels, f"_{name}"), roads, name))
+        setattr(dispatch, f"_{name}", counted(getattr(dispatch, f"_{name}"), roads, name))
     squares_of = direct.squares_of
 
     def squares_counted(*arguments: object, **named: object) -> object:
@@ -382,7 +383,7 @@ def main() -> None:
         roads["tall"] += found is not None and found.tall
         return found
 
-    direct.squares_of = squares_counted
+    dispatch.squares_of = squares_counted
     tiles_of = tiles.tiles_of
 
     def tiles_counted(*arguments: object, **named: object) -> object:
@@ -397,37 +398,47 @@ def main() -> None:
             roads["cut"] += bool(found.tiles[found.chain] < found.extents[found.chain])
         return found
 
-    tiles.tiles_of = tiles_counted
+    dispatch.tiles_of = tiles_counted
     for copies, source_bytes, destination_bytes in cases(seed, count):
         if max(source_bytes, destination_bytes) > 4 * MOST * 3:
             continue
         # Every road for copies that are small here: past the caches or not, tiles of all sizes.
-        recipe.PAST_CACHES, recipe.RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
-        kernels.LEAST = 0
-        many.SMALL, many.IN_CACHE = rng.choice(((0, -1), (2000, -1), sizes))
+        constants.PAST_CACHES, constants.TILE_RUN = rng.choice(((0, 64), (0, 512), (0, 512), (1 << 40, 512), (1 << 40, 128)))
+        constants.LEAST_COMPILED = 0
+        constants.SMALL_COPY, constants.CACHED_COPIES = rng.choice(((0, -1), (2000, -1), sizes))
         kernel.WORTH_THREADS = 0
-        pattern.LEAST, pattern.LEAST_LOOP, pattern.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
-        tiles.STAGED = tiles.DIRECT = rng.choice((500, 5000, 160 << 10))
-        tiles.BLOCK, tiles.COLUMNS, recipe.LEAST_PLANE = rng.choice((50, 16 << 10)), rng.choice((1, 32)), rng.choice((16, 1000))
+        constants.LEAST_PATTERN_COPY, constants.LEAST_PATTERN_LOOP, constants.LEAST_REPEATS = 0, 0, rng.choice((4, 8))
+        constants.STAGED_TILE = constants.DIRECT_TILE = rng.choice((500, 5000, 160 << 10))
+        constants.TILE_PART, constants.LEAST_COLUMNS, constants.LEAST_PLANE = (
+            rng.choice((50, 16 << 10)),
+            rng.choice((1, 32)),
+            rng.choice((16, 1000)),
+        )
         tiles._anywhere.cache_clear()
-        recipe.LEAST_ROW = rng.choice((0, 1 << 20))
+        constants.LEAST_STRUCT_ROW = rng.choice((0, 1 << 20))
         recipe.is_plane.cache_clear()
         pattern._most_steps = rng.choice((own_most, lambda _, **__: 1000))
         pattern.pattern_of.cache_clear()
         pattern._frame.cache_clear()
         pattern._repeated.cache_clear()
         recipe.recipe_of.cache_clear()
-        kernels._way.cache_clear()
+        dispatch.way_of.cache_clear()
         recipe._structs_apart.cache_clear()
         recipe._structs_together.cache_clear()
-        direct.LEAST_COLUMN, direct.LEAST_TURN, direct.CROWD = rng.choice((64, 768)), 0, rng.choice((0, 36, 1 << 20))
+        constants.LEAST_COLUMN, constants.LEAST_STRIPS, constants.CROWDED_LINES = (
+            rng.choice((64, 768)),
+            0,
+            rng.choice((0, 36, 1 << 20)),
+        )
         some = {name: rng.choice(options) for name, options in choices.OPTIONS.items()}
         some |= dict.fromkeys(("small_aligned", "small_unaligned", "small_crowded"), "far") if rng.random() < 0.5 else {}
         choices.choose(choices.Choices(**some))
-        direct.TALL_COLUMN, pattern.SHORT = rng.choice((0, 0, 512)), rng.choice((0, 12, 48))
-        direct.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
-        recipe.LONG, recipe.LEAST_STREAMED = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))
-        recipe.LEAST_SPREAD, recipe.SPREAD = rng.choice(((112, range(4, 17)), (5, range(1, 100)), (1 << 20, range(0))))
+        constants.TALL_COLUMN, constants.SHORT_PATTERN = rng.choice((0, 0, 512)), rng.choice((0, 12, 48))
+        constants.LONGEST_TABLE = rng.choice((1, 20, 1 << 14))
+        constants.LEAST_STREAMED_RUN, constants.LEAST_STREAMED_LINES = rng.choice(((512, 128), (5, 5), (1 << 20, 1 << 20)))
+        constants.LEAST_DEALT_RUN, constants.DEALT_ARRAYS = rng.choice(
+            ((112, range(4, 17)), (5, range(1, 100)), (1 << 20, range(0)))
+        )
         source = guarded[0].array(source_bytes, at_end=rng.random() < 0.5)
         found = guarded[1].array(destination_bytes, at_end=rng.random() < 0.5)
         source[:] = data.integers(0, 256, source_bytes, np.uint8)
@@ -437,10 +448,10 @@ def main() -> None:
             spelled_out(copy, source, expected)
         threads = rng.choice((1, 1, 1, 2))
         needed[0] = 0
-        kernels._buffer = guarded_buffer if threads == 1 else own_buffer
+        dispatch.buffer_address = guarded_buffer if threads == 1 else own_buffer
         kernel.copy_all(copies, source, found, lambda: None, threads=threads, large=rng.random() < 0.3)
         if not np.array_equal(found, expected):
-            sys.exit(f"wrong, seed {seed}: {copies}, {recipe.PAST_CACHES}, {recipe.RUN}")
+            sys.exit(f"wrong, seed {seed}: {copies}, {constants.PAST_CACHES}, {constants.TILE_RUN}")
         right += 1
     sys.stdout.write(" ".join(map(str, (right, *roads.values()))) + "\n")
 

@@ -18,7 +18,8 @@ from run_cases import random_bytes, random_layout, random_spaces
 from isoviz import FieldSpace, IndexSpace, Layout
 from isoviz.backends.host import copying as kernel
 from isoviz.backends.host import kernels
-from isoviz.backends.host.kernels import choices, direct, many, pattern, recipe, tiles, tuning
+from isoviz.backends.host.kernels import choices, direct, dispatch, in_use, many, pattern, preparation, recipe, tiles, tuning
+from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, choose, chosen
 from isoviz.backends.host.pages import page_aligned
 from isoviz.errors import LayoutError
@@ -42,10 +43,10 @@ def as_chosen() -> Iterator[None]:
 def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """With compiled kernels, and without."""
     if request.param == "numpy":
-        monkeypatch.setattr(kernels, "_compiled", None)
+        monkeypatch.setattr(in_use, "compiled", None)
     else:
         assert kernels.prepare(wait=True), kernels.state()
-        monkeypatch.setattr(kernels, "LEAST", 0)
+        monkeypatch.setattr(constants, "LEAST_COMPILED", 0)
     return str(request.param)
 
 
@@ -65,8 +66,8 @@ def test_random_layouts(full: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     # Small enough that small cases take every road.
     for name, few in (("_WORTH_STAGING", 4), ("_STAGED", 64), ("_STRETCH", 8), ("_PART", 5), ("_SHORT", 3)):
         monkeypatch.setattr(kernel, name, few)
-    monkeypatch.setattr(recipe, "PAST_CACHES", 64)
-    depend = (recipe.recipe_of, kernels._way, tiles._anywhere, recipe._structs_apart, recipe._structs_together, pattern._frame)
+    monkeypatch.setattr(constants, "PAST_CACHES", 64)
+    depend = (recipe.recipe_of, dispatch.way_of, tiles._anywhere, recipe._structs_apart, recipe._structs_together, pattern._frame)
     for known in (*depend, pattern.pattern_of):
         known.cache_clear()
     rng = random.Random(5)
@@ -102,6 +103,12 @@ def shuffles() -> bool:
     return SHUFFLES
 
 
+def has_whole_lines() -> bool:
+    """Whether a vector of this processor holds a cache line."""
+    assert in_use.compiled is not None
+    return in_use.compiled.vector == recipe.LINE
+
+
 CASES = Path(__file__).with_name("kernel_cases.py")
 
 
@@ -124,7 +131,7 @@ def test_random_geometries_between_guard_pages(report: Report, full: bool, batch
     report("of these in several squares, one below the other", tall)
     report("of these many small ones in one call", together)
     assert min(tiled, together) > right / 100 and min(staged, cut) > right / 200
-    assert min(squares, 4 * tall) > right / 100 or kernels._width < recipe.LINE, "no copy was made in squares"
+    assert min(squares, 4 * tall) > right / 100 or not has_whole_lines(), "no copy was made in squares"
     assert shuffled > right / 100 or not shuffles(), "no copy was made by shuffling bytes"
 
 
@@ -254,7 +261,7 @@ def test_measuring_can_be_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
         prepared(Choices(aligned="plain", buffer=100 << 10), 4, ((64, 256, 4), (64, 4, 256)))
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(kernels, "_compiled", None)
+    monkeypatch.setattr(in_use, "compiled", None)
     monkeypatch.setattr(tuning, "tuned", stopped)
     with pytest.raises(KeyboardInterrupt):
         kernels.prepare(wait=True)
@@ -502,7 +509,7 @@ def test_a_tile_of_one_turn_of_a_loop_that_does_not_go_on_where_it_ends() -> Non
     source = random_bytes(random.Random(3), 12_050 * 320)
     expected, found = np.zeros(4642 * 241, "u1"), np.zeros(4642 * 241, "u1")
     apply((copy,), source, expected)
-    assert kernels._tiled(((0, 0, copy.run, copy.loops),), source.ctypes.data, found.ctypes.data, large=True)
+    assert dispatch._tiled(((0, 0, copy.run, copy.loops),), source.ctypes.data, found.ctypes.data, large=True)
     assert (found == expected).all()
 
 
@@ -702,7 +709,7 @@ def test_kernels_say_why_they_are_not_there() -> None:
 def test_nothing_is_compiled_that_cannot_be_kept(tmp_path: Path) -> None:
     """A cache directory that is a file: no process compiles in the background, run after run."""
     (tmp_path / "isoviz").write_text("in the way")
-    code = "from isoviz.backends.host import kernels; print(kernels.prepare(), kernels._compiling); print(kernels.state())"
+    code = "from isoviz.backends.host.kernels import preparation as p; print(p.prepare(), p._compiling); print(p.state())"
     environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path / "isoviz")}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
     first, second = done.stdout.splitlines()
@@ -742,7 +749,7 @@ def test_damaged_kernels_are_compiled_again(damage: bytes | str | None, ending: 
     else:
         victim.write_bytes(whole[: len(whole) // 2] if damage is None else damage)  # type: ignore[arg-type]
     others = {path: path.stat().st_mtime_ns for path in folder.rglob("*.nb?") if "stream_rows" not in path.name}
-    code = "kernels._in_background = lambda: None; print(kernels.prepare())"
+    code = "from isoviz.backends.host.kernels import preparation as p; p._in_background = lambda: None; print(p.prepare())"
     assert "compiled in the background" in asked(code, environment)
     assert not list(folder.rglob("walk.stream_rows*"))
     assert "compiled kernels" in asked("kernels.prepare(wait=True)", environment)
@@ -773,17 +780,18 @@ def test_damage_that_no_list_shows(error: type[Exception], wait: bool, tmp_path:
     from isoviz.backends.host.kernels.compiled import compiled
 
     monkeypatch.setattr(cache, "folder", lambda: tmp_path)
-    for name, value in (("_compiled", None), ("_reason", ""), ("_compiling", None), ("_in_background", lambda: None)):
-        monkeypatch.setattr(kernels, name, value)
+    monkeypatch.setattr(in_use, "compiled", None)
+    for name, value in (("_reason", ""), ("_compiling", None), ("_in_background", lambda: None)):
+        monkeypatch.setattr(preparation, name, value)
     calls = []
 
     def load() -> None:
         calls.append(sorted(path.name for path in tmp_path.iterdir()))
         if "f.py311.nbi" in calls[-1]:
             raise error("damaged")
-        monkeypatch.setattr(kernels, "_compiled", compiled)
+        monkeypatch.setattr(in_use, "compiled", in_use.CompiledKernels(compiled, 64, bytewise=True))
 
-    monkeypatch.setattr(kernels, "_load", load)
+    monkeypatch.setattr(preparation, "_load", load)
     (tmp_path / "f.py311.nbi").write_bytes(b"")
     if not wait:
         assert cache.mark_complete()
@@ -793,8 +801,8 @@ def test_damage_that_no_list_shows(error: type[Exception], wait: bool, tmp_path:
     def always() -> None:
         raise error("not the cache's")
 
-    monkeypatch.setattr(kernels, "_load", always)
-    monkeypatch.setattr(kernels, "_compiled", None)
+    monkeypatch.setattr(preparation, "_load", always)
+    monkeypatch.setattr(in_use, "compiled", None)
     assert not kernels.prepare(wait=True)
     assert "not the cache's" in kernels.state()
 

@@ -378,3 +378,16 @@ def test_help_and_version_load_nothing_heavy() -> None:
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
     ).stdout
     assert out.splitlines()[-1] == "[]"
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run([sys.executable, "-m", "isoviz", "--version"], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("isoviz ")
+
+
+def test_commands_do_not_load_the_benchmarks() -> None:
+    """`isoviz bench` lists its suites; what measures is loaded when it measures."""
+    code = "import sys; from isoviz.cli import main; main(['machine', '--list']); print({*sys.argv} & {*sys.modules})"
+    modules = ["isoviz.bench.table", "isoviz.bench.host.layout_copies", "isoviz.bench.planning.growth"]
+    done = subprocess.run([sys.executable, "-c", code, *modules], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

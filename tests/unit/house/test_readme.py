@@ -62,3 +62,20 @@ def test_pictures_are_there() -> None:
     pictures = re.findall(r"!\[[^\]]+\]\(([^)]+)\)", TEXT)
     assert len(pictures) >= 3
     assert all((ROOT / picture).is_file() for picture in pictures)
+
+
+def test_links_lead_somewhere() -> None:
+    """Links to files of the repository, in the README and in the changelog."""
+    for page in ("README.md", "CHANGELOG.md"):
+        links = re.findall(r"\]\(([^)#\s]+)\)", (ROOT / page).read_text(encoding="utf-8"))
+        assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_named_commands_and_options_exist(capsys: pytest.CaptureFixture[str]) -> None:
+    """Every `isoviz COMMAND --option` in running text is one that `--help` knows."""
+    found = re.findall(r"`isoviz ([a-z]+)((?: [^`]*)?)`", TEXT)
+    assert len(found) > 10
+    for command, rest in found:
+        assert main([command, "--help"]) == 0
+        known = capsys.readouterr().out
+        assert [option for option in re.findall(r"(--[a-z-]+)", rest) if option not in known] == [], f"isoviz {command}{rest}"

@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[3]
 LONGEST_MODULE = 450
 LARGEST_FILE = 1_000_000
+LARGEST_JSON = 100_000
 
 
 def _files() -> list[Path]:
@@ -60,6 +61,25 @@ def places(texts: dict[Path, str], pattern: str, *, without: tuple[str, ...] = (
 
 def test_no_large_files(files: list[Path]) -> None:
     assert [str(path) for path in files if path.stat().st_size > LARGEST_FILE] == []
+
+
+def test_reports_are_cut_to_what_their_pages_need(files: list[Path]) -> None:
+    """JSON written by programs stays below 100 kB. The lock file and the built browser half have no page."""
+    reports = [path for path in files if path.suffix == ".json" and path.name != "package-lock.json"]
+    assert [str(path) for path in reports if path.stat().st_size > LARGEST_JSON] == []
+
+
+def test_every_report_is_listed(files: list[Path]) -> None:
+    """`benchmarks/README.md` links every page; a page links every file of numbers and every picture."""
+    folder = ROOT / "benchmarks"
+    pages = {path for path in files if path.parent == folder and path.suffix == ".md"}
+    linked = {page: set(re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))) for page in pages}
+    index = folder / "README.md"
+    assert {page.name for page in pages - {index}} <= linked[index]
+    others = {path.name for path in files if path.is_relative_to(folder) and path not in pages}
+    assert others <= set().union(*linked.values())
+    for page, targets in linked.items():
+        assert [target for target in targets if "://" not in target and not (page.parent / target).exists()] == []
 
 
 def test_no_download_addresses_in_lock_files(files: list[Path], texts: dict[Path, str]) -> None:

@@ -1,13 +1,14 @@
 """`python -m isoviz.backends.host.kernels [--measure]`: compile the copy kernels and keep them.
 
-What suits this processor is measured where it is not known, and anew with `--measure`."""
+The choices that suit this processor are measured unless they are known; `--measure` measures them again.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 
-from isoviz.backends.host.kernels import prepare, state, suiting
+from isoviz.backends.host.kernels.preparation import prepare, state, suiting
 from isoviz.backends.host.kernels.tuning import SWITCH
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
-"""What suits one processor and not another: the few things about copies that no manual says, as values.
+"""Choices about copies that suit one processor and not another.
 
-`isoviz.backends.host.kernels.tuning` measures them. Copies move the same bytes whatever is chosen.
+`isoviz.backends.host.kernels.tuning` measures them, as no manual states them. Copies move the same bytes with every choice.
+Numbers that suited all processors measured so far are in `isoviz.backends.host.kernels.tuning_constants`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ Result = TypeVar("Result")
 
 
 class Choices(NamedTuple):
-    """How rows of transpositions are read, the tiles of other copies, and what is written past the caches.
+    """How a transpose reads its rows, how large the tiles of other copies are, and which copies use non-temporal stores.
 
-    `aligned`, `unaligned` and `crowded` are ways to read (`READING`) where columns begin with lines, where they do not, and where
-    they do but rows share sets of the first-level cache; those that begin with `small` are for elements of 1 and 2 bytes.
-    `first_level` and `buffer` are the most bytes of a tile that is one run of the destination, and of any other.
-    `tiles_past` and `runs_past` are whether tiles, and long runs, of large copies are written past the caches.
+    `aligned`, `unaligned` and `crowded` are ways to read rows (`READING`): for columns that begin at cache lines, for columns
+    that do not, and for columns that do while their rows share sets of the first-level cache. The names with `small` are for
+    elements of 1 and 2 bytes. `first_level` and `buffer` are the largest tiles in bytes: `first_level` for a tile that is one
+    run of the destination, `buffer` for all others. `tiles_past` and `runs_past` say whether tiles and long runs of large
+    copies are written with non-temporal stores.
     """
 
     aligned: str = "near"
@@ -43,9 +45,9 @@ class Choices(NamedTuple):
 
 
 READING = ("near", "far", "wide", "broad", "plain", "tiles")
-"""Ways to read rows of a transposition. `near`: a few lines of every row, fetched into the first-level cache, unless rows get in
-each other's way there; `far`: into the second level only; `wide`: 4 lines of every row, `near`; `broad`: 16 lines, `far`;
-`plain`: 8 lines, and the processor guesses what is read next; `tiles`: by way of the buffer, as other copies."""
+"""Ways to read the rows of a transpose. `near` prefetches a few lines of each row into the first-level cache, unless rows evict
+each other there. `far` prefetches into the second-level cache only. `wide` is `near` with 4 lines of each row, `broad` is `far`
+with 16. `plain` reads 8 lines and leaves the prefetch to the hardware. `tiles` goes through the buffer, as other copies do."""
 OPTIONS: Mapping[str, tuple[Any, ...]] = MappingProxyType(
     {
         **dict.fromkeys(Choices._fields[:6], READING),
@@ -55,14 +57,14 @@ OPTIONS: Mapping[str, tuple[Any, ...]] = MappingProxyType(
         "runs_past": (True, False),
     }
 )
-"""Name of a choice → what may be chosen, the default first."""
+"""Name of a choice → its options, the default first."""
 
 _chosen = Choices()
 _remembering: list[_lru_cache_wrapper[Any]] = []
 
 
 def remembered(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache_wrapper[Result]]:
-    """`lru_cache` for what depends on the choices: it is forgotten when they change."""
+    """`lru_cache` for results that depend on the choices: `choose` clears it."""
 
     def wrapped(function: Callable[..., Result]) -> _lru_cache_wrapper[Result]:
         found = lru_cache(maxsize)(function)
@@ -73,23 +75,23 @@ def remembered(maxsize: int) -> Callable[[Callable[..., Result]], _lru_cache_wra
 
 
 def chosen() -> Choices:
-    """What is in force in this process."""
+    """The choices of this process."""
     return _chosen
 
 
 def choose(choices: Choices) -> None:
-    """Carry out copies as `choices` say from now on: the same bytes, in another way."""
-    global _chosen  # one processor
+    """Use `choices` for all copies from now on."""
+    global _chosen  # A process runs on one processor.
     _chosen = choices
     for each in _remembering:
         each.cache_clear()
 
 
 def checked(values: Any) -> Choices:
-    """Choices from names and values as they were kept.
+    """Choices from the names and values of a file.
 
     Raises:
-        ValueError: a name is missing or unknown, or a value is none that may be chosen.
+        ValueError: a name is missing or unknown, or a value is not among its options.
     """
     if not isinstance(values, dict) or set(values) != set(Choices._fields):
         raise ValueError(f"choices for the kernels: expected exactly {', '.join(Choices._fields)}")

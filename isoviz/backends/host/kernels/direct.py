@@ -1,9 +1,8 @@
-"""Copies straight from registers to whole lines past the caches.
+"""Recipes for kernels that store straight from registers: non-temporal stores of whole lines, without a buffer.
 
-Small matrices in one piece at both ends; transpositions, strip by strip; entries of elements of 4 bytes and an array for each of
-these, one from the other; rows of half a line or a whole one. What is written are whole lines, each once, so that nothing has to
-be put together in a cache first; what is read lies in sequence, or in a few sequences in turn. Everything else is for
-`isoviz.backends.host.kernels.recipe`.
+There are four: small matrices that are contiguous at both ends (`blocks_of`), structs of elements of 4 bytes from or to arrays
+(`lines_of`), transposes in strips of squares (`squares_of`), and lines put together from runs of 32 or 64 bytes (`gather_of`).
+They read one sequence, or a few in turn. All other copies are for `isoviz.backends.host.kernels.recipe`.
 """
 
 from __future__ import annotations
@@ -13,36 +12,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.choices import chosen
 from isoviz.backends.host.kernels.recipe import LINE, Integers, goes_past, integers
 
 if TYPE_CHECKING:
     from isoviz.layouts.geometry import Loop
-
-SQUARES = (1, 2, 4, 8, 16)
-"""Bytes of elements that squares are made of."""
-LEAST_TURN = 16 << 10
-"""Bytes of rows and columns, where loops go around them, for which their strips are worth beginning."""
-LEAST_COLUMN = 768
-"""Bytes of a column that is worth it where columns begin within lines."""
-SETS = (64, 1024)
-"""Sets of the first-level cache, and of the second-level one."""
-CROWD = 36
-"""Lines of a strip that share a set of the first level: more get in each other's way."""
-SPREAD = 8
-"""Lines of a strip that share a set of the second level where that is well used."""
-FAR_APART = 17 << 10
-"""Bytes between rows from which on the processor does not guess what is read next, and so does not guess wrong."""
-TALL_COLUMN = 2 << 10
-"""Bytes of a column that begins within a line of which it is worth writing several lines one after the other."""
-LONGEST_TABLE = 1 << 13
-"""Rows or columns that are looked up in a table."""
-LONGEST_ENTRY = 14 << 10
-"""Bytes of entries of which several are read in turn: longer ones lie too far apart for that."""
-ARRAYS, SHORT_ARRAYS = 16, 64
-"""Places that are read in turn, long ones and those that end soon."""
-SHORT_ARRAY = 16 * LINE
-"""Bytes of an array that does not end soon."""
 
 
 class Blocks(NamedTuple):
@@ -58,8 +33,10 @@ class Blocks(NamedTuple):
 
 
 def blocks_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Blocks | None:
-    """The recipe for small matrices that lie in one piece at both ends and are transposed: structs and blocks of a few of them.
-    None where these are none, or of another size than 2, 4 or 8 vectors."""
+    """The recipe for transposes of small matrices that are contiguous at both ends, such as blocks of a few structs.
+
+    None where the copy is none, or where a matrix has another size than 2, 4 or 8 vectors.
+    """
     if run not in (4, 8):
         return None
     found = next(
@@ -79,7 +56,9 @@ def blocks_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Bloc
         return None
     word = np.arange(vectors * 16)
     element, part = np.divmod(word, run // 4)
-    source = (element % columns * rows + element // columns) * (run // 4) + part  # the word of the source that comes there
+    source = (element % columns * rows + element // columns) * (
+        run // 4
+    ) + part  # The word of the source for each word of the destination.
     vector, place = np.divmod(source.reshape(vectors, 1, 16), 16)
     k, lane = np.arange(1, vectors).reshape(1, -1, 1), np.arange(16)
     order = np.where(vector == k, 16 + place, np.where((vector == 0) & (k == 1), place, lane)).astype(np.int32)
@@ -106,8 +85,11 @@ class Lines(NamedTuple):
 
 
 def lines_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Lines, StridedRest | None] | None:
-    """The recipe for entries of 2, 4 or 8 elements of 4 bytes that become an array for each of them, or the other way round; with
-    what is left of the entries. None where these are none, or cannot be written in whole lines."""
+    """The recipe for structs of 2, 4 or 8 elements of 4 bytes, split into one array per element or joined from them.
+
+    The second value is the rest of the structs that fill no line. None where the copy is of another kind, or its stores would not
+    be whole lines.
+    """
     if run != 4 or not goes_past(run, loops, large=large):
         return None
     for entries, (count, near, far) in enumerate(loops):
@@ -137,7 +119,7 @@ _BYTES, _WORDS = (
     np.array([[count - part + k for k in range(count)] for part in range(count)], dtype).view(np.uint8)
     for count, dtype in ((64, np.uint8), (16, np.int32))
 )
-"""For lines that begin so many bytes, or words of 4, before a square does: which of those before and in it come where."""
+"""Shuffles that join a line from two squares, by how many bytes, or words of 4 bytes, the line begins before the second one."""
 
 
 class Squares(NamedTuple):
@@ -164,10 +146,12 @@ class Squares(NamedTuple):
 def squares_of(
     run: int, loops: tuple[Loop, ...], start: int, *, bytewise: bool, tall: bool = True, large: bool = False
 ) -> Squares | None:
-    """The recipe for transpositions of elements of 1 to 16 bytes to a place `start` bytes behind a line; `bytewise`: lines can be
-    joined at any byte; `tall`: there is a kernel for several squares, one below the other. None where a line's worth of rows or
-    columns is missing, columns begin within lines and are short, or this processor prefers another kernel."""
-    if run not in SQUARES or not goes_past(run, loops, large=large):
+    """The recipe for transposes of elements of 1 to 16 bytes, whose destination begins `start` bytes behind a line.
+
+    `bytewise` says that lines can be joined at any byte, `tall` that a kernel for several squares below each other exists. None
+    where rows or columns fill no line, where columns begin within lines and are short, or where this processor prefers tiles.
+    """
+    if run not in constants.SQUARE_ELEMENTS or not goes_past(run, loops, large=large):
         return None
     found = _rows_and_columns(run, loops)
     if found is None:
@@ -179,9 +163,9 @@ def squares_of(
     begins = [start, column_step, *column_table.tolist(), *(loop[2] for loop in outer)]
     aligned = not any(place % LINE for place in begins)
     word = 1 if run < 4 and bytewise else 4
-    if outer and run * height * width < (LEAST_TURN if aligned and run > 1 else 2 * LEAST_TURN):
+    if outer and run * height * width < (constants.LEAST_STRIPS if aligned and run > 1 else 2 * constants.LEAST_STRIPS):
         return None
-    if not aligned and (height * run < LEAST_COLUMN or any(place % word for place in (run, *begins))):
+    if not aligned and (height * run < constants.LEAST_COLUMN or any(place % word for place in (run, *begins))):
         return None
     places = row_table if len(row_table) else np.arange(min(height, LINE + 64)) * row_step
     extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
@@ -192,8 +176,10 @@ def squares_of(
 
 
 class _Way(NamedTuple):
-    """How wide strips are, in lines of a row; how many rows ahead are fetched, and whether into the first-level cache; whether
-    several squares, one below the other, are turned before their columns are written."""
+    """How a strip is read: its width in lines, the rows of its prefetch, and whether that goes to the first-level cache.
+
+    `tall` says that several squares below each other are transposed before their columns are stored.
+    """
 
     wide: int
     ahead: int
@@ -202,45 +188,47 @@ class _Way(NamedTuple):
 
 
 def _read(run: int, height: int, places: Integers, *, aligned: bool, tall: bool) -> _Way | None:
-    """How strips are read and written, as measured: in the way that was chosen for this processor; None by way of the buffer."""
+    """How strips are read on this processor; None where tiles through the buffer are faster."""
     if aligned and height * run <= LINE:
         return _Way(2, 32, True)
     lines = places[: LINE // run + 64, None] // LINE + np.arange(2 if aligned else 3)
-    first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in SETS)
-    crowded, few, choices = first > CROWD, height * run < 8 * LINE, chosen()
+    first, second = (int(np.bincount(lines.reshape(-1) % sets).max()) for sets in constants.CACHE_SETS)
+    crowded, few, choices = first > constants.CROWDED_LINES, height * run < 8 * LINE, chosen()
     kind = "unaligned" if not aligned else "crowded" if crowded else "aligned"
     reading = getattr(choices, f"small_{kind}" if run < 4 else kind)
     if reading == "near":
-        sparse = crowded and second <= SPREAD and places[1] - places[0] >= FAR_APART
+        sparse = crowded and second <= constants.SPREAD_LINES and places[1] - places[0] >= constants.FAR_APART_ROWS
         return _read_near(run, first, sparse=sparse, aligned=aligned, few=few)
     if reading == "far":
-        return _read_far(run, crowded=crowded, aligned=aligned, few=few, tall=tall and height * run >= TALL_COLUMN)
+        return _read_far(run, crowded=crowded, aligned=aligned, few=few, tall=tall and height * run >= constants.TALL_COLUMN)
     return {"wide": _Way(4, 64, True), "broad": _Way(16, 8, False), "plain": _Way(8, 0, False)}.get(reading)
 
 
 def _read_near(run: int, first: int, *, sparse: bool, aligned: bool, few: bool) -> _Way | None:
-    """Narrow strips write few lines at a time, wide ones read more of each row. Where many rows (`first`) share sets of the
-    first-level cache, what is fetched into it drives out what has not been read: then the processor's own guesses are better, or
-    its second level. What is fetched into that alone makes some processors guess wrong half of the time where rows are not
-    crowded."""
-    if not aligned and run < 4 and first > CROWD:
+    """The way with a prefetch into the first-level cache.
+
+    Narrow strips store few lines at a time; wide strips read more of each row. Where many rows (`first`) share sets of the
+    first-level cache, a prefetch into it evicts lines that are still unread: the hardware prefetcher or the second-level cache is
+    better there. A prefetch into the second-level cache alone misleads the hardware prefetcher of some processors where rows are
+    not crowded.
+    """
+    if not aligned and run < 4 and first > constants.CROWDED_LINES:
         return None
     if not aligned:
-        if run >= 4 and first > CROWD // 3:
+        if run >= 4 and first > constants.CROWDED_LINES // 3:
             return _Way(4, 16, True) if run == 4 else _Way(2, 64, False)
         return _Way(1 if run == 1 else 2, 64, True)
     if run >= 4 and sparse:
         return _Way(8, 32, False) if few else _Way(2, 64, False)
     if few:
         return _Way(4, 16, True)
-    if first > CROWD:
+    if first > constants.CROWDED_LINES:
         return _Way(8, 0, False) if run < 4 else _Way(4, 0, False) if run < 16 else _Way(8, 32, False)
     return _Way(1 if run == 1 else 2, 64, True)
 
 
 def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool, tall: bool) -> _Way:
-    """The same where fetching into the second level only is the faster way in general; tall squares write several lines of a
-    column one after the other."""
+    """The way with a prefetch into the second-level cache only. Tall squares store several lines of a column in sequence."""
     if tall and run < 4 and (crowded or not aligned):
         return _Way(4, 64, False, tall=True)
     if not aligned:
@@ -251,8 +239,10 @@ def _read_far(run: int, *, crowded: bool, aligned: bool, few: bool, tall: bool) 
 
 
 def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], list[Loop], list[Loop]] | None:
-    """The loops along which the destination is contiguous (its elements are of so many rows of the source), those along which the
-    source is, and the others, the slowest first. None where one of the first two is missing."""
+    """The loops along which the destination is contiguous, those along which the source is, and the others, slowest first.
+
+    The first are the rows of the transpose, the second its columns. None where one of the two is missing.
+    """
     left, ends = list(loops), ([run, 2], [run, 1])
     chains: tuple[list[Loop], list[Loop]] = ([], [])
     growing = [0, 1]
@@ -261,7 +251,7 @@ def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], li
         have, end = ends[which]
         chain = chains[which]
         following = next((loop for loop in left if loop[end] == have), None)
-        if following is None or (chain and math.prod(loop[0] for loop in (*chain, following)) > LONGEST_TABLE):
+        if following is None or (chain and math.prod(loop[0] for loop in (*chain, following)) > constants.LONGEST_TABLE):
             growing.remove(which)
             continue
         left.remove(following)
@@ -271,7 +261,7 @@ def _rows_and_columns(run: int, loops: tuple[Loop, ...]) -> tuple[list[Loop], li
 
 
 def _steps(chain: list[Loop], end: int) -> tuple[int, int, Integers]:
-    """How many rows or columns a chain of loops has, and where they begin at an end: so many steps on, or by a table."""
+    """The number of rows or columns in a chain of loops, and their offsets at one end: a step, or a table."""
     if len(chain) == 1:
         return chain[0][0], chain[0][end], integers(())
     places = np.zeros(1, np.int64)
@@ -296,26 +286,36 @@ class Gather(NamedTuple):
 
 
 def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tuple[Gather, StridedRest | None] | None:
-    """The recipe for runs of 32 or 64 bytes of which lines are put together: blocks of rows, arrays of short vectors, and the way
-    back; with what is left of the last line. None where lines are not whole or come from too many places, or blocks have gaps."""
+    """The recipe for lines put together from runs of 32 or 64 bytes: blocks of rows, arrays of short vectors, and their inverses.
+
+    The second value is the rest that fills no line. None where stores would not be whole lines, where lines come from too many
+    places, or where blocks have gaps.
+    """
     if run not in (32, 64) or not goes_past(run, loops, large=large):
         return None
     pieces = LINE // run
     rows = next(
-        (i for i, (count, _, far) in enumerate(loops) if far == run and count % pieces == 0 and count <= SHORT_ARRAYS), None
+        (
+            i
+            for i, (count, _, far) in enumerate(loops)
+            if far == run and count % pieces == 0 and count <= constants.GATHERED_SHORT_ARRAYS
+        ),
+        None,
     )
     along = next((i for i, (_, near, _) in enumerate(loops) if near == run and i != rows), None)
-    if rows is not None and along is not None and loops[rows][0] > ARRAYS:  # long ones would drive each other out of the caches
-        rows = rows if len(loops) > 2 and run * loops[along][0] < SHORT_ARRAY else None
+    if (
+        rows is not None and along is not None and loops[rows][0] > constants.GATHERED_ARRAYS
+    ):  # long ones would drive each other out of the caches
+        rows = rows if len(loops) > 2 and run * loops[along][0] < constants.LEAST_LONG_ARRAY else None
     rest = None
     if rows is not None and along is not None and loops[along][2] == run * loops[rows][0]:  # arrays in turn
         count, apart, _ = loops[rows]
         turns, _, far = loops[along]
         by, inner, inner_by = (run, far), count // pieces, (pieces * apart, LINE)
         step, ahead, taken = apart, [count, apart, 8 * LINE, 8 * LINE], (rows, along)
-    else:  # a line of every run that several blocks have in turn
+    else:  # A line from each run that several blocks have in turn.
         along = next((i for i, (_, _, far) in enumerate(loops) if far == run), None)
-        if along is None or loops[along][0] < pieces or loops[along][1] > LONGEST_ENTRY:
+        if along is None or loops[along][0] < pieces or loops[along][1] > constants.LONGEST_GATHERED_ENTRY:
             return None
         count, step, _ = loops[along]
         within = next((i for i, loop in enumerate(loops) if i != along and loop[:2] == (step // run, run)), None)
@@ -330,14 +330,14 @@ def gather_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> tupl
     outer = sorted((loop for i, loop in enumerate(loops) if i not in taken), key=lambda loop: -loop[2])
     if any(loop[2] % LINE for loop in outer):
         return None
-    if outer and ahead[1] and turns * run < SHORT_ARRAY:  # short arrays: what follows lies elsewhere
+    if outer and ahead[1] and turns * run < constants.LEAST_LONG_ARRAY:  # After a short array the source goes on elsewhere.
         ahead[2:] = outer[-1][1], turns * run
     extents, here, there = (integers(loop[i] for loop in outer) for i in range(3))
     return Gather(extents, here, there, turns, integers(by), inner, integers(inner_by), step, run, integers(ahead)), rest
 
 
 class StridedRest(NamedTuple):
-    """What a recipe leaves of a copy: how much further it begins at either end, and its loops."""
+    """The rest of a copy that a recipe does not cover: its offsets from the beginning of the copy at both ends, and its loops."""
 
     source_offset: int
     destination_offset: int

@@ -1,7 +1,7 @@
-"""Where compiled kernels are kept: a folder for every version of their source, of Numba and of the processor.
+"""The folder of compiled kernels: one for each version of their sources, of Numba and of the processor.
 
-A file in it says that everything has been compiled, and what every file must hold; without it the first use would take many
-seconds. The files are pickles: one that is damaged is not loaded but deleted, and compiled again.
+A file in it lists the digests of all compiled files and says that they are complete. Without complete files, the first use
+would take many seconds. The files are pickles: a damaged one is deleted and compiled again, never loaded.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _SOURCES = (
 )
 _DONE = "complete"
 KEPT = 30 * 86400
-"""Seconds for which kernels are kept that nobody uses."""
+"""Seconds for which unused kernels are kept."""
 
 
 @cache
 def folder() -> Path | None:
-    """The folder for this source, this Python and this processor; None where nothing can be kept."""
+    """The folder for these sources, this Python and this processor; None where nothing can be kept."""
     above = cache_folder()
     if above is None:
         return None
@@ -47,20 +47,20 @@ def folder() -> Path | None:
 
 
 def hash_of(sources: Sequence[str], *about: str) -> str:
-    """A name for some of the kernels' source files and these texts."""
+    """A short hash of some source files of the kernels and of texts."""
     parts = [(_HERE / name).read_bytes() for name in sources] + [text.encode() for text in about]
     return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
 
 def kept(function: Callable[..., Any]) -> Any:
-    """Numba's `njit`, without the GIL, for what is called from Python: what is compiled of it is kept in `folder`."""
+    """Numba's `njit` without the GIL, for functions that Python calls; the compiled code is kept in `folder`."""
     from numba import njit
     from numba.core import config as numba_config
 
     config: Any = numba_config
     if not can_keep():
         return njit(nogil=True)(function)
-    elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder())  # only for what is compiled here
+    elsewhere, config.CACHE_DIR = config.CACHE_DIR, str(folder())  # Only for the functions compiled here.
     try:
         return njit(cache=True, nogil=True)(function)
     finally:
@@ -68,7 +68,7 @@ def kept(function: Callable[..., Any]) -> Any:
 
 
 def _processor() -> str:
-    """What LLVM calls the processor, and what Numba makes of it: a cache directory may be shared between computers."""
+    """LLVM's name of the processor and Numba's settings for it: several computers may share a cache directory."""
     import llvmlite.binding as llvm
     from numba.core import config as numba_config
 
@@ -77,7 +77,7 @@ def _processor() -> str:
 
 
 def is_complete() -> bool:
-    """Whether everything has been compiled and is as it was then. What is not is deleted."""
+    """Whether all kernels are compiled and unchanged since. Changed files are deleted."""
     place = folder()
     if place is None:
         return False
@@ -85,9 +85,9 @@ def is_complete() -> bool:
         known = json.loads((place / _DONE).read_text(encoding="utf-8"))
         found = _digests(place)
         wrong = {name for name in {*known, *found} if known.get(name) != found.get(name)}
-    except FileNotFoundError:  # it has not been compiled yet, or is being compiled
+    except FileNotFoundError:  # It is not compiled yet, or being compiled.
         return False
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # not what `mark_complete` writes
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError):  # Not a list from `mark_complete`.
         discard()
         return False
     if known and not wrong:
@@ -98,13 +98,13 @@ def is_complete() -> bool:
 
 
 def discard() -> bool:
-    """Delete all that was compiled; whether there was anything."""
+    """Delete all compiled files; False where there were none."""
     place = folder()
     return place is not None and _delete([place / _DONE, *_files(place)])
 
 
 def _delete(paths: list[Path]) -> bool:
-    """Delete files, and whether one was there. Folders stay: another process may be about to write to them."""
+    """Delete files; False where there were none. Folders stay, as another process may be about to write to them."""
     found = False
     for path in paths:
         with contextlib.suppress(OSError):
@@ -114,7 +114,7 @@ def _delete(paths: list[Path]) -> bool:
 
 
 def _files(place: Path) -> list[Path]:
-    """What Numba keeps: an index (`.nbi`) for every function, and what was compiled of it (`.nbc`)."""
+    """Numba's files: an index (`.nbi`) for each function, and its compiled code (`.nbc`)."""
     return sorted(path for path in place.rglob("*.nb?") if path.suffix in (".nbi", ".nbc"))
 
 
@@ -123,7 +123,7 @@ def _digests(place: Path) -> dict[str, str]:
 
 
 def can_keep() -> bool:
-    """Whether what is compiled can be kept."""
+    """Whether compiled kernels can be kept."""
     place = folder()
     if place is None:
         return False
@@ -135,8 +135,10 @@ def can_keep() -> bool:
 
 
 def mark_complete() -> bool:
-    """Everything has been compiled and kept, and is in use; False where nothing can be kept. What other versions left, and nobody
-    has used for long, is removed."""
+    """Write down that everything is compiled, kept and in use; False where nothing can be kept.
+
+    Kernels of other versions that were not used for long are removed.
+    """
     place = folder()
     if place is None or not can_keep():
         return False

@@ -1,8 +1,8 @@
-"""Many small copies in one call: the fields of small structs, blocks that do not nest.
+"""Many small copies in one call: fields of small structs, blocks that do not nest.
 
-A copy of its own costs 5 to 200 µs of finding out which kernel suits it, of tables and of calls, for some KiB that take one. Here
-a row of a table says what each of them is, and a compiled loop goes from row to row: what is small lies in a cache, and there it
-makes no difference in which order it is moved.
+A copy of a few KiB takes a microsecond, and its own call 5 to 200 µs: choosing the kernel, building its tables, calling it. Here
+each copy is a row of one table, and a compiled loop goes through the rows. Small copies stay in a cache, where the order of the
+moves makes no difference.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.recipe import LINE, Integers, integers
 
 if TYPE_CHECKING:
@@ -21,31 +22,12 @@ if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
     from isoviz.layouts.geometry import Loop
 
-SMALL = 64 << 10
-"""Bytes of a copy below which it is done sooner in this way, if there are others."""
-IN_CACHE = 2 << 20
-"""Bytes of some copies together up to which all of them are: what they read and write lies in a cache."""
-FEW = 64
-"""Copies that are asked how many bytes they are together."""
 MOST_LOOPS = 16
-"""Loops of a copy at most."""
-_LEAST_INNER = 8
-"""Turns that an innermost loop has at least, if there is one that has them."""
-LEAST_RUN = 9
-"""Bytes of runs that vectors do not turn over, ..."""
-BLOCK = 2 << 10
-"""... and of blocks of such runs that are turned over as they lie."""
-ROWS = 16
-"""Rows that are read in turn: with more, tiles are faster. Only runs of less than half a line may be in larger blocks."""
-_LEAST_PLANE = 8
-"""Rows and columns from which on vectors turn over elements of 1 to 8 bytes."""
-_MOST_INNER = 256
-"""Turns of an innermost loop of which the lines stay in a first-level cache until the next turn of the loop around it."""
+"""Loops of a copy at most. This number is compiled in."""
 
 
 class Many(NamedTuple):
-    """The arguments of `isoviz.backends.host.kernels.compiled.elements.copy_many`, and from where to where the copies reach at
-    both ends."""
+    """The arguments of `isoviz.backends.host.kernels.compiled.elements.copy_many`, and the range of offsets at both ends."""
 
     rows: Integers
     loops: Integers
@@ -54,9 +36,11 @@ class Many(NamedTuple):
 
 
 class _Inside(NamedTuple):
-    """The loops of a copy in order, the innermost last; how often all of them turn (0: not in this way), how far the last run
-    lies behind the first one in the source and in the destination, and the bytes that a turn has of the lines it touches, at the
-    end where these are more."""
+    """The loops of a copy in order, innermost last, and its extent.
+
+    `turns` is the number of runs (0: this way does not fit). `here` and `there` are the distances from the first run to the last
+    in the source and in the destination. `apart` is the bytes of lines that one run touches, at the end where they are more.
+    """
 
     loops: tuple[Loop, ...]
     turns: int
@@ -66,11 +50,15 @@ class _Inside(NamedTuple):
 
 
 def many_of(copies: Sequence[StridedCopy], *, large: bool = False) -> tuple[Many | None, list[StridedCopy]]:
-    """The recipe for the small ones of several copies, and the others. `large`: they are parts of large ones, which are in no
-    cache. None where less than two are small."""
+    """The recipe for the small ones among several copies, and the other copies.
+
+    `large` says that the copies are parts of large ones, which no cache holds. The recipe is None where fewer than two are small.
+    """
     insides = [_inside(copy.run, copy.loops) for copy in copies]
-    in_cache = not large and len(copies) <= FEW and _are_in_cache(copies, insides)
-    most, widest = (IN_CACHE + 1, IN_CACHE) if in_cache else (SMALL, 4 * SMALL)
+    in_cache = not large and len(copies) <= constants.FEW_COPIES and _are_in_cache(copies, insides)
+    most, widest = (
+        (constants.CACHED_COPIES + 1, constants.CACHED_COPIES) if in_cache else (constants.SMALL_COPY, 4 * constants.SMALL_COPY)
+    )
     first: dict[int, int] = {}
     table: list[Loop] = []
     rows, others = [], []
@@ -87,7 +75,7 @@ def many_of(copies: Sequence[StridedCopy], *, large: bool = False) -> tuple[Many
             place = first[id(inside)] = len(table)
             table += loops
         rows.append((at, to, run, place, len(loops)))
-        # Thousands of copies are looked at one by one here: comparing is quicker than calling `min`.
+        # This loop sees thousands of copies, and comparing is quicker than calling `min`.
         if at < low:
             low = at
         if at + run + here > high:
@@ -103,47 +91,60 @@ def many_of(copies: Sequence[StridedCopy], *, large: bool = False) -> tuple[Many
 
 
 def _are_in_cache(copies: Sequence[StridedCopy], insides: Sequence[_Inside]) -> bool:
-    """Whether a few copies read and write so little, with the rest of the lines they touch, that it stays in a cache."""
-    if sum([inside.turns * inside.apart for inside in insides]) <= IN_CACHE:
+    """Whether all lines that a few copies touch stay in a cache."""
+    if sum([inside.turns * inside.apart for inside in insides]) <= constants.CACHED_COPIES:
         return True
-    if sum([copy.run * inside.turns for copy, inside in zip(copies, insides, strict=True)]) > IN_CACHE:
+    if sum([copy.run * inside.turns for copy, inside in zip(copies, insides, strict=True)]) > constants.CACHED_COPIES:
         return False
-    # Fields of structs share their lines: no more of these are touched than there are from the first one to the last.
+    # Fields of structs share lines: the lines from the first field to the last bound the lines touched.
     here = [(copy[0], copy[0] + copy.run + inside.here) for copy, inside in zip(copies, insides, strict=True)]
     there = [(copy[1], copy[1] + copy.run + inside.there) for copy, inside in zip(copies, insides, strict=True)]
-    return max(max(end for _, end in places) - min(begin for begin, _ in places) for places in (here, there)) <= IN_CACHE
+    return (
+        max(max(end for _, end in places) - min(begin for begin, _ in places) for places in (here, there))
+        <= constants.CACHED_COPIES
+    )
 
 
 @lru_cache(maxsize=256)
 def runs_of(run: int, loops: tuple[Loop, ...]) -> tuple[Integers, Integers] | None:
-    """The recipe, wherever it begins, for one copy, of any size, of runs in small blocks that are transposed: the lines of one
-    lie in a cache until they are used up, in whichever order. None where there are no such blocks."""
+    """The recipe for a transpose of small blocks, at any offset and of any size; None where the copy is of another kind.
+
+    The lines of a block stay in a cache until they are used, in any order.
+    """
     along = next((loop for loop in loops if loop[1] == run), None)
     across = next((loop for loop in loops if loop[2] == run), None)
-    if run < LEAST_RUN or along is None or across is None or len(loops) > MOST_LOOPS or any(min(loop) <= 0 for loop in loops):
+    if (
+        run < constants.LEAST_BLOCK_RUN
+        or along is None
+        or across is None
+        or len(loops) > MOST_LOOPS
+        or any(min(loop) <= 0 for loop in loops)
+    ):
         return None
-    if math.prod(loop[0] for loop in loops if loop[2] < along[2]) > ROWS:  # so many lines are read in turn
+    if math.prod(loop[0] for loop in loops if loop[2] < along[2]) > constants.ROWS_IN_TURN:
         return None
-    if along[0] * across[0] * run > BLOCK and (run >= LINE // 2 or run == 16):
+    if along[0] * across[0] * run > constants.SMALL_BLOCK and (run >= LINE // 2 or run == 16):
         return None
     ordered = sorted(loops, key=lambda loop: -loop[2])
     following = [loop for loop in ordered if loop[2] > along[2]][-1:]
-    if following and following[0][1] > 2 * along[0] * across[0] * run:  # blocks share lines with others, which come much later
+    if following and following[0][1] > 2 * along[0] * across[0] * run:  # A block shares lines with blocks that come much later.
         return None
     return np.array([[0, 0, run, 0, len(ordered)]], np.int64), integers(ordered)
 
 
 @lru_cache(maxsize=4096)
 def _inside(run: int, loops: tuple[Loop, ...]) -> _Inside:
-    """Loops as the destination counts, unless the innermost one turns a few times only."""
+    """The loops in the order of the destination, unless its innermost loop turns only a few times."""
     along, across = (next((loop[0] for loop in loops if loop[end] == run), 0) for end in (1, 2))
-    is_plane = run in (1, 2, 4, 8) and min(along, across) >= _LEAST_PLANE  # vectors turn these over
+    is_plane = run in (1, 2, 4, 8) and min(along, across) >= constants.LEAST_VECTOR_PLANE  # Vectors transpose these.
     if is_plane or len(loops) > MOST_LOOPS or any(min(loop) <= 0 for loop in loops):
         return _Inside(loops, 0, 0, 0, 0)
     ordered = sorted(loops, key=lambda loop: -loop[2]) or [(1, 0, 0)]
-    if ordered[-1][0] < _LEAST_INNER:
+    if ordered[-1][0] < constants.LEAST_INNER:
         longest = max(range(len(ordered)), key=lambda place: ordered[place][0])
-        if ordered[longest][0] <= _MOST_INNER or min(ordered[-1][1:]) >= LINE:  # else lines are gone before their next element
+        if (
+            ordered[longest][0] <= constants.MOST_INNER or min(ordered[-1][1:]) >= LINE
+        ):  # Otherwise lines are evicted before their next element.
             ordered.append(ordered.pop(longest))
     here, there = (sum((loop[0] - 1) * loop[end] for loop in loops) for end in (1, 2))
     apart = max(run, *(min(LINE, *(loop[end] for loop in loops)) for end in (1, 2))) if loops else run

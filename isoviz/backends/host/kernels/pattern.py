@@ -1,9 +1,9 @@
-"""Copies of short pieces of any sizes by shuffling bytes: structs of different fields, odd sizes, small blocks.
+"""Copies of short runs of any size by byte shuffles: structs of different fields, odd sizes, small blocks.
 
-The loop that turns most often repeats a pattern: after so many turns the destination has moved on by whole lines. Which bytes
-of which places of the source make up every line of the pattern is worked out once; carrying it out costs one shuffle for every
-line of the source that a line of the destination has bytes of, whatever sizes the fields have. Lines are written whole and each
-once, past the caches where nobody reads them soon. Needs vectors of 512 bits with shuffles of bytes (AVX-512 VBMI).
+The longest loop repeats a pattern: after a number of turns, the destination has advanced by whole lines. The bytes of each line
+of the pattern, and their places in the source, are worked out once. A line of the destination then costs one shuffle for each
+line of the source that it takes bytes from, independent of the sizes of the fields. Each line is stored whole and once, with
+non-temporal stores where it is not read again soon. The kernel needs vectors of 512 bits with byte shuffles (AVX-512 VBMI).
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.recipe import LINE, Integers, goes_past
 
 if TYPE_CHECKING:
@@ -25,31 +26,8 @@ if TYPE_CHECKING:
     Shape = tuple[int, int, int, tuple[Loop, ...]]
     """Source offset, destination offset, bytes of a run, loops."""
 
-MOST_BYTES = 8 << 10
-"""Bytes of a pattern at most."""
-GOOD_BYTES = 4 << 10
-"""Bytes of a pattern that is as long as it may."""
-SHORT = 12
-"""Lines of a pattern up to which it is better to write one of them for many repeats, its shuffles in registers, then the next."""
-TOGETHER = 48
-"""Lines that are then written together: what they are read from stays in the first level of the caches, and memory likes to be
-written line after line."""
-MOST_STEPS = 256
-"""Steps of a pattern at most: they fill most of the first-level cache."""
-MOST_PIECES = 256
-"""Runs of a turn at most."""
-LEAST_REPEATS = 8
-"""Patterns that a loop has at least: the first and the last turns are moved run by run."""
-ALIKE = {1: 4.0, 2: 3.0, 4: 2.0, 8: 2.0}
-"""Sizes of elements, and the steps of a line up to which shuffling these is faster than interleaving vectors of them."""
-LEAST = 128 << 10
-"""Bytes from which making a pattern pays."""
-LEAST_LOOP = 32 << 10
-"""Bytes from which carrying out a pattern pays, once in every turn of the loops around."""
 APART = 1 << 40
-"""Bytes between fields of the destination that move on differently, in what is kept of a pattern."""
-AHEAD = 1024
-"""Bytes that every place of the source is fetched ahead, at least."""
+"""Bytes between fields of the destination with different strides, in a cached pattern: more than any copy has."""
 
 
 class Pattern(NamedTuple):
@@ -69,9 +47,13 @@ class Pattern(NamedTuple):
 
 
 class _Frame(NamedTuple):
-    """What is known of copies that turn alike without their offsets: the loop that repeats a pattern, the loops within it and
-    around it, the turns of a pattern, whether it is written past the caches; the shapes of open end; and for every shape its
-    strides in the source and in the destination, along the loop and around: those that have the same move on together."""
+    """Copies with equal loops, without their offsets.
+
+    `along` is the loop that repeats the pattern, `within` and `outer` are the loops inside and around it, `turns` its turns per
+    pattern. `past_caches` asks for non-temporal stores. `open_ended` are the shapes with the extents of `along` and `outer` left
+    out. `moving` are the strides of each shape along these loops, in the source and in the destination: shapes with equal strides
+    keep their distance.
+    """
 
     along: int
     within: tuple[int, ...]
@@ -84,11 +66,11 @@ class _Frame(NamedTuple):
 
 @lru_cache(maxsize=256)
 def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = False) -> Pattern | None:
-    """The pattern of copies that turn alike (their offsets relative to any address), the destination of which begins so many
-    bytes behind the beginning of a line; `large`: they are a part of a large copy.
+    """The pattern of copies with equal loops; None where other kernels are faster.
 
-    None where they do not turn alike or not often enough, where the pattern would be too large, or where lines would be put
-    together of so many places that other kernels are faster.
+    The offsets of `shapes` are relative to any address. The destination begins `misalignment` bytes behind the beginning of a
+    line. `large` says that they are a part of a large copy. There is no pattern where loops differ or turn too rarely, where
+    the pattern would be too large, or where a line takes bytes from many lines.
     """
     bare = tuple([shape[2:] for shape in shapes])
     for short in (True, False):
@@ -100,12 +82,12 @@ def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = Fa
 
 
 def _pattern(shapes: tuple[Shape, ...], misalignment: int, frame: _Frame) -> Pattern | None:
-    """The pattern of copies in a frame."""
-    # No window may reach beyond the last byte that is copied; and places are told apart by 40 bits.
+    """The pattern of copies with this frame."""
+    # No load may reach beyond the last byte of the source, and 40 bits hold the distance of two places.
     end = max(shape[0] + shape[2] + sum([(n - 1) * here for n, here, _ in shape[3]]) for shape in shapes)
     if end - min(shape[0] for shape in shapes) >= 1 << 40:
         return None
-    # Chunk after chunk, fields lie differently to each other where they move on differently: that is left out of what is kept.
+    # Fields with different strides change their distance from chunk to chunk: the cached part leaves that distance out.
     here = _begins([shape[0] for shape in shapes], frame.moving[0])
     there = _begins([shape[1] // LINE * LINE for shape in shapes], frame.moving[1])
     if len(there) > 1 and _meet(shapes, frame):
@@ -136,16 +118,16 @@ def _pattern(shapes: tuple[Shape, ...], misalignment: int, frame: _Frame) -> Pat
     for window in (0, 1):
         last = steps[:, window] + LINE + strides[:, window * len(outer) : (window + 1) * len(outer)] @ around
         repeats = min(repeats, int(((end - last) // steps[:, 2 + window]).min()) + 1)
-    if repeats < LEAST_REPEATS // 2:
+    if repeats < constants.LEAST_REPEATS // 2:
         return None
-    together = TOGETHER // len(lines) if _go_together(lines) else 1
+    together = constants.LINES_TOGETHER // len(lines) if _go_together(lines) else 1
     return Pattern(around + 1, steps, strides, lines, fetches, pieces, frame.turns, count, repeats, together, frame.past_caches)
 
 
 @lru_cache(maxsize=256)
 def _frame(bare: Bare, large: bool, short: bool) -> _Frame | None:
-    """The frame of copies, wherever they begin, of a pattern that is `short` or may be long; None where no loop repeats it often
-    enough, or it would be too large."""
+    """The frame of copies at any offset, for a `short` or a long pattern; None where no loop repeats it often enough or it
+    would be too large."""
     first = bare[0][1]
     if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in bare):
         return None
@@ -157,17 +139,25 @@ def _frame(bare: Bare, large: bool, short: bool) -> _Frame | None:
     turns = max(LINE // math.gcd(LINE, loops[along][2]) for _, loops in bare)
     combinations = math.prod(first[i][0] for i in within)
     nbytes = combinations * sum(run for run, _ in bare)
-    if nbytes * count * math.prod(first[i][0] for i in outer) < LEAST or (outer and nbytes * count < LEAST_LOOP):
+    if nbytes * count * math.prod(first[i][0] for i in outer) < constants.LEAST_PATTERN_COPY or (
+        outer and nbytes * count < constants.LEAST_PATTERN_LOOP
+    ):
         return None
-    # Long patterns are better up to a line's worth of turns, short ones of a line of the source: each is fetched once then.
+    # Long patterns gain up to 64 turns, short ones up to a line of the source: each line is loaded once then.
     far = min(loops[along][1] for _, loops in bare)
-    while 2 * turns <= min(LINE, count // LEAST_REPEATS):
-        if 2 * turns * nbytes > (SHORT * LINE if short else GOOD_BYTES) or (short and turns * far >= LINE):
+    while 2 * turns <= min(LINE, count // constants.LEAST_REPEATS):
+        if 2 * turns * nbytes > (constants.SHORT_PATTERN * LINE if short else constants.GOOD_PATTERN) or (
+            short and turns * far >= LINE
+        ):
             break
         turns *= 2
-    if short and turns * nbytes > SHORT * LINE:
+    if short and turns * nbytes > constants.SHORT_PATTERN * LINE:
         return None
-    if count < LEAST_REPEATS * turns or turns * nbytes > MOST_BYTES or combinations * len(bare) > MOST_PIECES:
+    if (
+        count < constants.LEAST_REPEATS * turns
+        or turns * nbytes > constants.MOST_PATTERN
+        or combinations * len(bare) > constants.MOST_PIECES
+    ):
         return None
     past_caches = goes_past(nbytes, [first[i] for i in (along, *outer)], large=large)
     past_caches = past_caches and not any(loops[i][2] % LINE for _, loops in bare for i in outer)
@@ -179,7 +169,7 @@ def _frame(bare: Bare, large: bool, short: bool) -> _Frame | None:
 
 
 def _begins(offsets: Sequence[int], moving: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], int]:
-    """Where those begin that move on together."""
+    """The first offset for each set of strides."""
     found: dict[tuple[int, ...], int] = {}
     for offset, key in zip(offsets, moving, strict=True):
         found[key] = min(offset, found.get(key, offset))
@@ -187,7 +177,7 @@ def _begins(offsets: Sequence[int], moving: Sequence[tuple[int, ...]]) -> dict[t
 
 
 def _meet(shapes: Sequence[Shape], frame: _Frame) -> bool:
-    """Whether, in a pattern and the next one, lines of the destination have bytes of fields that move on differently."""
+    """Whether fields with different strides share lines of the destination within two patterns in sequence."""
     places = []
     for shape, key in zip(shapes, frame.moving[1], strict=True):
         begins = [shape[1]]
@@ -206,9 +196,11 @@ def _meet(shapes: Sequence[Shape], frame: _Frame) -> bool:
 
 
 class _Repeated(NamedTuple):
-    """The pieces of a turn with their rhythms, and what `isoviz.backends.host.kernels.compiled.shuffle.pattern` makes of them;
-    `keys` are the strides that a rhythm's number stands for, in the source and in the destination. No lines where shuffling is
-    not the fastest way."""
+    """The pieces of a turn, and the result of `isoviz.backends.host.kernels.compiled.shuffle.pattern` for them.
+
+    `rhythms` numbers the sets of strides that pieces have in the source and in the destination, and `keys` holds these strides.
+    There are no lines where byte shuffles are not the fastest way.
+    """
 
     pieces: Integers
     rhythms: Integers
@@ -223,42 +215,47 @@ class _Repeated(NamedTuple):
 def _repeated(
     shapes: tuple[Shape, ...], along: int, within: tuple[int, ...], outer: tuple[int, ...], turns: int, misalignment: int
 ) -> _Repeated:
-    """What a pattern is, however often the loops turn."""
+    """The pattern for any number of turns."""
     from isoviz.backends.host.kernels.compiled.shuffle import pattern
 
     pieces, rhythms, keys = _pieces(shapes, along, within, outer)
-    made = pattern(pieces, rhythms, turns, misalignment, AHEAD)
+    made = pattern(pieces, rhythms, turns, misalignment, constants.PATTERN_PREFETCH)
     steps, _, lines, _ = made
-    if len(steps) > min(MOST_STEPS, len(lines) * _most_steps(shapes, together=_go_together(lines))):
+    if len(steps) > min(constants.MOST_STEPS, len(lines) * _most_steps(shapes, together=_go_together(lines))):
         made = tuple([each[:0].copy() for each in made])
     return _Repeated(pieces, rhythms, keys, *made)
 
 
 def _go_together(lines: Integers) -> bool:
-    """Whether a pattern is short and all of its lines are whole: then a line of many repeats is written at a time."""
-    return len(lines) <= SHORT and bool((lines[:, -2] == -1).all())
+    """Whether a pattern is short and has whole lines only: one line of it is then stored for many repeats in turn."""
+    return len(lines) <= constants.SHORT_PATTERN and bool((lines[:, -2] == -1).all())
 
 
 def _most_steps(shapes: tuple[Shape, ...], *, together: bool) -> float:
-    """The steps of a line up to which shuffling was measured to be the fastest. Other kernels move many elements of `ALIKE` sizes
-    at a time, all others one by one."""
+    """Steps of a line up to which byte shuffles were measured to be the fastest.
+
+    Other kernels move several elements of the sizes in `STEPS_PER_LINE` at a time, and elements of other sizes one by one.
+    """
     run, loops = shapes[0][2:]
-    if len(shapes) > 1 or run not in ALIKE:
+    if len(shapes) > 1 or run not in constants.STEPS_PER_LINE:
         return max(1.0, LINE * len(shapes) / sum(shape[2] for shape in shapes) / (2.5 if together else 3.0))
     for count, *field in loops:
         for _, *entry in loops:
             for near, far in ((0, 1), (1, 0)):
                 if 2 <= count <= 4 and (field[near], entry[near], entry[far]) == (run, run * count, run):  # few fields
                     return 3.0 if together else 1.0
-    return ALIKE[run]
+    return constants.STEPS_PER_LINE[run]
 
 
 def _pieces(
     shapes: tuple[Shape, ...], along: int, within: Sequence[int], outer: Sequence[int]
 ) -> tuple[Integers, Integers, tuple[tuple[tuple[int, ...], ...], ...]]:
-    """A row for every run of a turn: where it begins at both ends, its bytes, then the strides at both ends along the loop and
-    along every outer loop; and two numbers, the same for those that have the same strides in the source, in the destination; and
-    these strides by number."""
+    """The runs of one turn, as a table, and the sets of strides they have.
+
+    A row holds the offsets of a run at both ends, its bytes, and its strides at both ends along the loop and along each outer
+    loop. The second table numbers the set of strides of each run in the source and in the destination; the tuple holds these
+    sets.
+    """
     rows = []
     for here, there, run, loops in shapes:
         begins = [(there, here)]

@@ -1,8 +1,8 @@
-"""How a strided copy is to be carried out: which loops are the plane that is transposed, the tiles, the way out of the buffer.
+"""Recipes for strided copies: the two loops that form the transposed plane, the tiles, the way through the buffer.
 
-Tiles are as large as the buffer (it fits the second-level cache), with runs of several lines in the source and in the
-destination: less than that, and memory gives a part of its speed only, at whichever end the runs are short. Where the loops of a
-run are exhausted (few fields, short rows), the next loop that continues it takes over.
+A tile is as large as the buffer, which fits the second-level cache. Its runs have several lines in the source and in the
+destination, as memory reaches a part of its speed only where runs are short, at either end. Where the loops of a run end (few
+fields, short rows), the next loop that continues the run adds to it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.choices import chosen, remembered
 
 if TYPE_CHECKING:
@@ -21,47 +22,11 @@ if TYPE_CHECKING:
     from isoviz.layouts.geometry import Loop
 
     Bare = tuple[tuple[int, tuple[Loop, ...]], ...]
-    """Bytes of a run and loops, of copies that may begin anywhere."""
+    """(bytes of a run, loops) of copies at any offset."""
 
 Integers = np.ndarray[Any, np.dtype[np.int64]]
 
 LINE = 64
-RUN = 512
-"""Bytes that runs of a tile have at both ends, where the copy has such runs: fewer waste what memory has already opened."""
-STRUCTS = 256 << 10
-"""Bytes of a tile of structs of different fields."""
-LEAST_PLANE = 16
-"""Elements that vectors turn over, at least: fewer are as fast one by one."""
-LEAST_ROW = 32 << 10
-"""Bytes of rows of structs that are worth a tile of their own."""
-LEAST_ROWS = {1: 4, 2: 8, 4: 4}
-"""Rows and columns of elements of so many bytes that vectors turn over, at least: fewer are as fast one by one, too, ..."""
-FIELDS = range(2, 5)
-"""... unless they are so many fields of entries, which other vectors turn over."""
-LEAST_TILE = 1 << 10
-"""Bytes that lie together at either end for which a tile is worth beginning."""
-LEAST_RUN_OF_PLANES = 16
-"""Bytes of runs that are planes though vectors do not turn them over: shorter ones are faster element by element."""
-WIDEST = 256
-"""Bytes of a run from which on moving it takes longer than finding out where from and where to."""
-ROOM = 640 << 10
-"""Bytes of a buffer: a tile, with a gap behind every row of it."""
-LONG = 512
-"""Runs of so many bytes need no buffer: they are streamed."""
-LEAST_STREAMED = 128
-"""The same for runs of whole lines."""
-LEAST_SPREAD = 112
-"""The same for runs that lie one behind the other in the source and are dealt out to some arrays, ..."""
-SPREAD = range(4, 17)
-"""... so many of them."""
-PAST_CACHES = 1 << 20
-"""Smaller copies may be read again from a cache; larger ones are written past them."""
-PART_PAST_CACHES = 128 << 10
-"""The same for parts of what is large as a whole."""
-AHEAD = 16 << 10
-"""Bytes of the source that are fetched before they are read."""
-ROWS_AHEAD = 64
-"""Rows of which they are, at most."""
 
 
 class Recipe(NamedTuple):
@@ -89,10 +54,12 @@ class Streams(NamedTuple):
 
 @remembered(maxsize=4096)
 def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Recipe | Streams:
-    """The recipe for copies of a run within loops (extent, source stride, destination stride), wherever they begin. `large`: it
-    is a part of a large one."""
+    """The recipe for a run within loops (extent, source stride, destination stride), at any offset.
+
+    `large` says that it is a part of a large copy.
+    """
     past_caches = goes_past(run, loops, large=large)
-    # The slowest first as the destination counts: neighbouring tiles lie side by side there.
+    # Slowest first in the order of the destination: neighbouring tiles are neighbours there.
     ordered = sorted(loops, key=lambda loop: -abs(loop[2]))
     if not loops:
         return _streams(run, loops, past_caches)
@@ -103,9 +70,14 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
         along, across = along if along >= 0 else across if across >= 0 else longest, -1
     tiles = _tiles(run, ordered, along, across)
     strides, chain, runs = _buffer(run, ordered, tiles)
-    # Parts of lines had better be put together in the destination than read again for every part.
-    staged = past_caches and chain >= 0 and ordered[chain][2] * tiles[chain] >= 2 * LINE and _room(run, ordered, tiles) <= ROOM
-    if across < 0 and not staged:  # nothing is gathered anywhere: rows as long as they are
+    # Parts of lines are combined in the buffer, as a line of the destination would be read again for each part.
+    staged = (
+        past_caches
+        and chain >= 0
+        and ordered[chain][2] * tiles[chain] >= 2 * LINE
+        and _room(run, ordered, tiles) <= constants.BUFFER_BYTES
+    )
+    if across < 0 and not staged:  # Nothing is gathered, so rows keep their length.
         tiles = [loop[0] for loop in ordered]
     batch = _batch(ordered, tiles, along, across)
     rows = [
@@ -131,30 +103,34 @@ def recipe_of(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> Reci
 
 
 def streams_of(run: int, loops: tuple[Loop, ...], start: int, *, large: bool = False) -> Streams | None:
-    """The recipe for runs that need no buffer, to a place `start` bytes behind a line; None where they do."""
+    """The recipe for runs that need no buffer; None where they need one. The destination begins `start` bytes behind a line."""
     whole_lines = not any(place % LINE for place in (start, run, *(loop[2] for loop in loops)))
-    if run >= (LEAST_STREAMED if whole_lines else LONG):
+    if run >= (constants.LEAST_STREAMED_LINES if whole_lines else constants.LEAST_STREAMED_RUN):
         return _streams(run, loops, goes_past(run, loops, large=large))
     count, here, _ = min(loops, key=lambda loop: loop[1], default=(1, 0, 0))
     following = any(loop[1:] == (count * run, run) for loop in loops)
-    if run >= LEAST_SPREAD and here == run and following and count in SPREAD:  # lines that runs share meet in a cache
+    if (
+        run >= constants.LEAST_DEALT_RUN and here == run and following and count in constants.DEALT_ARRAYS
+    ):  # Runs share lines, which a cache combines.
         return _streams(run, loops, past_caches=False)
     return None
 
 
 def _streams(run: int, loops: Sequence[Loop], past_caches: bool) -> Streams:
-    # As they lie in the source: reading here and there takes longer than writing past the caches here and there.
+    # In the order of the source: scattered reads cost more than scattered non-temporal stores.
     ordered = sorted(loops, key=lambda loop: -loop[1])
     extents, here, there = (integers(loop[k] for loop in ordered) for k in range(3))
     return Streams(extents, here, there, run, past_caches and chosen().runs_past)
 
 
 def is_box(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> bool:
-    """Whether runs in the same order at both ends, with gaps between them, are as well copied one by one by NumPy: lines put
-    together would be read, or written, for a part of them only. What becomes dense of what nearly was so is not, nor are many
-    bytes one by one."""
+    """Whether NumPy should copy the runs one by one: both ends have them in the same order, with gaps.
+
+    Whole lines gain nothing there, as only a part of each line is used. A copy from nearly dense to dense is no box; nor is a
+    large copy of single bytes.
+    """
     count, here, there = min(loops, key=lambda loop: loop[1])
-    if count < LEAST_PLANE or (run < LINE // 2 and run not in (1, 2, 4, 8, 16)):
+    if count < constants.LEAST_PLANE or (run < LINE // 2 and run not in (1, 2, 4, 8, 16)):
         return False
     if sorted(loops, key=lambda loop: loop[1]) != sorted(loops, key=lambda loop: loop[2]):
         return False
@@ -164,17 +140,19 @@ def is_box(run: int, loops: tuple[Loop, ...], *, large: bool = False) -> bool:
 
 
 def _batch(loops: list[Loop], tiles: list[int], along: int, across: int) -> int:
-    """The loop that repeats planes: the one whose planes are the nearest in the source, where they share lines."""
+    """The loop that repeats planes: the one with the smallest stride in the source, where planes share lines."""
     others = [place for place, tile in enumerate(tiles) if tile > 1 and place not in (along, across)]
     return min(others, key=lambda place: loops[place][1], default=-1) if across >= 0 else -1
 
 
 def _are_joined(run: int, loops: list[Loop], tiles: list[int], plane: tuple[int, int, int]) -> bool:
-    """Whether planes with few columns, less than a line of them, lie one behind the other in every row of the source, so that
-    squares have columns enough with all of them together: 1.3 to 1.5 times as fast as one by one. Wider planes are faster so.
-    Few fields of entries are for other vectors."""
+    """Whether planes with less than a line of columns are transposed together, in squares: 1.3 to 1.5 times as fast.
+
+    They are contiguous in each row of the source then. Wider planes are faster one by one. `FEW_FIELDS` of a struct are for other
+    vector code.
+    """
     along, across, batch = plane
-    if across < 0 or batch < 0 or run not in (1, 2, 4, 8) or min(tiles[along], tiles[across]) in FIELDS:
+    if across < 0 or batch < 0 or run not in (1, 2, 4, 8) or min(tiles[along], tiles[across]) in constants.FEW_FIELDS:
         return False
     if run * tiles[along] >= LINE or tiles[along] < loops[along][0] or loops[batch][1] != run * loops[along][0]:
         return False
@@ -182,18 +160,21 @@ def _are_joined(run: int, loops: list[Loop], tiles: list[int], plane: tuple[int,
 
 
 def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int], *, joined: bool) -> Integers:
-    """For every row that a tile reads, in order, the distance to the row that is read `AHEAD` bytes later, in the next tile if
-    need be. Rows of planes that are `joined` are one."""
+    """For each row of a tile in order, the distance to the row that is read `TILE_PREFETCH` bytes later, in this tile or the
+    next.
+
+    Rows of `joined` planes count as one.
+    """
     along, across, batch = plane
     if across < 0:
-        return integers((AHEAD,))
+        return integers((constants.TILE_PREFETCH,))
     rows = np.zeros(1, np.int64)
     others = [i for i in range(len(loops)) if i not in plane]
     repeated = [batch] if batch >= 0 else []
     for place in [*others, *(repeated if not joined else ()), across]:
         rows = (rows[:, None] + np.arange(tiles[place]) * loops[place][1]).reshape(-1)
     width = loops[along][1] * math.prod(tiles[place] for place in (along, *(repeated if joined else ())))
-    count = max(1, min(ROWS_AHEAD, AHEAD // width))
+    count = max(1, min(constants.PREFETCHED_ROWS, constants.TILE_PREFETCH // width))
     last = max((i for i, tile in enumerate(tiles) if tile < loops[i][0]), default=0)
     following = rows + tiles[last] * loops[last][1]
     later = rows
@@ -201,16 +182,16 @@ def _ahead(loops: list[Loop], tiles: list[int], plane: tuple[int, int, int], *, 
         later = np.concatenate([later, following])
         following = following + tiles[last] * loops[last][1]
     ahead = later[count : count + len(rows)] - rows
-    if width < LINE:  # several rows lie in a line: once is enough
+    if width < LINE:  # One prefetch serves all rows in a line.
         ahead[np.diff(rows // LINE, prepend=-1) == 0] = 0
     return ahead
 
 
 def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...], *, large: bool = False) -> Recipe | None:
-    """The recipe for fields of different sizes together: (source offset, destination offset, run, loops) of each, relative to
-    any address. One after the other they would read or write every line once for each of them.
+    """The recipe for the fields of structs together: (source offset, destination offset, run, loops) of each field.
 
-    None where they are not the fields of one struct at one end, as many times at the other.
+    Offsets are relative to any address. One after the other, the fields would read or write each line once per field. None where
+    the copies are not the fields of one struct at either end, or where their loops differ.
     """
     bare = tuple([shape[2:] for shape in shapes])
     known = _structs_apart(bare, large)
@@ -220,7 +201,7 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
         return known._replace(jobs=jobs, outs=outs)
     start = min(shape[1] for shape in shapes)
     if max(shape[1] + shape[2] for shape in shapes) - start != sum(shape[2] for shape in shapes):
-        return None  # no structs without gaps
+        return None  # The structs have gaps.
     known = _structs_together(bare, tuple([shape[1] - start for shape in shapes]), large)
     if known is None:
         return None
@@ -230,9 +211,9 @@ def recipe_of_structs(shapes: tuple[tuple[int, int, int, tuple[Loop, ...]], ...]
 
 
 def _structs(shapes: Bare, large: bool) -> tuple[list[int], list[int]] | None:
-    """The order of the loops, the slowest in the destination first, and the turns of a tile; None where this is not for them."""
+    """The order of the loops, slowest in the destination first, and the turns of a tile; None where another recipe is faster."""
     runs, first = [run for run, _ in shapes], shapes[0][1]
-    if sum(runs) * LINE > STRUCTS:  # long runs are as well one after the other
+    if sum(runs) * LINE > constants.STRUCT_TILE:  # Long runs are as fast one after the other.
         return None
     if not first or not goes_past(sum(runs), first, large=large):
         return None
@@ -241,16 +222,16 @@ def _structs(shapes: Bare, large: bool) -> tuple[list[int], list[int]] | None:
     order = sorted(range(len(first)), key=lambda i: -first[i][2])
     inner = len(order) - 1
     turns = first[order[inner]][0]
-    if turns < LINE or (inner and sum(runs) * turns < LEAST_ROW):  # short rows: a tile would hold one of these
+    if turns < LINE or (inner and sum(runs) * turns < constants.LEAST_STRUCT_ROW):  # Short rows: a tile would hold one row.
         return None
-    if any(loops[order[inner]][1] > min(loop[1] for loop in loops) for _, loops in shapes):  # they are turned over
+    if any(loops[order[inner]][1] > min(loop[1] for loop in loops) for _, loops in shapes):  # They are transposed.
         return None
-    return order, [1] * inner + [min(turns, max(LINE, STRUCTS // sum(runs) // LINE * LINE))]
+    return order, [1] * inner + [min(turns, max(LINE, constants.STRUCT_TILE // sum(runs) // LINE * LINE))]
 
 
 @remembered(maxsize=1024)
 def _structs_apart(shapes: Bare, large: bool) -> Recipe | None:
-    """The recipe for structs whose fields are apart in the destination, wherever they begin."""
+    """The recipe for structs that are split into arrays, at any offset."""
     found = _structs(shapes, large)
     if found is None or not all(loops[found[0][-1]][2] == run for run, loops in shapes):
         return None
@@ -267,7 +248,7 @@ def _structs_apart(shapes: Bare, large: bool) -> Recipe | None:
 
 @remembered(maxsize=1024)
 def _structs_together(shapes: Bare, places: tuple[int, ...], large: bool) -> Recipe | None:
-    """The recipe for fields that become structs, at these places in them, wherever they begin."""
+    """The recipe for arrays that are joined to structs, with fields at these places, at any offset."""
     found = _structs(shapes, large)
     if found is None:
         return None
@@ -296,23 +277,31 @@ def _structs_recipe(shapes: Bare, order: list[int], tiles: list[int], jobs: list
 
 @lru_cache(maxsize=4096)
 def is_plane(run: int, loops: tuple[Loop, ...]) -> bool:
-    """Whether `recipe_of` is the best there is: it has vectors where rows contiguous in the source become columns that are
-    so in the destination, not too few of either, in tiles that are worth beginning; and long runs need none."""
-    if run > WIDEST:
+    """Whether `recipe_of` is the best recipe: long runs, and planes that vectors transpose.
+
+    A plane has rows that are contiguous in the source and columns that are contiguous in the destination, enough of both, in
+    tiles that are worth their start.
+    """
+    if run > constants.WIDEST_RUN:
         return True
     along = next((loop for loop in loops if loop[1] == run), (0, 0, 0))
     across = next((loop for loop in loops if loop[2] == run), (0, 0, 0))
-    if along[0] * across[0] < LEAST_PLANE or (run < LEAST_RUN_OF_PLANES and run not in (1, 2, 4, 8)):
+    if along[0] * across[0] < constants.LEAST_PLANE or (run < constants.LEAST_PLANE_RUN and run not in (1, 2, 4, 8)):
         return False
-    if run * math.prod(_grown(run, list(loops), RUN, RUN)) < LEAST_TILE:
+    if run * math.prod(_grown(run, list(loops), constants.TILE_RUN, constants.TILE_RUN)) < constants.LEAST_TILE:
         return False
-    fields = along[0] in FIELDS and across[1] == run * along[0], across[0] in FIELDS and along[2] == run * across[0]
-    return any(fields) or min(along[0], across[0]) >= LEAST_ROWS.get(run, 2)
+    fields = (
+        along[0] in constants.FEW_FIELDS and across[1] == run * along[0],
+        across[0] in constants.FEW_FIELDS and along[2] == run * across[0],
+    )
+    return any(fields) or min(along[0], across[0]) >= constants.LEAST_VECTOR_ROWS.get(run, 2)
 
 
 def goes_past(run: int, loops: Sequence[Loop], *, large: bool) -> bool:
     """Whether runs in loops are written past the caches."""
-    return run * math.prod(loop[0] for loop in loops) >= (min(PAST_CACHES, PART_PAST_CACHES) if large else PAST_CACHES)
+    return run * math.prod(loop[0] for loop in loops) >= (
+        min(constants.PAST_CACHES, constants.PART_PAST_CACHES) if large else constants.PAST_CACHES
+    )
 
 
 def integers(values: Any) -> Integers:
@@ -322,7 +311,7 @@ def integers(values: Any) -> Integers:
 
 def _tiles(run: int, loops: list[Loop], along: int, across: int) -> list[int]:
     """How often every loop turns in a tile."""
-    here = there = RUN
+    here = there = constants.TILE_RUN
     tiles = _grown(run, loops, here, there)
     while not _holds(run, loops, tiles) and here > run:
         here, there = (here, there // 2) if there > here else (here // 2, there)
@@ -356,14 +345,14 @@ def _holds(run: int, loops: list[Loop], tiles: list[int]) -> bool:
 
 
 def _room(run: int, loops: list[Loop], tiles: list[int]) -> int:
-    """Bytes of the buffer for a tile."""
+    """Bytes of the buffer that a tile needs."""
     strides, chain, runs = _buffer(run, loops, tiles)
     others = [strides[i] * tiles[i] for i in range(len(loops)) if i not in runs]
     return max(others, default=run if chain < 0 else loops[chain][2] * tiles[chain])
 
 
 def _grown(run: int, loops: list[Loop], here: int, there: int) -> list[int]:
-    """Turns for runs of so many bytes in the source and in the destination."""
+    """Turns of each loop for runs of `here` bytes in the source and `there` bytes in the destination."""
     tiles = [1] * len(loops)
     for end, wanted in ((1, here), (2, there)):
         have = run
@@ -380,10 +369,9 @@ def _grown(run: int, loops: list[Loop], here: int, there: int) -> list[int]:
 
 
 def _buffer(run: int, loops: list[Loop], tiles: list[int]) -> tuple[list[int], int, set[int]]:
-    """The strides of the buffer, the slowest loop of its runs (-1: they are single elements) and all loops of them.
+    """The strides of the buffer, the slowest loop of its runs (-1: a run is one element), and the set of loops of a run.
 
-    A run is contiguous in the buffer as in the destination. The other loops follow, with a line between rows whose distance
-    would be a power of two.
+    A run is contiguous in the buffer and in the destination. Rows of other loops follow with an odd number of lines between them.
     """
     strides = [0] * len(loops)
     chain, runs, have = -1, set(), run
@@ -398,7 +386,7 @@ def _buffer(run: int, loops: list[Loop], tiles: list[int]) -> tuple[list[int], i
         if tiles[place] < loops[place][0]:
             break
     size = run if chain < 0 else loops[chain][2] * tiles[chain]
-    size = (-(-size // LINE) + 1 | 1) * LINE  # an odd number of lines: rows begin in different sets of the caches
+    size = (-(-size // LINE) + 1 | 1) * LINE  # With an odd number of lines, rows begin in different sets of a cache.
     for place in by_destination:
         if place not in runs:
             strides[place] = size

@@ -1,8 +1,8 @@
-"""Copies of any kind, element by element, tile by tile: as long at both ends as a second-level cache allows.
+"""Recipes for copies that vectors cannot make: element by element, in tiles that fit the second-level cache.
 
-What vectors cannot do together is moved element by element: in the order of the source, so that every line of it is read once,
-into a buffer whose rows get in nobody's way, and from there, in whole lines past the caches, to the destination. Of all fields of
-a struct a part is moved that stays in the first-level cache, then the next part. While a tile is read, the next one is fetched.
+Elements move in the order of the source, so that each of its lines is read once, into a buffer whose rows share no cache sets.
+From there they go to the destination in whole lines, with non-temporal stores. All fields of a struct move a part that stays in
+the first-level cache, then the next part. The next tile is prefetched while a tile is read.
 """
 
 from __future__ import annotations
@@ -12,33 +12,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.choices import chosen, remembered
-from isoviz.backends.host.kernels.recipe import LINE, ROOM, WIDEST, Integers, goes_past, integers, is_plane
+from isoviz.backends.host.kernels.recipe import LINE, Integers, goes_past, integers, is_plane
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.backends.host.kernels.pattern import Shape
     from isoviz.backends.host.kernels.recipe import Bare
-
-STAGED = 160 << 10
-"""Bytes of a tile that goes by way of the buffer, at most, as far as runs of a line at both ends allow."""
-DIRECT = 64 << 10
-"""The same of one that goes straight to the destination."""
-BLOCK = 16 << 10
-"""Bytes that all fields move of a tile before they go on."""
-TURNS = 32
-"""Turns of a tile that may be more bytes: of many fields."""
-COLUMNS = 32
-"""Elements of a row of a tile, at least, if loops that are fast in the source have so many."""
-MOST_COLUMNS = 4096
-"""Elements of the rows of all fields, at most: a table says where each of them is."""
-NEAR = 1024
-"""Bytes of the source in which fields lie that are fetched together."""
-APART = 128
-"""Bytes of runs at both ends from which fields share no lines worth mentioning: one after the other is as fast, ..."""
-PLANES_APART = 64
-"""... and from which it is if vectors turn them over."""
 
 
 class Tiles(NamedTuple):
@@ -57,17 +39,22 @@ class Tiles(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """Tiles, wherever the copies begin: which of them an out of the buffer begins with."""
+    """Tiles of copies at any offset, and the copy with which each row of `Tiles.outs` begins."""
 
     tiles: Tiles
     first: tuple[int, ...]
 
 
 def tiles_of(shapes: tuple[Shape, ...], *, large: bool = False) -> Tiles | None:
-    """The recipe for copies that turn alike, their offsets relative to any address; `large`: they are a part of a large one. None
-    where they do not turn alike, or have long runs."""
-    most = max(STAGED, TURNS * sum([shape[2] for shape in shapes]))
-    sources, destinations = _near([shape[0] for shape in shapes], NEAR), _near([shape[1] for shape in shapes], most)
+    """The recipe for copies with equal loops, their offsets relative to any address; None where loops differ or runs are long.
+
+    `large` says that they are a part of a large copy.
+    """
+    most = max(constants.STAGED_TILE, constants.LEAST_TILE_TURNS * sum([shape[2] for shape in shapes]))
+    sources, destinations = (
+        _near([shape[0] for shape in shapes], constants.NEAR_FIELDS),
+        _near([shape[1] for shape in shapes], most),
+    )
     known = _anywhere(tuple([shape[2:] for shape in shapes]), sources, destinations, large)
     if known is None:
         return None
@@ -82,14 +69,13 @@ def tiles_of(shapes: tuple[Shape, ...], *, large: bool = False) -> Tiles | None:
 
 
 def are_apart(shapes: Sequence[Shape]) -> bool:
-    """Whether copies are as fast one by one: they share few lines at either end, or none, for all runs of theirs are long, of
-    however many loops."""
-    least = PLANES_APART if all(is_plane(run, loops) for _, _, run, loops in shapes) else APART
+    """Whether copies are as fast one by one: their contiguous pieces are long at both ends, so that they share few lines."""
+    least = constants.APART_PLANE_RUN if all(is_plane(run, loops) for _, _, run, loops in shapes) else constants.APART_RUN
     return all(_run(run, loops, end) >= least for _, _, run, loops in shapes for end in (1, 2))
 
 
 def _run(run: int, loops: Sequence[tuple[int, int, int]], end: int) -> int:
-    """Bytes that lie together at an end."""
+    """Contiguous bytes at one end."""
     for loop in sorted(loops, key=lambda loop: loop[end]):
         if loop[end] != run:
             break
@@ -98,54 +84,54 @@ def _run(run: int, loops: Sequence[tuple[int, int, int]], end: int) -> int:
 
 
 def _near(offsets: list[int], most: int) -> tuple[int, ...]:
-    """How far copies begin behind the first one; nothing where that is so much that it makes no difference."""
+    """The distances of copies from the first one; empty where one is `most` bytes or more, as they share no lines then."""
     first = min(offsets)
     return tuple([offset - first for offset in offsets]) if max(offsets) - first < most else ()
 
 
 @remembered(maxsize=1024)
 def _anywhere(shapes: Bare, sources: tuple[int, ...], destinations: tuple[int, ...], large: bool) -> _Known | None:
-    """The recipe for copies, wherever they begin: chunk after chunk that differs."""
+    """The recipe for copies at any offset, as offsets differ from chunk to chunk."""
     first = shapes[0][1]
     if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in shapes):
         return None
     runs = [run for run, _ in shapes]
-    if max(runs) > WIDEST:
+    if max(runs) > constants.WIDEST_RUN:
         return None
-    # The slowest in the destination first: neighbouring tiles lie side by side there.
+    # Slowest in the destination first: neighbouring tiles are neighbours there.
     slowest = sorted(range(len(first)), key=lambda i: -sum([loops[i][2] for _, loops in shapes]))
     extents = [first[i][0] for i in slowest]
     here, there = ([[loops[i][end] for i in slowest] for _, loops in shapes] for end in (1, 2))
     out = None
     if goes_past(sum(runs), first, large=large):
-        tiles = _tiles(extents, (here, there), sum(runs), STAGED)
+        tiles = _tiles(extents, (here, there), sum(runs), constants.STAGED_TILE)
         out = _out(runs, destinations, extents, tiles, there)
     if out is None:
-        tiles = _tiles(extents, (here, there), sum(runs), DIRECT)
+        tiles = _tiles(extents, (here, there), sum(runs), constants.DIRECT_TILE)
         out = _Out([0] * len(runs), there, np.zeros((0, 3 + 2 * len(extents)), np.int64), -1, ())
     fetched = _fetched(runs, sources, here)
     jobs = [[0, at, run, *by, *to, more] for at, run, by, to, more in zip(out.at, runs, here, out.strides, fetched, strict=True)]
     order, columns = _order(tiles, (here, there))
     found = Tiles(
-        integers(extents), integers(tiles), np.array(jobs, np.int64), out.rows, out.chain, order, columns, COLUMNS, BLOCK,
-        chosen().tiles_past,
+        integers(extents), integers(tiles), np.array(jobs, np.int64), out.rows, out.chain, order, columns,
+        constants.LEAST_COLUMNS, constants.TILE_PART, chosen().tiles_past,
     )  # fmt: skip
     return _Known(found, out.first)
 
 
 def _tiles(extents: list[int], ends: tuple[list[list[int]], list[list[int]]], entry: int, most: int) -> list[int]:
-    """How often every loop turns in a tile of at most so many bytes: as long at both ends as fits."""
-    # Of either end, the loops from the fastest on, with their mean strides.
+    """Turns of each loop in a tile of at most `most` bytes, with runs at both ends as long as fits."""
+    # The loops of each end, fastest first, with their mean strides.
     loops = [sorted((sum([each[i] for each in end]) / len(end), i, extent) for i, extent in enumerate(extents)) for end in ends]
     wanted = [LINE, LINE]
     tiles = _grown(loops, wanted)
     while max(wanted) < most:
-        first = wanted[0] < wanted[1]  # the end with the shorter runs
+        first = wanted[0] < wanted[1]  # The end with the shorter runs first.
         for end in (0, 1) if first else (1, 0):
             larger = [2 * nbytes if k == end else nbytes for k, nbytes in enumerate(wanted)]
             grown = _grown(loops, larger)
             turns = math.prod(grown)
-            if entry * turns <= most or turns <= TURNS:
+            if entry * turns <= most or turns <= constants.LEAST_TILE_TURNS:
                 wanted, tiles = larger, grown
                 break
         else:
@@ -154,7 +140,7 @@ def _tiles(extents: list[int], ends: tuple[list[list[int]], list[list[int]]], en
 
 
 def _grown(ends: list[list[tuple[float, int, int]]], wanted: list[int]) -> list[int]:
-    """Turns for places that lie together in so many bytes of the source, and of the destination."""
+    """Turns of each loop for runs of `wanted` bytes in the source and in the destination."""
     tiles = [1] * len(ends[0])
     for end, nbytes in zip(ends, wanted, strict=True):
         for stride, i, extent in end:
@@ -167,8 +153,10 @@ def _grown(ends: list[list[tuple[float, int, int]]], wanted: list[int]) -> list[
 
 
 class _Out(NamedTuple):
-    """How a tile lies in the buffer: where each copy begins and its strides; the rows of `Tiles.outs`, their offsets in the
-    destination left open, and the copy that each of them begins with."""
+    """The layout of a tile in the buffer: the offset and the strides of each copy, and the rows of `Tiles.outs`.
+
+    The offsets of the rows in the destination are left open; `first` is the copy with which each row begins.
+    """
 
     at: list[int]
     strides: list[list[int]]
@@ -180,11 +168,13 @@ class _Out(NamedTuple):
 def _out(
     runs: list[int], offsets: tuple[int, ...], extents: list[int], tiles: list[int], strides: list[list[int]]
 ) -> _Out | None:
-    """The buffer for a tile: together what the copies write without gaps, else each on its own. None where they have gaps
-    themselves: then lines are put together in the destination, which knows the bytes in them."""
+    """The layout of a tile in the buffer: copies together where they fill the destination without gaps, else each on its own.
+
+    None where a copy has gaps itself: the other bytes of its lines are in the destination only.
+    """
     everyone = list(range(len(runs)))
     for groups in ([everyone], [[k] for k in everyone]) if offsets else ([[k] for k in everyone],):
-        for chain in range(len(extents)):  # runs of as many loops as possible
+        for chain in range(len(extents)):  # Runs of as many loops as possible first.
             spans = [_span(group, chain, runs, offsets, extents, tiles, strides) for group in groups]
             if all(span >= LINE for span in spans):
                 return _laid_out(groups, spans, chain, runs, offsets, tiles, strides)
@@ -200,9 +190,11 @@ def _span(
     tiles: list[int],
     strides: list[list[int]],
 ) -> int:
-    """The bytes of a run that some copies have together in a tile, of the loop `chain` and all that are faster; 0 where there are
-    gaps, or where the next tile does not go on where it ends. (No copies write to the same place: as many bytes as there are
-    places fill these.)"""
+    """Bytes of the run that some copies fill together in a tile, over the loop `chain` and all faster loops.
+
+    0 where the run has gaps, or where the next tile does not continue it. No two copies write to one byte, so a span that equals
+    the sum of all bytes has no gap.
+    """
     inner = range(chain, len(extents))
     if any(tiles[i] < extents[i] for i in inner[1:]) or any(strides[k][:chain] != strides[group[0]][:chain] for k in group):
         return 0
@@ -226,12 +218,12 @@ def _laid_out(
     tiles: list[int],
     strides: list[list[int]],
 ) -> _Out | None:
-    """Runs of so many bytes, row after row with a gap between them; None where the buffer does not hold them."""
+    """Runs of these spans, row after row with a gap between them; None where the buffer is too small."""
     loops, at = len(tiles), 0
     begins, inside = [0] * len(runs), [[0]] * len(runs)
     rows, first = [], []
     for group, span in zip(groups, spans, strict=True):
-        size = (-(-span // LINE) + 1 | 1) * LINE  # an odd number of lines: rows begin in different sets of the caches
+        size = (-(-span // LINE) + 1 | 1) * LINE  # With an odd number of lines, rows begin in different sets of a cache.
         outer = [0] * chain
         for i in range(chain - 1, -1, -1):
             outer[i] = size
@@ -243,11 +235,11 @@ def _laid_out(
             begins[k] = at + (offsets[k] - offsets[low] if offsets else 0)
             inside[k] = [*outer, *strides[k][chain:]]
         at += size
-    return _Out(begins, inside, np.array(rows, np.int64), chain, tuple(first)) if at <= ROOM else None
+    return _Out(begins, inside, np.array(rows, np.int64), chain, tuple(first)) if at <= constants.BUFFER_BYTES else None
 
 
 def _fetched(runs: list[int], offsets: tuple[int, ...], strides: list[list[int]]) -> list[int]:
-    """Bytes from an element of each copy on that it fetches: those near by with it, which then fetch nothing."""
+    """Bytes that each copy prefetches from its element on. One copy prefetches for its neighbours, which have 0."""
     if not offsets:
         return runs
     found = [0] * len(runs)
@@ -265,19 +257,21 @@ def _fetched(runs: list[int], offsets: tuple[int, ...], strides: list[list[int]]
 
 
 def _order(tiles: list[int], ends: tuple[list[list[int]], list[list[int]]]) -> tuple[Integers, int]:
-    """The loops of the columns, then those of the rows, the fastest first; and how many are the former. Columns are what is fast
-    in the source, or, where rows of these were short, in the destination; or the longest loop."""
+    """The loops of the columns and then of the rows, fastest first, and the number of column loops.
+
+    Columns are the fast loops of the source; those of the destination or the longest loop where they have more elements.
+    """
     ways = [*(_columns(tiles, strides) for strides in ends), [max(range(len(tiles)), key=tiles.__getitem__)]]
-    best = max((way for way in ways if way), key=lambda way: min(COLUMNS, math.prod([tiles[i] for i in way])))
+    best = max((way for way in ways if way), key=lambda way: min(constants.LEAST_COLUMNS, math.prod([tiles[i] for i in way])))
     return integers([*best, *[i for i in range(len(tiles) - 1, -1, -1) if i not in best]]), len(best)
 
 
 def _columns(tiles: list[int], strides: list[list[int]]) -> list[int]:
-    """The loops that are fastest at an end, for columns enough, as far as a table holds them."""
+    """The fastest loops of one end: `LEAST_COLUMNS` elements, if the table of offsets holds them."""
     found: list[int] = []
     count = 1
     for i in sorted(range(len(tiles)), key=lambda i: sum([each[i] for each in strides])):
-        if count >= COLUMNS or (found and count * tiles[i] * len(strides) > MOST_COLUMNS):
+        if count >= constants.LEAST_COLUMNS or (found and count * tiles[i] * len(strides) > constants.MOST_COLUMNS):
             break
         if tiles[i] > 1:
             found.append(i)

@@ -1,10 +1,9 @@
-"""What differs from processor to processor, measured once for each and kept beside the compiled kernels.
+"""The choices that differ between processors, measured once for each and kept beside the compiled kernels.
 
-Whether rows of a transposition are better fetched into the first level of the caches, into the second, or not at all, how large
-tiles are, and whether writing past the caches pays, no manual says. One EPYC processor (Zen 5) turned half as fast with what lay
-in the second level only, for it guessed wrong what would be read next; another one (Zen 4), whose first level is smaller, twice
-as fast. So a few conversions are tried with each of the few `OPTIONS`; a default stays unless another one is clearly faster, and
-that twice.
+No manual says whether a transpose should prefetch its rows into the first-level cache, into the second-level cache or not at
+all, how large tiles should be, or where non-temporal stores pay. With a prefetch into the second-level cache only, a Zen 5 ran
+at half the speed, as its hardware prefetcher made wrong guesses; a Zen 4, whose first-level cache is smaller, ran at twice the
+speed. So a few conversions are timed with each of the `OPTIONS`. A default stays unless another option is clearly faster twice.
 """
 
 from __future__ import annotations
@@ -35,26 +34,26 @@ if TYPE_CHECKING:
     Prepared = Callable[[Choices, int, tuple[Loop, ...]], Callable[[int, int], object]]
 
 SWITCH = "ISOVIZ_TUNING"
-"""Environment variable: `off` takes the defaults and measures nothing, `again` measures though it has been done."""
+"""Environment variable: `off` takes the defaults and measures nothing, `again` measures again."""
 ROUNDS = range(3, 8)
-"""As many as it takes until the two fastest times of an option agree. The fastest one counts: whatever else the computer does, it
-does not make anything faster."""
+"""Rounds until the two fastest times of an option agree. The fastest time counts, as other work on the computer only adds
+time."""
 AGREE = 1.08
-"""The longer one of times that agree, by the shorter one, at most."""
+"""Largest ratio of two times that agree."""
 CLEARLY = 1.06
-"""So much faster than the default another choice has to be, ..."""
+"""An option replaces the default if it is faster by this factor."""
 HOPELESS = 1.4
-"""... and so much slower than the fastest one that is not tried again after two rounds."""
+"""An option slower than the fastest by this factor is dropped after two rounds."""
 MOST = 2.2
-"""Seconds after which nothing more is tried; what has not been tried stays as it is by default."""
+"""Seconds after which no further choice is measured; the rest keep their defaults."""
 ATTEMPTS = 3
-"""Processes that measure, one after the other, where the computer was too busy for times that agree."""
-_SOURCES = ("choices.py", "direct.py", "recipe.py", "tiles.py", "tuning.py")
-"""What is measured goes by how copies are planned."""
+"""Processes that measure one after the other while times do not agree, as the computer was busy."""
+_SOURCES = ("choices.py", "direct.py", "recipe.py", "tiles.py", "tuning.py", "tuning_constants.py")
+"""The measured choices hold for these sources, which plan the copies."""
 _LARGEST = 1 << 14
-"""Bytes of the file of what was measured; it takes some hundreds."""
+"""Largest file of choices that is read, in bytes; one takes a few hundred."""
 _BYTES = 64 << 20
-"""Bytes of the conversions that are tried, about: more than most caches hold."""
+"""Bytes of each timed conversion, about: more than most caches hold."""
 
 
 def _turned(run: int, side: int) -> tuple[int, tuple[Loop, ...]]:
@@ -62,10 +61,10 @@ def _turned(run: int, side: int) -> tuple[int, tuple[Loop, ...]]:
 
 
 def _trials() -> Mapping[str, tuple[int, tuple[Loop, ...]]]:
-    """Choice → the conversion it is tried with: bytes of a run, and loops. What matters most comes first."""
+    """Choice → the conversion that is timed for it: bytes of a run, and loops. The most important choices come first."""
     block, run, long = 82 * 85 * 4, 84 * 4, 1163 * 4
     rows = _BYTES // (run * 83 * 85)
-    # Runs that change places with others: three dimensions, the fastest of which stays.
+    # A permutation of three dimensions that keeps the fastest one.
     kept = run, ((rows, run * 83 * 85, run * 83 * 85), (83, run, run * 85), (85, run * 83, run))
     return {
         "aligned": _turned(4, 4128),
@@ -85,21 +84,24 @@ TRIALS = MappingProxyType(_trials())
 
 
 def place() -> Path | None:
-    """The file for this processor and version; None where nothing can be kept. Its folder goes by what is compiled, its name by
-    what plans copies, by the model of the processor and by its caches."""
+    """The file for this processor and version; None where nothing can be kept.
+
+    Its folder is that of the compiled kernels. Its name depends on the sources that plan copies, on the model of the processor
+    and on its caches.
+    """
     sizes = [(each.level, each.size, each.shared_by) for each in caches()]
     folder = cache.folder()
     return None if folder is None else folder / f"tuned-{cache.hash_of(_SOURCES, processor(), str(sizes))}.json"
 
 
 def switch() -> str:
-    """What the environment variable says: `off`, `again` or nothing."""
+    """The environment variable: `off`, `again` or an empty string."""
     said = os.environ.get(SWITCH, "").strip().lower()
     return said if said in ("off", "again") else ""
 
 
 class Kept(NamedTuple):
-    """What was measured for this processor: by how many processes so far, and whether all times agreed."""
+    """The choices for this processor, how many processes have measured them, and whether all times agreed."""
 
     choices: Choices
     attempts: int
@@ -107,12 +109,12 @@ class Kept(NamedTuple):
 
     @property
     def stands(self) -> bool:
-        """Whether it is not measured again."""
+        """Whether no process measures again."""
         return self.settled or self.attempts >= ATTEMPTS
 
 
 def kept() -> Kept | None:
-    """What was measured before for this processor; None where nothing was, or it is damaged."""
+    """The choices that were kept for this processor; None where there are none, or their file is damaged."""
     file = place()
     with contextlib.suppress(FileError, ValueError, TypeError, RecursionError):
         values = json.loads(read_some(file, _LARGEST)) if file is not None else None
@@ -123,11 +125,10 @@ def kept() -> Kept | None:
 
 
 def tuned(prepared: Prepared) -> Choices:
-    """What suits this processor: as it was measured before, or measured now (in one to three seconds).
+    """The choices for this processor: from an earlier measurement, or measured now in one to three seconds.
 
-    `prepared` makes a conversion ready, given choices, the bytes of a run and loops: what it returns carries it out from one
-    address to another. One process at a time measures; others wait for it. Where the computer was busy, a later process measures
-    again.
+    `prepared(choices, run, loops)` prepares a conversion and returns a function that carries it out between two addresses. One
+    process at a time measures, and others wait for it. A later process measures again if the computer was busy.
     """
     said = switch()
     if said == "off":
@@ -137,11 +138,11 @@ def tuned(prepared: Prepared) -> Choices:
         return before.choices
     with _alone():
         now = kept() if said != "again" else None
-        if now is not None and now != before:  # another process has measured meanwhile
+        if now is not None and now != before:  # Another process has measured in the meantime.
             return now.choices
         try:
             choices, settled = _measured(prepared, before.choices if before is not None else Choices())
-        except (RunError, MemoryError):  # no room: then nothing is known
+        except (RunError, MemoryError):  # There is no memory for a measurement.
             return Choices()
         attempts = 1 + (before.attempts if before is not None else 0)
         _keep(Kept(choices, attempts, settled))
@@ -149,7 +150,7 @@ def tuned(prepared: Prepared) -> Choices:
 
 
 def _keep(found: Kept) -> None:
-    """Written whole or not at all; other processes may read and write at the same time."""
+    """Write the file whole or not at all: other processes may read and write at the same time."""
     file = place()
     if file is None:
         return
@@ -161,7 +162,7 @@ def _keep(found: Kept) -> None:
 
 @contextlib.contextmanager
 def _alone() -> Iterator[None]:
-    """One process at a time, where the system can see to that."""
+    """Let one process in at a time, where the system has file locks."""
     file = place()
     with contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError, OSError):
@@ -174,8 +175,10 @@ def _alone() -> Iterator[None]:
 
 
 def _measured(prepared: Prepared, found: Choices) -> tuple[Choices, bool]:
-    """The choices, and whether all have been tried and all times agreed. What an earlier process found takes the place of the
-    defaults: a busy moment does not undo it."""
+    """The choices, and whether all were measured with times that agree.
+
+    Choices of an earlier process stand in for the defaults, so that a busy moment does not undo them.
+    """
     nbytes = max(run * math.prod(loop[0] for loop in loops) for run, loops in TRIALS.values())
     arrays: list[np.ndarray[Any, np.dtype[np.uint8]]] = [page_aligned(nbytes) for _ in range(2)]
     for array in arrays:
@@ -196,7 +199,7 @@ def _measured(prepared: Prepared, found: Choices) -> tuple[Choices, bool]:
 def _timed(
     prepared: Prepared, so_far: Choices, name: str, run: int, loops: tuple[Loop, ...], here: int, there: int, option: Any
 ) -> float:
-    """Seconds of a conversion with an option."""
+    """Seconds that a conversion takes with an option."""
     carry_out = prepared(so_far._replace(**{name: option}), run, loops)
     began = time.perf_counter()
     carry_out(here, there)
@@ -204,8 +207,10 @@ def _timed(
 
 
 def _best(options: tuple[Any, ...], timed: Callable[[Any], float]) -> tuple[Any, bool]:
-    """The fastest option, if it is clearly faster than the first one, and so again in rounds of these two alone; and whether
-    the times agreed."""
+    """The fastest option, and whether times agreed.
+
+    It has to be clearly faster than the first option, and again in rounds of these two alone; otherwise the first one stays.
+    """
     default = options[0]
     times = _rounds(options, timed)
     best = min(times, key=lambda option: min(times[option]))
@@ -223,7 +228,7 @@ def _agree(times: list[float]) -> bool:
 
 
 def _rounds(options: tuple[Any, ...], timed: Callable[[Any], float]) -> dict[Any, list[float]]:
-    """Seconds of every option, in turn; after two rounds without those that are hopeless, after some without those that agree."""
+    """Seconds of each option, in turn. Hopeless options end after two rounds, options whose times agree after three."""
     times: dict[Any, list[float]] = {option: [] for option in options}
     left = options
     for done in range(1, ROUNDS.stop):

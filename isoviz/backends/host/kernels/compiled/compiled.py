@@ -1,6 +1,6 @@
-"""The compiled half of the copy kernels: Numba and LLVM turn this into vector code for the processor it runs on.
+"""The compiled copy kernels: Numba and LLVM turn this Python into vector code for the processor.
 
-All addresses are plain integers; the recipes make sure that nothing outside of source and destination is touched.
+Addresses are plain integers. The recipes make sure that no kernel touches bytes outside of source and destination.
 """
 
 from __future__ import annotations

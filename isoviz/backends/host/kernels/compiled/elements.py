@@ -1,6 +1,6 @@
-"""Elements one by one, compiled: tiles of copies, by way of a buffer, every element moved from and to places that tables say.
+"""Compiled copies element by element: in tiles through a buffer, with tables of offsets, or as many small copies.
 
-For any copies; `isoviz.backends.host.kernels.tiles` says which tiles, and what the buffer is like.
+They work for any copy. `isoviz.backends.host.kernels.tiles` chooses the tiles and the layout of the buffer.
 """
 
 from __future__ import annotations
@@ -15,8 +15,11 @@ from isoviz.backends.host.kernels.many import MOST_LOOPS
 
 
 def _mover(first: int, second: int = 0):
-    """`moved(source, destination, places, count, size)`: so many elements of `size` bytes, each by a move of `first` bytes
-    and, if it is longer, one of `second` that ends where it ends. At `places` stand, for each, what is added to the addresses."""
+    """`moved(source, destination, places, count, size)`: `count` elements of `size` bytes.
+
+    Each element is one move of `first` bytes and, if it is longer, one of `second` bytes that ends where the element ends.
+    `places` is the address of a table with the offsets of each element in the source and in the destination.
+    """
     if second:
 
         @njit(nogil=True)
@@ -69,7 +72,7 @@ def _moved(source, destination, places, count, size):
 
 @njit(nogil=True)
 def _strided(a, step, b, by, count, size):
-    """So many runs, each so much further than the one before."""
+    """Runs with a constant stride at both ends."""
     if size == 4:
         for _ in range(count):
             move(a, b, 4)
@@ -119,8 +122,8 @@ def _strided(a, step, b, by, count, size):
 
 @njit(nogil=True)
 def _places(size, order, here, there, places):
-    """Where elements lie at both ends for all turns of the loops in `order`, the first one the fastest, with these strides;
-    returns how many they are."""
+    """Write the offsets of elements at both ends for all turns of the loops in `order`, fastest first; the result is their
+    number."""
     places[0, 0], places[0, 1] = 0, 0
     count = 1
     for loop in order:
@@ -135,10 +138,13 @@ def _places(size, order, here, there, places):
 
 @njit(nogil=True)
 def _lines(columns, step, count, some, reach, lines, begins):
-    """The lines of the source that so many columns, of `reach` bytes each, lie in, as offsets; and where those begin of every
-    `some` columns. A column lies `step` bytes behind the one before, or, if that is 0, where the table of `columns` says."""
+    """The cache lines of the source that columns of `reach` bytes touch, as offsets, and the first of them for every `some`
+    columns.
+
+    Columns lie `step` bytes apart; where `step` is 0, the table `columns` holds their offsets.
+    """
     found = 0
-    low = high = np.int64(-1)  # what lies between is fetched already
+    low = high = np.int64(-1)  # The lines between them are prefetched already.
     for column in range(count):
         if column % some == 0:
             begins[column // some] = found
@@ -154,15 +160,14 @@ def _lines(columns, step, count, some, reach, lines, begins):
 
 @kept
 def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, order, columns, least, block, past_caches):
-    """Carry out copies tile by tile: `extents` and `tiles` say how often every loop turns, in all and in a tile, the slowest in
-    the destination first.
+    """Carry out copies tile by tile. `extents` and `tiles` are the turns of each loop, in all and in a tile, slowest first.
 
-    A row of `jobs` is a copy: offsets in the source and in the buffer, bytes of an element, the strides of the loops in the
-    source and in the buffer, then the bytes of the source from an element on that are fetched for the next tile (0: another job
-    fetches them). `outs` and `chain` are as for `walk`: what is written out of the buffer; no outs: the buffer is the destination
-    itself. The first `columns` loops of `order` are those of the columns, the others those of the rows, the fastest first: all
-    jobs do a part of the columns (of `least` at least) and rows of about `block` bytes, which stays in the first-level cache,
-    then the next. `past_caches` is whether the buffer is written out past them.
+    A row of `jobs` is one copy: its offsets in the source and in the buffer, the bytes of an element, the strides of the loops
+    in the source and in the buffer, and the bytes of the source from an element on that are prefetched for the next tile (0:
+    another job prefetches them). `outs` and `chain` describe the way out of the buffer, as in `walk`; without `outs` the buffer
+    is the destination. The first `columns` loops of `order` are the loops of the columns, the others those of the rows, fastest
+    first. All jobs move a part of at least `least` columns and about `block` bytes, which stays in the first-level cache, then
+    the next part. `past_caches` asks for non-temporal stores out of the buffer.
     """
     loops, count = len(extents), len(jobs)
     start, size, last = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -193,7 +198,7 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
                 here, there = jobs[k, 3 : 3 + loops], jobs[k, 3 + loops : 3 + 2 * loops]
                 high = _places(size, around, here, there, rows[k])
                 wide = size[order[0]] if columns == 1 else _places(size, along, here, there, places[k])
-            # Few columns are not worth a row: then a part has fewer rows.
+            # A row needs enough columns, so a part may have fewer rows.
             some_rows = min(high, max(1, np.int64(np.sqrt(block / entry))))
             some = min(wide, max(least, block // (entry * some_rows)))
             some_rows = min(high, max(1, block // (entry * some)))
@@ -234,9 +239,11 @@ def copy_tiles(source, destination, buffer, extents, tiles, jobs, outs, chain, o
 
 @kept
 def copy_many(source, destination, rows, loops):
-    """Carry out many small copies one after the other. A row is one of them: offsets in the source and in the destination, bytes
-    of a run, which of the `loops` (how often, strides in the source and in the destination) are its own: the first, and how many,
-    the innermost last."""
+    """Carry out many small copies one after the other.
+
+    A row is one copy: its offsets in the source and in the destination, the bytes of a run, the first of its `loops` and their
+    number. A loop is (turns, stride in the source, stride in the destination), the innermost last.
+    """
     index = np.zeros(MOST_LOOPS, np.int64)
     for row in range(len(rows)):
         a, b, size, first, count = source + rows[row, 0], destination + rows[row, 1], rows[row, 2], rows[row, 3], rows[row, 4]

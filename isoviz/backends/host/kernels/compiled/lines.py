@@ -1,6 +1,6 @@
-"""Copies that need no buffer, compiled: small blocks turned in registers, lines put together of elements or rows.
+"""Compiled copies without a buffer: small blocks transposed in registers, lines put together from elements or rows.
 
-For vectors of 512 bits; `isoviz.backends.host.kernels.direct` says for which copies.
+They need vectors of 512 bits. `isoviz.backends.host.kernels.direct` chooses the copies.
 """
 
 from __future__ import annotations
@@ -87,9 +87,12 @@ def _turned(source, source_step, destination, destination_step, vectors, back):
 
 @kept
 def turn_lines(source, destination, extents, source_strides, destination_strides, lines, by, steps, vectors, back):
-    """Entries of a few elements of 4 bytes and a line for each of these, one from the other, past the caches, without a buffer
-    between: for all turns of the loops, `lines` times 16 entries of so many `vectors`. `by` are the bytes from one line to the
-    next in the source and in the destination, `steps` those between the vectors of one. The destination's are whole lines."""
+    """Structs of elements of 4 bytes split into one line per element, or joined from such lines, with non-temporal stores.
+
+    For all turns of the loops, `lines` times 16 structs of `vectors` elements move. `by` are the bytes from one line to the
+    next in the source and in the destination, `steps` those between the vectors of one line. Lines of the destination are whole
+    and aligned.
+    """
     index = np.zeros(len(extents), np.int64)
     while True:
         a, b = source, destination
@@ -100,7 +103,7 @@ def turn_lines(source, destination, extents, source_strides, destination_strides
             if back:
                 for k in range(vectors):
                     fetch(a + k * steps[0] + FAR)
-            elif line % 8 == 0:  # eight lines of every array one after the other: memory likes that
+            elif line % 8 == 0:  # Eight lines of an array in sequence: DRAM is faster so.
                 for k in range(vectors):
                     for ahead in range(8 * LINE, 16 * LINE, LINE):
                         fetch(a + k * steps[0] + ahead)
@@ -117,10 +120,12 @@ _line_32, _line_64 = (line_gatherer(size) for size in (32, 64))
 
 @kept
 def gather_lines(source, destination, extents, source_strides, destination_strides, turns, by, inner, inner_by, step, run, ahead):
-    """Lines of pieces of 32 or 64 bytes that lie `step` apart in the source, past the caches, without a buffer between: for
-    all turns of the loops, `turns` times `inner` lines; `by` and `inner_by` are the bytes from one to the next in the source
-    and in the destination. `ahead` are how many arrays are read in turn, how far they lie apart (0: one, in sequence), how far
-    ahead of what is read they are fetched, and how many bytes at a time."""
+    """Lines put together from runs of 32 or 64 bytes that lie `step` apart in the source, with non-temporal stores.
+
+    For all turns of the loops, `turns` times `inner` lines move; `by` and `inner_by` are their strides in the source and in the
+    destination. `ahead` describes the prefetch: the number of arrays that are read in turn, their distance (0: one sequence),
+    the distance of the prefetch, and its bytes at a time.
+    """
     index = np.zeros(len(extents), np.int64)
     burst = max(1, ahead[3] // run)
     while True:
@@ -130,7 +135,7 @@ def gather_lines(source, destination, extents, source_strides, destination_strid
             there += index[loop] * destination_strides[loop]
         for turn in range(turns):
             if ahead[1]:
-                if turn % burst == 0:  # some lines of every array one after the other: memory likes that
+                if turn % burst == 0:  # Several lines of an array in sequence: DRAM is faster so.
                     for array in range(ahead[0]):
                         place = here + array * ahead[1] + ahead[2]
                         for line in range(0, ahead[3], LINE):
@@ -180,10 +185,12 @@ def _row_of_blocks(source, destination, count, source_stride, destination_stride
 
 @kept
 def permute_blocks(source, destination, extents, source_strides, destination_strides, vectors, turn, order, past_caches):
-    """Blocks of so many vectors, each in one piece at both ends, their words of 4 bytes in another order: for all turns of
-    the loops, the last one the innermost. `order` is an array as `block_permuter` takes it; with a `turn` they go
-    through `block_turner` instead, for elements of so many bytes, back if it is negative. `past_caches` is whether
-    blocks are written past the caches: then the destination has to begin with a line, and all its strides be whole lines."""
+    """Blocks of `vectors` vectors, contiguous at both ends, with their words of 4 bytes permuted.
+
+    The last loop is the innermost. `order` is a table for `block_permuter`. With a `turn`, blocks go through `block_turner` for
+    elements of that many bytes instead, inverted where it is negative. `past_caches` asks for non-temporal stores: the
+    destination then begins at a line, and its strides are whole lines.
+    """
     inner = len(extents) - 1
     index = np.zeros(len(extents), np.int64)
     while True:

@@ -1,7 +1,7 @@
-"""Matrices of elements from one order into the other, a few of them at a time in registers.
+"""Compiled transposes of planes of elements, a few rows at a time in registers.
 
-Elements of 1 to 8 bytes: W rows at a time, by interleaving vectors log2 W times; two to four fields of an entry, which are too
-few for that, by picking every second to fourth element. While elements are read, lines further on are fetched.
+Elements of 1 to 8 bytes: W rows at a time, interleaved log2 W times. Two to four fields of a struct are too few for that: every
+second to fourth element is picked. Lines further on are prefetched while elements are read.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _lane_1, _lane_2, _lane_4, _lane_8 = (interleaver(size, LANE) for size in (1, 2,
 
 @njit(nogil=True, inline="always")
 def _element(source, destination, size):
-    """One element of any size; two moves that overlap where it is no power of two."""
+    """One element of any size, by two overlapping moves where the size is no power of two."""
     if size == 4:
         move(source, destination, 4)
     elif size == 8:
@@ -57,11 +57,11 @@ def _element(source, destination, size):
 
 
 def _plane(size: int, wide, lane):
-    """`plane(source, source_stride, destination, destination_stride, rows, columns, ahead, first)`: a matrix of elements of
-    `size` bytes, transposed. At address `ahead` stands, for each row from `first` on, how far from it the source is that is
-    fetched meanwhile.
+    """`plane(source, source_stride, destination, destination_stride, rows, columns, ahead, first)`: a transposed matrix of
+    elements of `size` bytes.
 
-    The last rows and columns that do not fill a vector are moved together with some before them, a second time.
+    `ahead` is the address of a table: for each row from `first` on, the distance of its prefetch in the source. The last rows
+    and columns that fill no vector move together with some before them, a second time.
     """
     group, per_wide = LANE // size, WIDE // size
 
@@ -77,7 +77,7 @@ def _plane(size: int, wide, lane):
             there += per_wide * destination_stride
             column += per_wide
         if ahead:
-            last = source + columns * size - 1 + ahead  # rows seldom begin where a line does
+            last = source + columns * size - 1 + ahead  # Rows seldom begin at a line.
             for k in range(group):
                 if column < columns:
                     fetch_rows(here + k * source_stride + ahead)
@@ -121,7 +121,7 @@ def _plane(size: int, wide, lane):
 
 
 def _pairs(size: int, fields: int):
-    """`unzip` and `zip` for any number of entries of so many `fields`; the last that fill no vector are moved with some before
+    """`unzip` and `zip` for any number of structs of `fields` elements. The last ones that fill no vector move with some before
     them, a second time."""
     one_way, other_way = unzipper(size, fields), zipper(size, fields)
     count, entry = WIDE // size, size * fields
@@ -166,9 +166,12 @@ _plane_4, _plane_8 = _plane(4, _wide_4, _lane_4), _plane(8, _wide_8, _lane_8)
 
 
 def _squares(size: int):
-    """`squares(source, source_stride, destination, destination_stride, rows, columns, planes, plane, ahead, first)`: planes that
-    lie one behind the other in every row of the source, as one with all their columns; a line's worth at least of rows, and of
-    columns of all planes. In the destination they are `plane` bytes apart. `ahead` and `first` are as for one plane."""
+    """`squares(source, source_stride, destination, destination_stride, rows, columns, planes, plane, ahead, first)`: planes
+    transposed together, in squares.
+
+    The planes are contiguous in each row of the source and lie `plane` bytes apart in the destination. Rows, and columns of all
+    planes, fill at least a line. `ahead` and `first` are as for one plane.
+    """
     turn, side = to_lines(size, past_caches=False), LINE // size
 
     @njit(nogil=True)
@@ -200,7 +203,7 @@ _squares_1, _squares_2, _squares_4, _squares_8 = (_squares(size) for size in (1,
 
 @njit(nogil=True)
 def read_squares(a, a_stride, b, b_stride, rows, columns, element, planes, b_plane, ahead, first):
-    """Planes of elements of 1 to 8 bytes as one, in squares."""
+    """Planes of elements of 1 to 8 bytes together, in squares."""
     if element == 4:
         _squares_4(a, a_stride, b, b_stride, rows, columns, planes, b_plane, ahead, first)
     elif element == 8:
@@ -248,8 +251,8 @@ def _row(size: int):
     @njit(nogil=True)
     def row(source, source_stride, destination, destination_stride, count):
         here, there = source, destination
-        # Elements far apart: a line for each of them. That lines are fetched in this very loop also keeps LLVM from making
-        # scattered vectors of it, which take ten times as long.
+        # Elements far apart need a line each. The prefetch inside this loop also keeps LLVM from using gather instructions,
+        # which take ten times as long.
         ahead = 32 * source_stride if source_stride > LINE else FAR
         skip = 0
         while skip < LINE - 1 and 2 * (skip + 1) * source_stride <= LINE:
@@ -348,7 +351,7 @@ def _zipped(source, stride, destination, entries, element, fields, ahead):
 
 @njit(nogil=True)
 def read_planes(a, a_stride, b, b_stride, rows, columns, element, planes, a_plane, b_plane, ahead, first):
-    """Planes of elements, one behind the other."""
+    """Planes of elements one after the other."""
     if element <= 8 and element & (element - 1) == 0 and 2 <= columns <= 4 and a_stride == columns * element:
         for _ in range(planes):
             _unzipped(a, b, b_stride, rows, element, columns, FAR)

@@ -1,4 +1,4 @@
-"""Rows and columns of a transposition: where they begin, and how they are fetched before they are read."""
+"""Rows and columns of a transpose: their offsets, and their prefetch."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from isoviz.backends.host.kernels.compiled.vectors import LINE, fetch, fetch_row
 
 @njit(nogil=True)
 def offset(table, step, place):
-    """Where a row or a column begins: from a table, or so many steps on."""
+    """The offset of a row or a column: from a table, or a multiple of a step."""
     if table:
         return word(table + 8 * place)
     return place * step
@@ -17,8 +17,8 @@ def offset(table, step, place):
 
 @njit(nogil=True)
 def fetched(source, place, count, rows, row_step, row_table, width, by, near):
-    """Have some rows of a strip, `width` bytes from `source`, fetched from a place (row, bytes) on, and those of the next strip,
-    `by` bytes further on, after them; `near`: into the first-level cache. The place after these."""
+    """Prefetch some rows of a strip, `width` bytes each, from a place (row, bytes) on; after the last row, those of the next
+    strip, `by` bytes further on. `near` is the first-level cache. The result is the place after them."""
     row, further = place
     for _ in range(count):
         start = source + further + offset(row_table, row_step, row)

@@ -1,10 +1,10 @@
-"""Copies by shuffling bytes, compiled: what a line of the destination is put together of, and doing that all along a loop.
+"""Compiled copies by byte shuffles: working out the lines of a pattern, and storing them along a loop.
 
-For vectors of 512 bits whose bytes can be shuffled; `isoviz.backends.host.kernels.pattern` says for which copies.
+They need vectors of 512 bits with byte shuffles. `isoviz.backends.host.kernels.pattern` chooses the copies.
 
-A row of `pieces` is a run of a turn: offsets in the source and in the destination, bytes, strides in the source and in the
-destination along the loop, then along every loop around. `rhythms` are two numbers for each, the same for pieces whose strides
-are the same in the source, and in the destination.
+A row of `pieces` is a run of one turn: its offsets in the source and in the destination, its bytes, its strides in the source
+and in the destination along the loop, then along each outer loop. `rhythms` numbers the sets of strides of each piece, in the
+source and in the destination: pieces with equal numbers keep their distance.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _one_past, _two_past, _three_past, _four_past, _five_past, _six_past = (
 
 @njit(nogil=True)
 def _lines(step, windows, repeat, repeats, there, by, past_caches):
-    """A whole line of a pattern and of so many of its repeats."""
+    """A whole line of a pattern, for a number of its repeats."""
     if windows > 6:
         for _ in range(repeats):
             if past_caches:
@@ -66,9 +66,11 @@ def _lines(step, windows, repeat, repeats, there, by, past_caches):
 
 @kept
 def pattern(pieces, rhythms, turns, misalignment, ahead):
-    """What so many turns of `pieces` are as (steps, their strides, lines, fetches) for `shuffle_lines`; no lines where those of
-    the destination are of pieces that move on differently. The rhythms of its two windows are a step's sixth and seventh number,
-    and the last one of a line and of a fetch."""
+    """The (steps, their strides, lines, fetches) for `shuffle_lines` of a number of turns of `pieces`.
+
+    There are no lines where a line of the destination has pieces with different strides. The sixth and seventh number of a step
+    are the rhythms of its two windows; the last number of a line and of a fetch is its rhythm.
+    """
     runs, own = _runs(pieces, turns, misalignment)
     chosen = _chosen(runs, own, pieces, rhythms, turns)
     windows, picks, masks = _windows(runs, chosen, rhythms)
@@ -86,7 +88,7 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
             lines[line, 2 : 2 + around], lines[line, 4 + around] = pieces[piece, 6::2], rhythms[piece, 1]
         lines[line, 2 + around] += 1
         paired = not first
-        for end in range(0 if first else 1, 2):  # a window that is left over is both
+        for end in range(0 if first else 1, 2):  # A last single window stands for both.
             steps[step, end], steps[step, 2 + end] = windows[k, 0], turns * pieces[piece, 3]
             steps[step, 5 + end] = rhythms[piece, 0]
             strides[step, end * around : (end + 1) * around] = pieces[piece, 5::2]
@@ -96,7 +98,7 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
         for place in range(LINE):
             if masks[k] >> place & 1:
                 bytes_of[place] = picks[k, place] + (0 if first else LINE)
-    # Every line of the source is fetched, some repeats before.
+    # Each line of the source is prefetched some repeats ahead.
     fetches = np.empty((len(windows), 3 + around), np.int64)
     fetched = np.empty(len(windows), np.int64)
     count = 0
@@ -117,8 +119,10 @@ def pattern(pieces, rhythms, turns, misalignment, ahead):
 
 @njit(nogil=True)
 def _runs(pieces, turns, misalignment):
-    """The runs of a pattern and of the next one, cut where lines of the destination begin: (line, place in it, offset in the
-    source, bytes, piece); and how many are of the first."""
+    """The runs of a pattern and of the next one, cut at lines of the destination, and how many belong to the first.
+
+    A run is (line, place in the line, offset in the source, bytes, piece).
+    """
     most = 0
     for piece in range(len(pieces)):
         most += 2 * turns * (pieces[piece, 2] // LINE + 2)
@@ -145,9 +149,11 @@ def _runs(pieces, turns, misalignment):
 
 @njit(nogil=True)
 def _chosen(runs, own, pieces, rhythms, turns):
-    """The lines that a pattern stands for, given its runs (`own` of them) and those of the next one. Where a turn does not begin
-    with a line, one line has bytes of a pattern and of the next one: such a line is taken instead of the two halves. None where
-    a line has bytes of pieces that move on differently in the destination."""
+    """The lines that a pattern stores, from its own `own` runs and those of the next pattern.
+
+    Where a turn does not begin at a line, one line has bytes of two patterns: it is stored whole instead of as two halves. None
+    where a line has pieces with different strides in the destination.
+    """
     lines = np.unique(runs[:own, 0])
     rhythm, period = np.full(len(lines), -1), np.zeros(len(lines), np.int64)
     for k in range(own):
@@ -177,8 +183,11 @@ def _chosen(runs, own, pieces, rhythms, turns):
 
 @njit(nogil=True)
 def _windows(runs, chosen, rhythms):
-    """The windows of the source that lines are put together of: (offset, piece, number of the line), which of their bytes come to
-    which places, and the places as bits. They stand line by line in the order of the source."""
+    """The windows of the source from which lines are put together, line by line in the order of the source.
+
+    A window is (offset, piece, number of the line). With it come the bytes it gives to each place of the line, and these places
+    as bits.
+    """
     first = runs[0, 2]
     for k in range(len(runs)):
         first = min(first, runs[k, 2])
@@ -209,7 +218,7 @@ def _windows(runs, chosen, rhythms):
 
 @njit(nogil=True)
 def _has(lines, rhythms, line, rhythm):
-    """Whether a line of that rhythm is among some that are sorted."""
+    """Whether a sorted table holds a line of this rhythm."""
     at = np.searchsorted(lines, line)
     return at < len(lines) and lines[at] == line and rhythms[at] == rhythm
 
@@ -230,14 +239,15 @@ def _turns(source, destination, pieces, index, first, count):
 def shuffle_lines(
     source, destination, extents, steps, strides, lines, fetches, pieces, turns, all_turns, repeats, together, past_caches
 ):
-    """Carry out a pattern of so many `turns`, for `all_turns` of a loop and all turns of the loops around it: `repeats`
-    times by shuffling bytes, what is before and behind that run by run. A line of the pattern is written for so many repeats
-    `together`, then the next one.
+    """Carry out a pattern of `turns` turns, for `all_turns` of a loop and all turns of the outer loops.
 
-    `steps` are as for `line_shuffler`, but for the address of the source, with the `strides` of both windows along the loops
-    around. A row of `lines` is a line of the destination: offset, what it moves on with every repeat, strides along the loops
-    around, its number of windows, the bytes that are written, as bits, its rhythm. A row of `fetches` is a line of the source
-    that is fetched: offset, what it moves on, strides, its rhythm.
+    Byte shuffles store `repeats` patterns; the turns before and after them move run by run. A line of the pattern is stored for
+    `together` repeats, then the next line.
+
+    `steps` are as for `line_shuffler`, except for the address of the source; `strides` are those of both windows along the
+    outer loops. A row of `lines` is a line of the destination: offset, stride from repeat to repeat, strides along the outer
+    loops, number of windows, stored bytes as bits, rhythm. A row of `fetches` is a line of the source to prefetch: offset,
+    stride, strides, rhythm.
     """
     around = len(extents)
     index = np.zeros(around, np.int64)

@@ -1,7 +1,6 @@
-"""Lines put together of bytes of any places by shuffles, as instructions: what `isoviz.backends.host.kernels.compiled.shuffle`
-is made of.
+"""LLVM instructions that put lines together by byte shuffles, for `isoviz.backends.host.kernels.compiled.shuffle`.
 
-Needs shuffles of bytes in vectors of 512 bits (AVX-512 VBMI).
+They need byte shuffles in vectors of 512 bits (AVX-512 VBMI).
 """
 
 from __future__ import annotations
@@ -20,12 +19,13 @@ STEP = 128
 
 
 def line_shuffler(*, past_caches: bool, whole: bool = True):
-    """`shuffle(steps, windows, repeat, destination, written)`: a line put together of bytes of `windows` of 64, two in a step.
+    """`shuffle(steps, windows, repeat, destination, written)`: a line put together from bytes of 64-byte `windows`, two in a
+    step.
 
-    `steps` is the address of steps of 16 words of 8 bytes: the addresses of its two windows at first, how far they move
-    with every repeat, a bit for each byte of the line that comes from them, three words that are not read, and for each byte of
-    the line which of their 128 bytes it is. The line is written as a `whole`, or only the bytes `written`; `past_caches` writes
-    it to an aligned address. Needs shuffles of bytes in vectors of 512 bits.
+    `steps` is the address of steps of 16 words of 8 bytes: the first addresses of two windows, their strides from repeat to
+    repeat, a bit for each byte of the line that they give, three unused words, and for each byte of the line its number among
+    their 128 bytes. The line is stored as a `whole`, or only its bytes `written`. `past_caches` is a non-temporal store to an
+    aligned address.
     """
     line = _vector(1, LINE)
 
@@ -59,15 +59,15 @@ def line_shuffler(*, past_caches: bool, whole: bool = True):
 
 
 def lines_shuffler(windows: int, *, past_caches: bool):
-    """`shuffle(steps, repeat, repeats, destination, by)`: the line of so many `windows` of a pattern and of its `repeats`, which
-    lie `by` apart, as whole lines; the steps are as for `line_shuffler`, and what they say stays in registers."""
+    """`shuffle(steps, repeat, repeats, destination, by)`: one line of `windows` windows for `repeats` repeats, `by` bytes
+    apart, each stored whole. The steps are as for `line_shuffler` and stay in registers."""
 
     @intrinsic
     def shuffle(context, steps, repeat, repeats, destination, by):  # noqa: ARG001
         def generate(context, builder, signature, values):  # noqa: ARG001
             steps, repeat, repeats, destination, destination_by = values
             known = [_step(builder, builder.add(steps, ir.Constant(_I64, STEP * k))) for k in range((windows + 1) // 2)]
-            known[-1][0][2 - windows % 2 :] = []  # a window that is left over is both
+            known[-1][0][2 - windows % 2 :] = []  # A last single window stands for both.
             moving = [(place, by) for places, bys, _, _ in known for place, by in zip(places, bys, strict=False)]
             first = [builder.add(place, builder.mul(by, repeat)) for place, by in moving]
             before, again, after = builder.block, *(builder.append_basic_block(name) for name in ("repeat", "repeated"))
@@ -96,14 +96,14 @@ def lines_shuffler(windows: int, *, past_caches: bool):
 
 
 def _step(builder, step):
-    """What stands at the address of a step: the addresses of its windows, how far they move, the order of bytes, their mask."""
+    """The words of a step: addresses of its windows, their strides, the order of bytes, their mask."""
     place, other, by, other_by, mask = (builder.load(_at(builder, step, _I64, 8 * k)) for k in range(5))
     mask = builder.bitcast(mask, ir.VectorType(ir.IntType(1), LINE))
     return [place, other], [by, other_by], _load(builder, step, _vector(1, LINE), LINE), mask
 
 
 def _shuffled(builder, here: list[Any], order):
-    """Bytes of one window or two, in an order."""
+    """Bytes of one window or of two, in a given order."""
     line = _vector(1, LINE)
     windows = [_load(builder, address, line) for address in here]
     if len(windows) == 1:

@@ -1,9 +1,8 @@
-"""Transpositions straight from registers: squares of elements, a line wide and a line high, turned in registers.
+"""Compiled transposes from registers to lines: squares of elements, a line wide and a line high.
 
-The source is read in strips of few lines from the first row to the last, so that what is written are few long sequences, each a
-line at a time past the caches. In tiles as broad as they are high one or the other lies in too many places for memory. Rows and
-columns may begin anywhere: they are loops one within the other. For vectors of any width; `isoviz.backends.host.kernels.direct`
-says for which copies.
+The source is read in strips of few lines, from the first row to the last, so that the destination gets few long sequences of
+non-temporal stores. With square tiles, either end would touch too many places for DRAM. Rows and columns may begin anywhere, in
+nested loops. Vectors may have any width. `isoviz.backends.host.kernels.direct` chooses the copies.
 """
 
 from __future__ import annotations
@@ -39,13 +38,13 @@ PITCH = LINE if WIDE == LINE else 2 * LINE
 
 
 def _joiner(size: int):
-    """Columns that begin within lines: `begin(before, after, part, order, there)`, `join(…)` and `end(…)`.
+    """Functions for columns that begin within lines: `begin(before, after, part, order, there)`, `join(…)` and `end(…)`.
 
-    A square's line `after` of a column, which begins `part` bytes behind a line, is written past the caches together with the
-    end of the line `before` it; at first only what is behind that part is, at last (`there` is behind the last line) only it.
-    What is `after` is `before` the next time.
+    A square gives a line `after` of a column that begins `part` bytes behind a line. `join` stores it, non-temporally, together
+    with the end of the line `before` it. `begin` stores only the bytes behind `part`; `end` stores only the rest, and `there`
+    is behind the last line. `after` becomes `before` for the next square.
 
-    Of vectors of 512 bits elements of `size` bytes (1 or 4) are picked as the table `order` says. Others read it from memory.
+    Vectors of 512 bits pick elements of `size` bytes (1 or 4) by the table `order`. Narrower vectors join the lines in memory.
     """
     if WIDE < LINE:
 
@@ -114,7 +113,7 @@ def _strips(size: int):
             count = min(wide * side, columns - first)
             squares = (count + side - 1) // side
             strip, width = source + first * size, count * size
-            for square in range(squares):  # the last is moved back where it would be narrower
+            for square in range(squares):  # The last strip is moved back where it would be narrower.
                 start = min(first + square * side, columns - side)
                 for k in range(side):
                     there[square * side + k] = destination + offset(column_table, column_step, start + k)
@@ -149,7 +148,7 @@ def _strips(size: int):
             if ahead:
                 place = fetched(strip, place, rows - whole, rows, row_step, row_table, width, wide * LINE, near)
                 place = place[0], place[1] - wide * LINE
-            if whole < rows:  # the last rows, together with some before them
+            if whole < rows:  # The last rows, together with some before them.
                 for k in range(side):
                     here[k] = source + offset(row_table, row_step, rows - side + k)
                 for square in range(squares):
@@ -185,15 +184,17 @@ def turn_squares(
     source, destination, extents, source_strides, destination_strides, size, rows, row_step, row_table, columns, column_step,
     column_table, wide, ahead, near, tall, aligned, order, room,
 ):  # fmt: skip
-    """Transpositions of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops: `rows`, each in one piece in the source,
-    and `columns`, each in one piece in the destination, at least a line's worth of both.
+    """Transposes of elements of 1, 2, 4, 8 or 16 bytes, for all turns of the loops.
 
-    Rows and columns begin so many steps on, or where tables say that are not empty. `wide` is how many lines of every row are
-    read together, `ahead` how many rows further on are fetched, `near` whether into the first-level cache. `aligned` says that
-    all columns begin with a line; else lines are joined by the table `order`. `room` has twice as many lines as a strip has
-    columns; one in front of it may be written to. `tall` (of 1 or 2 bytes): as
-    `isoviz.backends.host.kernels.compiled.tall_squares` does it, with as much room as that says; then `wide`, `near` and
-    `aligned` mean nothing."""
+    Each of `rows` is contiguous in the source, each of `columns` in the destination; both fill at least a line. They begin at
+    multiples of a step, or where their tables say, if these are not empty. `wide` is the number of lines of each row that are
+    read together, `ahead` the rows of the prefetch, `near` whether it goes to the first-level cache. `aligned` says that all
+    columns begin at a line; otherwise the table `order` joins lines. `room` has twice as many lines as a strip has columns, and
+    one writable line in front of it.
+
+    `tall` (elements of 1 or 2 bytes) selects `isoviz.backends.host.kernels.compiled.tall_squares`, with the room that it asks
+    for; it ignores `wide`, `near` and `aligned`.
+    """
     index = np.zeros(len(extents), np.int64)
     row_at = np.int64(row_table.ctypes.data) if len(row_table) else 0
     column_at = np.int64(column_table.ctypes.data) if len(column_table) else 0

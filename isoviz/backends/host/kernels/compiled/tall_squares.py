@@ -1,10 +1,8 @@
-"""Transpositions of small elements, a few squares one below the other: several lines of a column are written one after the other.
-Memory likes that better than single ones.
+"""Compiled transposes of small elements, several squares below each other, with several lines of a column stored in sequence.
 
-What is read is put together in a stage first, row by row: rows that lie a power of two apart share a set of the first-level
-cache, which has room for few of them. Rows to come are fetched between one turn and the next, not all at once, for a processor
-keeps account of few lines that are on their way; and not while lines are written past the caches, for these need the same places.
-For vectors of 512 bits.
+DRAM is faster so than with single lines. Rows are copied into a stage first: rows a power of two apart share a set of the
+first-level cache, which holds few of them. The prefetch of further rows is spread between the turns of squares, as a processor
+tracks few outstanding lines, and it stops during non-temporal stores, which need the same line buffers. Vectors have 512 bits.
 """
 
 from __future__ import annotations
@@ -36,9 +34,10 @@ they do not share sets of the first-level cache."""
 
 
 def _turner(size: int):
-    """`turn(stage, room)`: of a square's rows, in the stage, the first 16 bytes become columns, a line each, in the room.
+    """`turn(stage, room)`: the first 16 bytes of the rows of a square, in the stage, become columns of one line each, in the
+    room.
 
-    Every lane of a vector is of another quarter of the rows: so these are interleaved within lanes only.
+    Each lane of a vector holds another quarter of the rows, so rows are interleaved within lanes only.
     """
     quarter, side = LANE // size, LINE // size
     half = quarter // 2
@@ -71,7 +70,7 @@ def _turner(size: int):
 
 @njit(nogil=True)
 def _staged(source, row_step, row_table, first, count, width, stage):
-    """Some rows of a strip, `width` bytes each, put into the stage."""
+    """Copy some rows of a strip, `width` bytes each, into the stage."""
     for k in range(count):
         row = source + offset(row_table, row_step, first + k)
         for line in range(0, width - LINE, LINE):
@@ -81,8 +80,11 @@ def _staged(source, row_step, row_table, first, count, width, stage):
 
 @njit(nogil=True)
 def _write(column, start, some, to, whole):
-    """Write some lines of a column that begins at `to`, from its row `start` (in bytes) on. The last bytes of those before are in
-    front of them, and what is left stays there; at the end of the `whole` lines it is written, too."""
+    """Store some lines of a column that begins at `to`, from its row `start` (in bytes) on.
+
+    The last bytes of the lines before stand in front of them, and the rest stays there. At the end of the `whole` lines it is
+    stored, too.
+    """
     begun = to & (LINE - 1)
     here, there = column + LINE - begun, to + start - begun
     if start:
@@ -98,8 +100,8 @@ def _write(column, start, some, to, whole):
 
 
 def tall_strips(size: int):
-    """`turn_squares` for elements of `size` bytes, `tall`. The room is for the stage (64 / size rows) and for the columns of a
-    strip, with a line behind them that may be read."""
+    """`turn_squares` for elements of `size` bytes, `tall`. The room holds the stage (64 / size rows) and the columns of a
+    strip, with a readable line behind them."""
     turn, side, quarter = _turner(size), LINE // size, LANE // size
 
     @njit(nogil=True)
@@ -108,7 +110,7 @@ def tall_strips(size: int):
         whole = rows - rows % side
         place = ahead % rows, ahead // rows * WIDTH * LINE
         for begin in range(0, columns, WIDTH * side):
-            first = min(begin, columns - side)  # the last strip is moved back where it would be narrower than a line
+            first = min(begin, columns - side)  # The last strip is moved back where it would be narrower than a line.
             count = min(WIDTH * side, columns - first)
             here, width = source + first * size, count * size
             turns = (count + quarter - 1) // quarter
@@ -128,7 +130,7 @@ def tall_strips(size: int):
                     _write(columns_at + column * _COLUMN, top * size, some * size, to, whole * size)
             place = fetched(here, place, rows - whole, rows, row_step, row_table, width, WIDTH * LINE, False)
             place = place[0], place[1] - WIDTH * LINE
-            if whole < rows:  # the last rows, together with some before them
+            if whole < rows:  # The last rows, together with some before them.
                 _staged(here, row_step, row_table, rows - side, side, width, stage)
                 for k in range(turns):
                     column = min(k * quarter, count - quarter)

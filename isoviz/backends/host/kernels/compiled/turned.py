@@ -1,4 +1,4 @@
-"""Squares of elements, a line wide and a line high, turned in registers: instructions for vectors of any width."""
+"""LLVM instructions that transpose squares of elements in registers, a line wide and a line high, for vectors of any width."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from isoviz.backends.host.kernels.compiled.vectors import _I64, LANE, LINE, WIDE
 
 
 def turned(builder, rows, offset, size: int):
-    """The number of every column of a square, and its elements, in as many vectors as a line has: those at `offset` from the
-    addresses in a table of rows.
+    """Each column of a square: its number, and its elements in as many vectors as a line has. Rows are read `offset` bytes from
+    the addresses in a table.
 
-    Within lanes of 16 bytes as many rows as a lane has elements are interleaved; then the lanes of such groups of rows change
-    places. Narrower vectors than a line turn the part that they read of every row, then the next.
+    Within lanes of 16 bytes, as many rows as a lane has elements are interleaved; then the lanes of such groups of rows change
+    places. Vectors narrower than a line transpose the part of each row that they read, then the next part.
     """
     side, wide, quarter = LINE // size, WIDE // size, LANE // size
     half, lanes = quarter // 2, WIDE // LANE
@@ -31,7 +31,7 @@ def turned(builder, rows, offset, size: int):
             for _ in range(quarter.bit_length() - 1):
                 pairs = list(zip(block[:half], block[half:], strict=True))
                 block = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
-            groups.append(block)  # vector j holds column j of every lane
+            groups.append(block)  # Vector j holds column j of each lane.
         for j in range(quarter):
             pieces = [
                 _exchanged(builder, [block[j] for block in groups[k : k + lanes]], quarter) for k in range(0, len(groups), lanes)
@@ -41,7 +41,7 @@ def turned(builder, rows, offset, size: int):
 
 
 def _exchanged(builder, vectors: list[Any], quarter: int) -> list[Any]:
-    """As many vectors as they have lanes, of `quarter` elements each: lane k of all becomes vector k."""
+    """As many vectors as a vector has lanes, of `quarter` elements each: lane k of all of them becomes vector k."""
     if len(vectors) == 1:
         return vectors
     lanes = len(vectors)
@@ -62,8 +62,8 @@ def _put(builder, pieces: list[Any], address, offset: int = 0, *, past_caches: b
 
 
 def to_lines(size: int, *, past_caches: bool):
-    """`turn(rows, offset, columns, at)`: a square whose columns are written so far behind the addresses in a table of columns, or
-    `past_caches`, where those are lines."""
+    """`turn(rows, offset, columns, at)`: a square whose columns are stored `at` bytes behind the addresses in a table of
+    columns; with `past_caches` by non-temporal stores of whole lines."""
 
     @intrinsic
     def turn(context, rows, offset, columns, at):  # noqa: ARG001
@@ -80,7 +80,7 @@ def to_lines(size: int, *, past_caches: bool):
 
 
 def to_room(size: int, pitch: int):
-    """`turn(rows, offset, room)`: a square whose columns are put one behind the other, `pitch` bytes apart."""
+    """`turn(rows, offset, room)`: a square whose columns are stored `pitch` bytes apart."""
 
     @intrinsic
     def turn(context, rows, offset, room):  # noqa: ARG001

@@ -1,6 +1,6 @@
-"""What Numba's Python cannot say: loads, stores and interleaving of vectors, as LLVM's instructions.
+"""Vector loads, stores and interleaving as LLVM instructions, which the Python of Numba does not offer.
 
-All addresses are plain integers, and none needs to be aligned unless that is said.
+Addresses are plain integers, and need no alignment unless it is said.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _numba: Any = numba_config
 
 
 def _features() -> dict[str, bool]:
-    """What Numba compiles for: all the processor has, unless it was told otherwise; then what it was told, and no more."""
+    """The processor features that Numba compiles for: all of this processor, unless Numba was told otherwise."""
     if _numba.CPU_FEATURES is not None:
         told = [name.strip() for name in _numba.CPU_FEATURES.split(",") if name.strip()]
         return {name[1:]: name[0] == "+" for name in told}
@@ -31,7 +31,7 @@ WIDE = 64 if _FEATURES.get("avx512bw") else 32 if _FEATURES.get("avx2") else 16
 SHUFFLES = bool(_FEATURES.get("avx512vbmi")) and WIDE == 64
 """Whether the processor shuffles the bytes of vectors of 512 bits."""
 BYTEWISE = SHUFFLES or WIDE < 64
-"""Whether lines of transpositions may be joined at any byte: narrow vectors do so in memory."""
+"""Whether the lines of transposes may be joined at any byte: narrow vectors do so in memory."""
 LINE = 64
 """Bytes of a line of the caches."""
 FAR = 4096
@@ -64,7 +64,7 @@ def _store(builder, value, address, offset: int = 0, *, past_caches: bool = Fals
 
 
 def _store_part(builder, line, address, written) -> None:
-    """Of a line, as a vector of bytes, those whose bits are set, at any address."""
+    """Store the bytes of a line whose bits are set, at any address."""
     bits = ir.VectorType(ir.IntType(1), LINE)
     pointer = line.type.as_pointer()
     kind = ir.FunctionType(ir.VoidType(), [line.type, pointer, _I32, bits])
@@ -97,7 +97,7 @@ def interleaver(size: int, width: int):
                 pairs = list(zip(vectors[:half], vectors[half:], strict=True))
                 vectors = [_picked(builder, *pair, places) for pair in pairs for places in (low, high)]
             for lane in range(lanes):
-                for vector in vectors:  # vector j holds column j of every lane
+                for vector in vectors:  # Vector j holds column j of each lane.
                     piece = _picked(builder, vector, vector, [lane * rows + k for k in range(rows)]) if lanes > 1 else vector
                     _store(builder, piece, destination)
                     destination = builder.add(destination, destination_stride)
@@ -109,8 +109,8 @@ def interleaver(size: int, width: int):
 
 
 def unzipper(size: int, fields: int):
-    """`unzip(source, destination, destination_stride)`: a vector's worth of entries of `fields` elements, one behind the other,
-    become a vector for each field."""
+    """`unzip(source, destination, destination_stride)`: contiguous structs of `fields` elements, one vector of them, become a
+    vector for each field."""
     count = WIDE // size
 
     @intrinsic
@@ -120,7 +120,7 @@ def unzipper(size: int, fields: int):
             vectors = [_load(builder, source, _vector(size, count), k * WIDE) for k in range(fields)]
             for field in range(fields):
                 found = vectors[0]
-                for k in range(1, fields):  # after this step the entries that end in vector k are there
+                for k in range(1, fields):  # After this step, the structs that end in vector k are complete.
                     places = [0] * count
                     for entry in range(count):
                         vector, place = divmod(entry * fields + field, count)
@@ -136,7 +136,7 @@ def unzipper(size: int, fields: int):
 
 
 def zipper(size: int, fields: int):
-    """`zip(source, source_stride, destination)`: a vector for each field becomes a vector's worth of entries."""
+    """`zip(source, source_stride, destination)`: a vector for each field becomes contiguous structs."""
     count = WIDE // size
 
     @intrinsic
@@ -164,10 +164,10 @@ def zipper(size: int, fields: int):
 
 
 def block_permuter(vectors: int, *, past_caches: bool):
-    """`permute(source, destination, order)`: a block of so many vectors, its words of 4 bytes in another order.
+    """`permute(source, destination, order)`: a block of `vectors` vectors with its words of 4 bytes permuted.
 
-    `order` is the address of 16 words for every vector of the destination and every one of the source but the first: which word
-    of what was put together before (0 to 15), or of that vector of the source (16 to 31), comes where. Needs vectors of 512 bits.
+    `order` is the address of 16 words for each vector of the destination and each vector of the source but the first. A word
+    chooses from the vector so far (0 to 15) or from that vector of the source (16 to 31). Vectors have 512 bits.
     """
     words = ir.VectorType(_I32, 16)
 
@@ -195,7 +195,7 @@ def block_permuter(vectors: int, *, past_caches: bool):
 
 
 def _turned(builder, block: list[Any], size: int, times: int, *, back: bool) -> list[Any]:
-    """Vectors of elements of `size` bytes, their halves interleaved element by element so many times; `back`: parted again."""
+    """Vectors of elements of `size` bytes, their halves interleaved by element a number of times; `back` separates them again."""
     count, half = 64 // size, len(block) // 2
     low = [place for k in range(count // 2) for place in (k, count + k)]
     high = [place + count // 2 for place in low]
@@ -211,9 +211,11 @@ def _turned(builder, block: list[Any], size: int, times: int, *, back: bool) -> 
 
 
 def block_turner(vectors: int, size: int, *, back: bool, past_caches: bool):
-    """`turn(source, destination)`: a block of 4 or 8 vectors of 64 bytes, transposed: of elements of `size` bytes, with eight
-    columns, or, `back`, with eight rows. Three times its halves are interleaved element by element, or parted again: that turns
-    the bits of the elements' numbers by three."""
+    """`turn(source, destination)`: a transposed block of 4 or 8 vectors of 64 bytes, with eight columns of elements of `size`
+    bytes, or, `back`, with eight rows.
+
+    Its halves are interleaved by element three times, or separated: that rotates the bits of the element numbers by three.
+    """
     kind = _vector(size, 64 // size)
 
     @intrinsic
@@ -230,9 +232,11 @@ def block_turner(vectors: int, size: int, *, back: bool, past_caches: bool):
 
 
 def line_turner(vectors: int, size: int, *, back: bool):
-    """`turn(source, source_step, destination, destination_step)`: vectors of 64 bytes, so many bytes apart at either end, are
-    read, turned as by `block_turner` and written past the caches as whole lines. `back`: entries of so many elements become a
-    line for each of these; else lines of so many fields become entries."""
+    """`turn(source, source_step, destination, destination_step)`: vectors of 64 bytes are read, turned as by `block_turner` and
+    stored non-temporally as whole lines; the steps are the distances of vectors at each end.
+
+    With `back`, structs become one line per element; without, lines of one field each become structs.
+    """
     kind = _vector(size, 64 // size)
 
     @intrinsic
@@ -256,8 +260,8 @@ def line_turner(vectors: int, size: int, *, back: bool):
 
 
 def line_gatherer(size: int):
-    """`gather(source, source_step, destination)`: a line of 64 bytes, written past the caches, of pieces of `size` bytes that lie
-    so far apart."""
+    """`gather(source, source_step, destination)`: a line of 64 bytes from pieces of `size` bytes that lie `source_step` apart,
+    stored non-temporally."""
     count = 64 // size
 
     @intrinsic
@@ -282,7 +286,7 @@ def line_gatherer(size: int):
 
 @intrinsic
 def move(context, source, destination, size):  # noqa: ARG001
-    """A literal number of bytes: 1, 2, 4, 8 or 16."""
+    """Move a literal number of bytes: 1, 2, 4, 8 or 16."""
     if not isinstance(size, types.IntegerLiteral):
         return None
     kind = _I64 if size.literal_value == 8 else _vector(1, size.literal_value)
@@ -297,7 +301,7 @@ def move(context, source, destination, size):  # noqa: ARG001
 
 @intrinsic
 def word(context, address):  # noqa: ARG001
-    """The integer of 8 bytes that stands there. Arrays that are passed on are counted; addresses are not."""
+    """The integer of 8 bytes at an address. (Numba counts references to arrays, not to addresses.)"""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
         return builder.load(_at(builder, values[0], _I64))
@@ -307,7 +311,7 @@ def word(context, address):  # noqa: ARG001
 
 @intrinsic
 def line_past_caches(context, source, destination):  # noqa: ARG001
-    """A line to an aligned address."""
+    """Move a line to an aligned address with a non-temporal store."""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
         kind = _vector(4, WIDE // 4)
@@ -320,7 +324,7 @@ def line_past_caches(context, source, destination):  # noqa: ARG001
 
 @intrinsic
 def keep_line(context, source, destination):  # noqa: ARG001
-    """A line from and to any addresses, in the caches."""
+    """Move a line between any addresses with ordinary stores."""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
         for vector in [_load(builder, values[0], _vector(4, WIDE // 4), offset) for offset in range(0, LINE, WIDE)]:
@@ -333,7 +337,7 @@ def keep_line(context, source, destination):  # noqa: ARG001
 
 @intrinsic
 def store_part(context, source, destination, bytes_written):  # noqa: ARG001
-    """Of a line, from and to any addresses, the bytes whose bits are set."""
+    """Move the bytes of a line whose bits are set, between any addresses."""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
         _store_part(builder, _load(builder, values[0], _vector(1, LINE)), values[1], values[2])
@@ -343,7 +347,7 @@ def store_part(context, source, destination, bytes_written):  # noqa: ARG001
 
 
 def _fetcher(level: int):
-    """`fetch(address)`: have a line brought into the caches from the one of that level on; any address will do."""
+    """`fetch(address)`: prefetch the line of any address into the caches from one level on."""
 
     @intrinsic
     def fetch(context, address):  # noqa: ARG001
@@ -367,7 +371,7 @@ fetch_rows = _fetcher(2)
 
 @intrinsic
 def some_bytes(context, source, destination, count):  # noqa: ARG001
-    """So many bytes, however the processor likes best."""
+    """Move any number of bytes with a `memcpy` of LLVM."""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
         pointer = _I8.as_pointer()
@@ -382,7 +386,7 @@ def some_bytes(context, source, destination, count):  # noqa: ARG001
 
 @intrinsic
 def settle(context):  # noqa: ARG001
-    """What went past the caches is seen by others only after a fence."""
+    """A store fence: other threads see non-temporal stores only after it."""
 
     def generate(context, builder, signature, values):  # noqa: ARG001
         builder.fence("seq_cst")

@@ -1,12 +1,11 @@
-"""Any copy, tile by tile, through a buffer; and long runs.
+"""Compiled copies of any kind, tile by tile through a buffer; and long runs.
 
-A copy is walked in tiles. Of every tile first the source is read, in runs as long as a tile allows, and put into a small buffer
-in the order of the destination: elements of 1 to 8 bytes in registers, W rows at a time, by interleaving vectors log₂ W times.
-Then the buffer is written out in whole lines past the caches (non-temporal stores), while lines of the next tile's source are
-fetched. Reading and writing scattered lines costs the most: hence runs of several lines at both ends, and a buffer between them,
-in which strides of a power of two do no harm.
+For each tile, the source is read in runs as long as the tile allows, into a small buffer in the order of the destination:
+elements of 1 to 8 bytes in registers, W rows at a time, interleaved log₂ W times. Then the buffer goes to the destination in
+whole lines with non-temporal stores, while lines of the next tile are prefetched. Scattered lines cost the most, so runs have
+several lines at both ends, and the buffer between them has no strides of a power of two.
 
-All addresses are plain integers; `recipe` makes sure that nothing outside of source and destination is touched.
+Addresses are plain integers. `recipe` makes sure that no kernel touches bytes outside of source and destination.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ TURNS_AHEAD = 8
 
 @njit(nogil=True)
 def _stream(source, destination, count):
-    """A run to memory past the caches."""
+    """Copy a run with non-temporal stores."""
     head = min((-destination) & (LINE - 1), count)
     if head:
         some_bytes(source, destination, head)
@@ -42,7 +41,7 @@ def _stream(source, destination, count):
 
 @njit(nogil=True)
 def _written(source, destination, count, past_caches):
-    """A run to memory, past the caches or not."""
+    """Copy a run, with non-temporal stores or with ordinary ones."""
     if past_caches:
         _stream(source, destination, count)
     else:
@@ -51,7 +50,7 @@ def _written(source, destination, count, past_caches):
 
 @njit(nogil=True)
 def advanced(index, most, one, two, three):
-    """Count an index on, the last place fastest, three places left out; False at the end."""
+    """Count an index up, its last place fastest, leaving out three places; False at the end."""
     for place in range(len(index) - 1, -1, -1):
         if place in (one, two, three):
             continue
@@ -64,7 +63,7 @@ def advanced(index, most, one, two, three):
 
 @njit(nogil=True)
 def moved_on(start, tiles, extents):
-    """Go on to where the next tile begins, the last loop fastest; False, and back to the first, behind the last one."""
+    """Advance to the next tile, the last loop fastest; after the last tile False, and back to the first."""
     for loop in range(len(start) - 1, -1, -1):
         start[loop] += tiles[loop]
         if start[loop] < extents[loop]:
@@ -75,8 +74,10 @@ def moved_on(start, tiles, extents):
 
 @njit(nogil=True)
 def write_out(destination, buffer, extents, tiles, start, size, index, outs, chain, past_caches):
-    """Write a tile out of the buffer, past the caches or not: the one that begins at `start` and has `size` turns; `index` is any
-    array for them, the rest as in `walk`."""
+    """Write a tile out of the buffer, with non-temporal stores or ordinary ones.
+
+    The tile begins at `start` and has `size` turns; `index` is a scratch array; the rest is as in `walk`.
+    """
     loops = len(extents)
     for out in outs:
         there, here = destination + out[0], buffer + out[1]
@@ -91,7 +92,7 @@ def write_out(destination, buffer, extents, tiles, start, size, index, outs, cha
                 b += index[loop] * out[3 + loop]
             count = out[2] * size[chain]
             row_start = a
-            if wide and start[chain]:  # what the tile before had of this line lies in front
+            if wide and start[chain]:  # The bytes of this line that the previous tile had stand in front.
                 part = b & (LINE - 1)
                 a, b, count = a - part, b - part, count + part
             if wide and start[chain] + size[chain] < extents[chain]:
@@ -116,17 +117,21 @@ def write_out(destination, buffer, extents, tiles, start, size, index, outs, cha
 
 @kept
 def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, joined, past_caches):
-    """Carry out a recipe (`isoviz.backends.host.kernels.recipe`), tile by tile.
+    """Carry out a recipe (`isoviz.backends.host.kernels.recipe`) tile by tile.
 
-    `extents` and `tiles` are for every loop, the slowest first, how often it goes round, in all and in a tile. Every row of
-    `jobs` is one strided copy into the buffer: source offset, buffer offset, bytes of an element, the loop along which the
-    source is contiguous and the one along which the buffer is (-1: there is no plane, the other is the innermost loop), the
-    loop that repeats planes (-1: none), then for every loop the strides of the source and of the buffer. Every row of `outs` is
-    one run out of the buffer: destination offset, buffer offset, bytes per turn of the loop `chain`, then for every loop the
-    strides of the destination and of the buffer (-1: within the run). No outs: the buffer is the destination itself. `ahead`
-    is, for every row of a tile's planes, how far ahead the source is fetched, in bytes. `joined`: planes that
-    are repeated lie one behind the other in the rows of the source, which `ahead` counts once for all of them. `past_caches` is
-    whether tiles are written out past the caches.
+    `extents` and `tiles` are the turns of each loop, in all and in a tile, slowest first.
+
+    A row of `jobs` is one strided copy into the buffer: offset in the source, offset in the buffer, bytes of an element, the
+    loop along which the source is contiguous, the loop along which the buffer is (-1: there is no plane, and the other one is
+    the innermost loop), the loop that repeats planes (-1: none), then the strides of all loops in the source and in the buffer.
+
+    A row of `outs` is one run out of the buffer: offset in the destination, offset in the buffer, bytes per turn of the loop
+    `chain`, then the strides of all loops in the destination and in the buffer (-1: within the run). Without `outs` the buffer
+    is the destination.
+
+    `ahead` is the distance of the prefetch in bytes for each row of the planes of a tile. `joined` says that repeated planes
+    are contiguous in the rows of the source; `ahead` counts such a row once. `past_caches` asks for non-temporal stores of
+    tiles.
     """
     loops = len(extents)
     start, size, index = np.zeros(loops, np.int64), np.zeros(loops, np.int64), np.zeros(loops, np.int64)
@@ -157,7 +162,7 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, 
                     rows, columns = size[across], size[along]
                     if joined and min(rows, planes * columns) * element >= LINE:
                         read_squares(a, a_stride, b, b_stride, rows, columns, element, planes, b_plane, ahead_at, row)
-                    elif joined:  # what is left over at the end of a loop
+                    elif joined:  # The rest at the end of a loop.
                         for plane in range(planes):
                             here_too, there_too = a + plane * a_plane, b + plane * b_plane
                             read_planes(here_too, a_stride, there_too, b_stride, rows, columns, element, 1, 0, 0, ahead_at, row)
@@ -177,8 +182,10 @@ def walk(source, destination, buffer, extents, tiles, jobs, outs, chain, ahead, 
 
 @kept
 def stream_rows(source, destination, extents, source_strides, destination_strides, run, past_caches):
-    """Long runs: for all turns of the loops `run` bytes, past the caches or not. Of those that are shorter than a page lines are
-    fetched some turns of the last loop before: the processor does not guess where they go on."""
+    """Long runs: `run` bytes for all turns of the loops, with non-temporal stores or ordinary ones.
+
+    Runs shorter than a page are prefetched some turns of the last loop ahead, as the hardware prefetcher does not cross pages.
+    """
     inner = len(extents) - 1
     count, step, by = (extents[inner], source_strides[inner], destination_strides[inner]) if inner >= 0 else (1, 0, 0)
     ahead = TURNS_AHEAD * step if run < FAR else 0

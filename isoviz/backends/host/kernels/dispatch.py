@@ -1,0 +1,181 @@
+"""Strided copies handed to the compiled kernel that suits each of them.
+
+A copy that no compiled kernel should take is refused (False), and NumPy carries it out.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from isoviz.backends.host.kernels import in_use
+from isoviz.backends.host.kernels import tuning_constants as constants
+from isoviz.backends.host.kernels.choices import remembered
+from isoviz.backends.host.kernels.direct import blocks_of, gather_of, lines_of, squares_of
+from isoviz.backends.host.kernels.many import runs_of
+from isoviz.backends.host.kernels.pattern import pattern_of
+from isoviz.backends.host.kernels.recipe import (
+    LINE,
+    Recipe,
+    goes_past,
+    is_box,
+    is_plane,
+    recipe_of,
+    recipe_of_structs,
+    streams_of,
+)
+from isoviz.backends.host.kernels.thread_buffer import buffer_address
+from isoviz.backends.host.kernels.tiles import are_apart, tiles_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import ModuleType
+
+    from isoviz.backends.host.kernels.direct import StridedRest
+    from isoviz.backends.host.kernels.many import Many
+    from isoviz.backends.host.kernels.pattern import Shape
+    from isoviz.layouts import StridedCopy
+    from isoviz.layouts.geometry import Loop
+
+Bytes = np.ndarray[Any, np.dtype[np.uint8]]
+
+
+class Way(NamedTuple):
+    """How one copy is carried out: the name of a kernel, its arguments, and what the kernel leaves over.
+
+    An empty name stands for the general recipes.
+    """
+
+    kernel: str = ""
+    arguments: tuple[Any, ...] = ()
+    rest: StridedRest | None = None
+    with_buffer: bool = False
+
+
+def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
+    """Carry out a strided copy between two arrays; False where NumPy should.
+
+    The copy stays inside both arrays. `large` says that it is a part of a large copy, whose bytes are not read again soon.
+    """
+    if in_use.compiled is None or each.run <= 0 or each.nbytes < constants.LEAST_COMPILED:
+        return False
+    if any(min(loop) <= 0 for loop in each.loops) or (not each.loops and each.nbytes < constants.LEAST_PLAIN):
+        return False
+    here = source.ctypes.data + each.source_offset
+    there = destination.ctypes.data + each.destination_offset
+    way = way_of(each.run, each.loops, (there % 4 or 4) if there % LINE else 0, large)
+    if way is None:
+        return False
+    carry_out(way, each.run, each.loops, here, there, large=large)
+    return True
+
+
+def copy_structs(copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
+    """Carry out strided copies with equal loops together, such as the fields of structs.
+
+    False where their loops differ, or where one copy after the other is faster. `large` is as in `copy`.
+    """
+    if in_use.compiled is None or any(each.run <= 0 or any(min(loop) <= 0 for loop in each.loops) for each in copies):
+        return False
+    if sum([each.run for each in copies]) >= constants.WIDEST_RUN * len(copies):
+        return False
+    here, there = copies[0].source_offset, copies[0].destination_offset
+    shapes = tuple((each.source_offset - here, each.destination_offset - there, each.run, each.loops) for each in copies)
+    start, to = source.ctypes.data + here, destination.ctypes.data + there
+    if _shuffled(shapes, start, to, large=large):
+        return True
+    recipe = recipe_of_structs(shapes, large=large)
+    if recipe is not None:
+        _kernels().walk(start, to, buffer_address(), *recipe)
+        return True
+    return not are_apart(shapes) and _tiled(shapes, start, to, large=large)
+
+
+def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> None:
+    """Carry out some rows of a table of small copies between two arrays. The copies stay inside both arrays."""
+    _kernels().copy_many(source.ctypes.data, destination.ctypes.data, many.rows[rows], many.loops)
+
+
+@remembered(maxsize=256)
+def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> Way | None:
+    """The way of a copy, by where its destination begins; None where NumPy is faster.
+
+    `start` is 0 at the beginning of a line, 4 at any other word of 4 bytes, otherwise the bytes behind a word.
+    """
+    if not loops and not goes_past(run, loops, large=large):
+        return None
+    streams = streams_of(run, loops, start, large=large)
+    if streams is not None:
+        return Way("stream_rows", streams)
+    if is_box(run, loops, large=large):
+        return None
+    assert in_use.compiled is not None
+    has_whole_lines = in_use.compiled.vector == LINE
+    blocks = blocks_of(run, loops, large=large) if has_whole_lines else None
+    if blocks is not None:
+        return Way("permute_blocks", blocks._replace(past_caches=blocks.past_caches and not start))
+    squares = squares_of(run, loops, start, bytewise=in_use.compiled.bytewise, tall=has_whole_lines, large=large)
+    if squares is not None:
+        return Way("turn_squares", squares, with_buffer=True)
+    if has_whole_lines and not start:
+        lines = lines_of(run, loops, large=large)
+        if lines is not None:
+            return Way("turn_lines", *lines)
+        gather = gather_of(run, loops, large=large)
+        if gather is not None:
+            return Way("gather_lines", *gather)
+    return Way()
+
+
+def carry_out(way: Way, run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool) -> None:
+    """Carry out a copy between two addresses in the way that was found for it."""
+    if not way.kernel:
+        if not _shuffled(((0, 0, run, loops),), here, there, large=large):
+            _by_recipe(run, loops, here, there, large=large)
+        return
+    getattr(_kernels(), way.kernel)(here, there, *way.arguments, *((buffer_address(),) if way.with_buffer else ()))
+    if way.rest is not None:
+        _by_recipe(run, way.rest.loops, here + way.rest.source_offset, there + way.rest.destination_offset)
+
+
+def _kernels() -> ModuleType:
+    assert in_use.compiled is not None
+    return in_use.compiled.module
+
+
+def _shuffled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:
+    """Carry out copies with equal loops by byte shuffles; False where another kernel is faster."""
+    kernels = _kernels()
+    if not hasattr(kernels, "shuffle_lines"):
+        return False
+    pattern = pattern_of(shapes, there % LINE, large=large)
+    if pattern is None:
+        return False
+    kernels.shuffle_lines(here, there, *pattern)
+    return True
+
+
+def _by_recipe(run: int, loops: tuple[Loop, ...], here: int, there: int, *, large: bool = False) -> None:
+    """Carry out a copy between two addresses by a recipe that exists for every copy."""
+    kernels = _kernels()
+    runs = runs_of(run, loops)
+    if runs is not None:
+        kernels.copy_many(here, there, *runs)
+        return
+    if not is_plane(run, loops) and _tiled(((0, 0, run, loops),), here, there, large=large):
+        return
+    recipe = recipe_of(run, loops, large=large)
+    if isinstance(recipe, Recipe):
+        kernels.walk(here, there, buffer_address() if len(recipe.outs) else there, *recipe)
+    else:
+        kernels.stream_rows(here, there, *recipe)
+
+
+def _tiled(shapes: tuple[Shape, ...], here: int, there: int, *, large: bool) -> bool:
+    """Carry out copies with equal loops element by element, in tiles; False where loops differ or runs are long."""
+    tiles = tiles_of(shapes, large=large)
+    if tiles is None:
+        return False
+    _kernels().copy_tiles(here, there, buffer_address() if len(tiles.outs) else there, *tiles)
+    return True

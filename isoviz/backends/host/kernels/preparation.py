@@ -1,0 +1,152 @@
+"""How the compiled kernels get ready: loaded, compiled, or left to NumPy; and in words, which of these.
+
+They are compiled once and kept. NumPy makes the same copies, more slowly, while they are not ready and where Numba cannot be had.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from typing import TYPE_CHECKING
+
+from isoviz.backends.host.kernels import in_use, tuning
+from isoviz.backends.host.kernels import kernel_cache as cache
+from isoviz.backends.host.kernels.choices import Choices, choose, chosen
+from isoviz.backends.host.kernels.dispatch import Way, carry_out, way_of
+from isoviz.backends.host.kernels.recipe import recipe_of
+from isoviz.backends.host.kernels.warm_up import warm_up
+from isoviz.forks import held_over_forks
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from isoviz.layouts.geometry import Loop
+
+SWITCH = "ISOVIZ_KERNELS"
+"""Environment variable: `numpy` switches compiled kernels off."""
+
+_lock = threading.Lock()
+held_over_forks(_lock)  # A forked child would wait for ever for the modules that another thread was importing.
+_reason = "they have not been needed yet"
+_asked = False
+_compiling: subprocess.Popen[bytes] | None = None
+
+
+def prepare(*, wait: bool = False) -> bool:
+    """Make the kernels ready; False while NumPy makes the copies.
+
+    Kernels that were compiled before are loaded in about a second. Otherwise another process compiles them in the background, or,
+    with `wait`, this one does: half a minute to a minute, once for each computer and version. The choices that suit this
+    processor are measured once, in one to three seconds (`isoviz.backends.host.kernels.tuning`).
+    """
+    global _reason, _asked  # There is one set of kernels for the process.
+    _asked = True
+    if is_ready():
+        return True
+    with _lock:
+        if is_ready():
+            return True
+        if os.environ.get(SWITCH, "").lower() == "numpy":
+            _reason = f"{SWITCH}=numpy"
+            return False
+        try:
+            if not (wait or cache.is_complete()):
+                return _left_to_another()
+            try:
+                _load()
+            except Exception:
+                in_use.compiled = None
+                if not cache.discard():
+                    raise
+                if not wait:
+                    return _left_to_another()
+                _load()  # The files that were kept are probably damaged.
+            cache.mark_complete()  # Last: a process that finds the mark does not measure at the same time.
+        except KeyboardInterrupt:
+            in_use.compiled = None
+            raise
+        except ImportError as error:
+            in_use.compiled, _reason = None, f"Numba cannot be loaded: {error}"
+            return False
+        except Exception as error:  # noqa: BLE001  # A kernel that does not compile here must not prevent a copy.
+            in_use.compiled, _reason = None, f"Numba cannot compile them: {type(error).__name__}: {error}"
+            return False
+        _reason = ""
+    return True
+
+
+def is_ready() -> bool:
+    """Whether compiled kernels are loaded."""
+    return in_use.compiled is not None
+
+
+def was_wanted() -> bool:
+    """Whether `prepare` was called in this process."""
+    return _asked
+
+
+def state() -> str:
+    """Which code makes copies in host memory, and why, in words."""
+    if in_use.compiled is not None:
+        return f"compiled kernels, vectors of {8 * in_use.compiled.vector} bits"
+    return f"NumPy instead of compiled kernels: {_reason}"
+
+
+def suiting() -> str:
+    """The choices for this processor, and the switch that set them, in words."""
+    said = os.environ.get(tuning.SWITCH, "")
+    if said and not tuning.switch():
+        return f"for this processor: {chosen()} ({tuning.SWITCH}={said} means nothing: expected off or again)"
+    return f"for this processor: {chosen()}{f' ({tuning.SWITCH}=off)' if tuning.switch() == 'off' else ''}"
+
+
+def _load() -> None:
+    """Compile or load the kernels, take them into use, and choose what suits this processor."""
+    from isoviz.backends.host.kernels.compiled import compiled
+    from isoviz.backends.host.kernels.compiled.vectors import BYTEWISE, WIDE
+
+    warm_up(compiled)
+    in_use.compiled = in_use.CompiledKernels(compiled, WIDE, BYTEWISE)
+    _tune()
+
+
+def _tune() -> None:
+    """Choose what suits this processor."""
+
+    def prepared(choices: Choices, run: int, loops: tuple[Loop, ...]) -> Callable[[int, int], object]:
+        choose(choices)
+        recipe_of(run, loops)  # The recipe is cached now, so that making it is not measured.
+        way = way_of(run, loops, 0, False) or Way()
+        return lambda here, there: carry_out(way, run, loops, here, there, large=False)
+
+    best = Choices()
+    try:
+        best = tuning.tuned(prepared)
+    finally:  # An interrupt leaves the defaults, not the choices under trial.
+        choose(best)
+
+
+def _left_to_another() -> bool:
+    """Start a process that compiles the kernels for later processes; False, as this one does without."""
+    global _reason, _compiling  # There is one set of kernels for the process.
+    if not cache.can_keep():  # Each run would compile them again in vain.
+        _reason = "nothing can be kept of what is compiled"
+        return False
+    _reason = "they are being compiled in the background"
+    if _compiling is None:
+        _compiling = _in_background()
+    return False
+
+
+def _in_background() -> subprocess.Popen[bytes] | None:
+    quiet = subprocess.DEVNULL
+    command = [sys.executable, "-m", "isoviz.backends.host.kernels"]
+    try:
+        # Our own module in our own interpreter.
+        return subprocess.Popen(  # noqa: S603
+            command, stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
+        )
+    except OSError:
+        return None
