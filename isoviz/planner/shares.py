@@ -33,8 +33,8 @@ def share_of(transfer: Transfer, path: PathPlan) -> Share:
 def share_text(space: IndexSpace, share: Share) -> str:
     """A share in words: `x=0…63, y=0…127`, or `chunks 0…4`."""
     if isinstance(share, range):
-        return f"chunk {share.start}" if len(share) == 1 else f"chunks {share.start}…{share.stop - 1}"
-    return ", ".join(f"{dim}={low}…{high - 1}" for dim, low, high in zip(space, share.lo, share.hi, strict=True))
+        return _chunks_text(share)
+    return ", ".join(f"{dim}={_numbers(low, high)}" for dim, low, high in zip(space, share.lo, share.hi, strict=True))
 
 
 def check_shares(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
@@ -62,7 +62,8 @@ def check_boxes(space: IndexSpace, boxes: Sequence[Box]) -> None:
     for (one, here), (other, there) in itertools.combinations(enumerate(boxes), 2):
         common = _common(here, there)
         if common is not None:
-            raise TransferError(f"plan: paths {one} and {other} both move {share_text(space, common)}; expected one of them to")
+            both = share_text(space, common)
+            raise TransferError(f"plan: paths {one} and {other} both move {both}; expected each entry on one path")
     if sum(box.volume for box in boxes) == space.volume:
         return
     left = [Box.whole(space)]
@@ -86,7 +87,7 @@ def check_numbers(runs: Sequence[range], count: int) -> None:
         run = runs[number]
         if run.start < at:
             one, other = sorted((before or 0, number))
-            raise TransferError(f"plan: paths {one} and {other} both move chunk {run.start}; expected one of them to")
+            raise TransferError(f"plan: paths {one} and {other} both move chunk {run.start}; expected each chunk on one path")
         if run.start > at:
             break
         at = run.stop
@@ -94,13 +95,26 @@ def check_numbers(runs: Sequence[range], count: int) -> None:
         if at == count:
             return
     end = min((run.start for run in runs if run.start > at), default=count)
-    raise TransferError(
-        f"plan: no path moves {'chunk' if end == at + 1 else 'chunks'} {share_numbers(at, end)}; expected the shares to cover"
-        f" all {count} chunks"
-    )
+    raise TransferError(f"plan: no path moves {_chunks_text(range(at, end))}; expected the shares to cover all {count} chunks")
 
 
-def share_numbers(first: int, end: int) -> str:
+def check_holds_entries(number: int, path: PathPlan) -> None:
+    """See that the run of chunks of a path is not padding alone.
+
+    Raises:
+        TransferError: it is.
+    """
+    if not path.bytes:
+        raise TransferError(
+            f"plan: path {number} moves {_chunks_text(path.numbers)}, which hold padding alone; expected a run with entries"
+        )
+
+
+def _chunks_text(run: range) -> str:
+    return f"{'chunk' if len(run) == 1 else 'chunks'} {_numbers(run.start, run.stop)}"
+
+
+def _numbers(first: int, end: int) -> str:
     """Numbers one after the other, in words."""
     return f"{first}" if end == first + 1 else f"{first}…{end - 1}"
 
@@ -123,6 +137,8 @@ def _check_runs(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
                 f" (outer {first.outer}), and {path.per_chunk} of {path.order} (outer {path.outer})"
             )
     check_numbers([range(*path.run) for path in paths if path.run is not None], len(first.chunks))
+    for number, path in enumerate(paths):
+        check_holds_entries(number, path)
 
 
 def _check_part(transfer: Transfer, number: int, path: PathPlan) -> None:

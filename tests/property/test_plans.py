@@ -6,10 +6,11 @@ import itertools
 import json
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from layout_cases import field_spaces, layouts, spaces
 
@@ -47,16 +48,17 @@ def transfers(draw: st.DrawFn) -> tuple[Transfer, Machine]:
 
 
 def carried_out(found: Plan, given: np.ndarray) -> np.ndarray:
-    """The destination after all chunks have gone through all hops, one slot per buffer."""
+    """The destination after all chunks have gone through all hops of their paths, one slot per buffer."""
     result = np.full(found.transfer.destination.linearization.nbytes, 255, np.uint8)
-    slots = [np.full(buffer.nbytes, 170, np.uint8) for buffer in found.buffers]
-    for chunk in found.chunks:
-        places = [given, *slots, result]
-        for hop in found.hops:
-            source, destination = found.views(hop.index, chunk.index)
-            for box, names in chunk.parts:
-                copies = strided_copies(source, destination, box, names)
-                apply(copies, places[hop.index], places[hop.index + 1])
+    for path in found.paths:
+        slots = [np.full(buffer.nbytes, 170, np.uint8) for buffer in path.buffers]
+        for chunk in map(path.chunks.__getitem__, path.numbers):
+            places = [given, *slots, result]
+            for hop in path.hops:
+                source, destination = path.views(hop.index, chunk.index)
+                for box, names in chunk.parts:
+                    copies = strided_copies(source, destination, box, names)
+                    apply(copies, places[hop.index], places[hop.index + 1])
     return result
 
 
@@ -134,11 +136,8 @@ def alike_outside(draw: st.DrawFn, layout: Layout, space: IndexSpace, outer: int
 
 
 @st.composite
-def any_chunks(draw: st.DrawFn) -> Plan:
-    """Plans no planner makes: any layouts of the buffers that end alike, any of their components numbering the blocks."""
-    transfer, _ = draw(transfers())
-    order = draw(layouts(transfer.space))
-    outer = draw(st.integers(0, len(order.components)))
+def any_path(draw: st.DrawFn, transfer: Transfer, order: Layout, outer: int, per_chunk: int) -> PathPlan:
+    """A path that no planner makes: any layouts of the buffers that end alike."""
     held = [draw(alike_outside(order, transfer.space, outer)) for _ in range(draw(st.integers(0, 3)))]
     through = [transfer.source.layout, *held, transfer.destination.layout]
     names = [transfer.source.memory, *(f"node0.buffer{i}" for i in range(len(held))), transfer.destination.memory]
@@ -146,9 +145,52 @@ def any_chunks(draw: st.DrawFn) -> Plan:
         Hop(i, f"channel{i}", "memcpy", names[i], names[i + 1], str(here), str(there), 1.0, 1.0, here != there)
         for i, (here, there) in enumerate(itertools.pairwise(through))
     ]
-    per_chunk = draw(st.integers(1, 7))
-    path = PathPlan(transfer, tuple(hops), order, outer, per_chunk, 1, False, 1.0, 1.0)
+    return PathPlan(transfer, tuple(hops), order, outer, per_chunk, 1, False, 1.0, 1.0)
+
+
+@st.composite
+def any_chunks(draw: st.DrawFn) -> Plan:
+    """Plans no planner makes: any layouts of the buffers that end alike, any of their components numbering the blocks."""
+    transfer, _ = draw(transfers())
+    order = draw(layouts(transfer.space))
+    outer = draw(st.integers(0, len(order.components)))
+    path = draw(any_path(transfer, order, outer, draw(st.integers(1, 7))))
     return Plan(transfer, "any", "0", "simple", (path,))
+
+
+@st.composite
+def several_paths(draw: st.DrawFn) -> Plan:
+    """The same over two or three paths: boxes with layouts of their own, or runs of the chunks of one sequence."""
+    transfer, _ = draw(transfers())
+    count = draw(st.integers(2, 3))
+    if draw(st.booleans()):
+        order = draw(layouts(transfer.space))
+        outer, per_chunk = draw(st.integers(0, len(order.components))), draw(st.integers(1, 7))
+        paths = [draw(any_path(transfer, order, outer, per_chunk)) for _ in range(count)]
+        assume(len(paths[0].chunks) >= count)
+        cuts = draw(st.lists(st.integers(1, len(paths[0].chunks) - 1), min_size=count - 1, max_size=count - 1, unique=True))
+        ends = itertools.pairwise([0, *sorted(cuts), len(paths[0].chunks)])
+        paths = [replace(path, run=run) for path, run in zip(paths, draw(st.permutations(list(ends))), strict=True)]
+        assume(all(path.bytes for path in paths))  # padding alone is no share
+        return Plan(transfer, "any", "0", "simple", tuple(paths))
+    boxes = [Box.whole(transfer.space)]
+    for _ in range(count - 1):
+        box = max(boxes, key=lambda box: box.volume)
+        wide = [dim for dim, extent in enumerate(box.shape) if extent > 1]
+        assume(wide)
+        dim = draw(st.sampled_from(wide))
+        cut = draw(st.integers(box.lo[dim] + 1, box.hi[dim] - 1))
+        boxes.remove(box)
+        boxes += [
+            Box(box.lo, (*box.hi[:dim], cut, *box.hi[dim + 1 :])),
+            Box((*box.lo[:dim], cut, *box.lo[dim + 1 :]), box.hi),
+        ]
+    paths = []
+    for box in boxes:
+        part = transfer.part(box)
+        order = draw(layouts(part.space))
+        paths.append(draw(any_path(part, order, draw(st.integers(0, len(order.components))), draw(st.integers(1, 7)))))
+    return Plan(transfer, "any", "0", "simple", tuple(paths))
 
 
 @given(found=any_chunks())
@@ -156,4 +198,14 @@ def test_any_chunks_of_layouts_that_end_alike_carry_a_transfer_out(report: Repor
     report("property cases of plans", 1)
     assert plan_from_json(json.loads(json.dumps(plan_to_json(found)))) == found
     assert sum(chunk.payload_bytes for chunk in found.chunks) == found.bytes
+    check_bytes(found)
+
+
+@given(found=several_paths())
+def test_any_shares_of_several_paths_carry_a_transfer_out(report: Report, found: Plan) -> None:
+    report("property cases of plans of several paths", 1)
+    assert plan_from_json(json.loads(json.dumps(plan_to_json(found)))) == found
+    for path in found.paths:
+        assert sum(path.chunks[number].payload_bytes for number in path.numbers) == path.bytes
+    assert sum(path.bytes for path in found.paths) == found.bytes
     check_bytes(found)

@@ -15,7 +15,7 @@ from isoviz.planner.one_path.hop_facts import chunk_bytes, path_orders
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
-from isoviz.planner.shares import Share, check_boxes, check_numbers
+from isoviz.planner.shares import Share, check_boxes, check_holds_entries, check_numbers
 from isoviz.planner.time.path_time import Clock
 
 if TYPE_CHECKING:
@@ -112,7 +112,9 @@ def _of_chunks(transfer: Transfer, machine: Machine, given: Sequence[PathByHand]
                 raise InputError(f"path {number}: the size of the chunks is that of path {lead}; expected it there only")
             made[number] = _made(number, problem, each, like=common)
     check_numbers([each.share for each in given if isinstance(each.share, range)], len(common))
-    return [_with_run(problem, made[number], each.share) for number, each in enumerate(given) if isinstance(each.share, range)]
+    return [
+        _with_run(problem, number, made[number], each.share) for number, each in enumerate(given) if isinstance(each.share, range)
+    ]
 
 
 def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> PathPlan:
@@ -126,9 +128,14 @@ def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> 
     return path
 
 
-def _with_run(problem: Problem, path: PathPlan, run: range) -> PathPlan:
-    """A path with some chunks only, and the T of these."""
+def _with_run(problem: Problem, number: int, path: PathPlan, run: range) -> PathPlan:
+    """A path with some chunks only, and the T of these.
+
+    Raises:
+        TransferError: the chunks hold padding alone.
+    """
     found = replace(path, run=(run.start, run.stop))
+    check_holds_entries(number, found)
     way = path_orders(path.transfer, path.orders)
     channels = [problem.machine.channel(hop.channel) for hop in path.hops]
     converting = [hop for hop, converts in enumerate(way.converts) if converts]
