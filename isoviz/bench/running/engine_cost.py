@@ -32,7 +32,7 @@ REQUESTS = 4096
 
 
 class _Nothing:
-    """A channel that moves nothing: the rest is the engine."""
+    """A channel that moves nothing: what is left is the engine."""
 
     at_once = True
 
