@@ -1,7 +1,7 @@
-"""Checks that the constructors of this floor share, and the one form their complaints have.
+"""Checks that constructors share, with one form of error.
 
-Every value is checked where it is made, by the name of the field that holds it. A `FieldError` keeps that name, so that whoever
-builds a value out of a file can say where in the file the field stood (`channels[3].throughput.samples[2]`).
+Each value is checked where it is made, by the name of its field. A `FieldError` keeps that name, so that a reader of a file can
+name the place in the file (`channels[3].throughput.samples[2]`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ PATH_LIMIT = 4096
 
 
 class FieldError(MachineError):
-    """One field of a value is wrong: `owner` says of what, `field` which one, `problem` what about it."""
+    """One field of a value is wrong: `owner` names the value, `field` the field, `problem` says what is wrong."""
 
     def __init__(self, owner: str, field: str, problem: str) -> None:
         self.owner = owner
@@ -50,7 +50,7 @@ def number(owner: str, field: str, value: object, *, low: float = 0.0, high: flo
         if math.isfinite(high):
             expected += f" and ≤ {high:g}"
         raise FieldError(owner, field, f"expected {expected}, got {show(value)}")
-    return converted + 0.0  # -0.0 becomes 0.0: equal values must have equal digests
+    return converted + 0.0  # -0.0 becomes 0.0, as equal values must have equal digests.
 
 
 def whole(owner: str, field: str, value: object, *, low: int = 0, high: int = BYTES_LIMIT) -> int:
@@ -70,7 +70,7 @@ def whole(owner: str, field: str, value: object, *, low: int = 0, high: int = BY
 
 
 def text(owner: str, field: str, value: object, *, empty: bool = False, spaces: bool = True) -> str:
-    """`value` as one printable line without blanks at its ends; `spaces=False` allows none inside either."""
+    """`value` as one printable line without blanks at its ends; with `spaces=False` also without blanks inside."""
     if not isinstance(value, str):
         raise FieldError(owner, field, f"expected text, got {show(value)}")
     if not value and not empty:
@@ -85,7 +85,7 @@ def text(owner: str, field: str, value: object, *, empty: bool = False, spaces: 
 
 
 def directory(owner: str, field: str, value: object) -> str:
-    """`value` as the name of a directory, whatever characters the system allows in it."""
+    """`value` as the name of a directory, with any characters that the system allows."""
     if not isinstance(value, str) or not value or "\0" in value:
         raise FieldError(owner, field, f"expected the path of a directory, got {show(value)}")
     if len(value) > PATH_LIMIT:

@@ -1,9 +1,9 @@
-"""The errors isoviz raises, all of them one line that says what was wrong, where, and what would be right.
+"""The errors that isoviz raises: one line each that says what was wrong, where, and what would be right.
 
-Two families decide what a caller can do about it (and the exit status of the command line):
+Two families tell a caller what to do, and set the exit status of the command line:
 
-- `InputError`: what was asked cannot be done as asked (exit status 2);
-- `RunError`: it was asked rightly and failed while running (exit status 1).
+- `InputError`: the request cannot be done (exit status 2);
+- `RunError`: the request was right and failed while it ran (exit status 1).
 
 `InternalError` is neither: isoviz contradicts itself (exit status 1).
 """
@@ -13,19 +13,19 @@ from __future__ import annotations
 import unicodedata
 
 LONGEST = 370
-"""Characters of an error message: what is longer is cut in its middle."""
+"""Longest error message, in characters; a longer one is cut in its middle."""
 
 
 def printable(text: str) -> str:
-    """Text as a terminal may be given it: control characters, line breaks, marks that turn the direction of writing and what is
-    no character at all (lone surrogates) as escapes."""
+    """Text that is safe on a terminal, with escapes for control characters, line breaks, marks of writing direction and lone
+    surrogates."""
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or unicodedata.category(char) == "Zs" else ascii(char)[1:-1] for char in text)
 
 
 def line(text: str, most: int = LONGEST) -> str:
-    """Text on one printable line of at most so many characters: what it begins and ends with says most."""
+    """Text on one printable line of at most `most` characters. A longer text is cut in its middle, as its ends say most."""
     if len(text) > 4 * most:  # no need to look at all of it
         text = f"{text[: 2 * most]}…{text[-2 * most :]}"
     text = printable(text)
@@ -36,8 +36,10 @@ def line(text: str, most: int = LONGEST) -> str:
 
 
 def excerpt(text: str, position: int, most: int) -> tuple[str, int]:
-    """What stands around a place in a text, on one printable line of about `most` characters, and the column of that place in it,
-    as a terminal counts columns."""
+    """The text around a position, on one printable line of about `most` characters, and the column of the position in it.
+
+    Columns are those of a terminal.
+    """
     before = [printable(char) for char in text[max(0, position - most) : position]]
     after = [printable(char) for char in text[position : position + most]]
     room = max(most // 2, most - sum(map(len, before)))
@@ -50,7 +52,7 @@ def excerpt(text: str, position: int, most: int) -> tuple[str, int]:
 
 
 def _fitting(parts: list[str], room: int) -> list[str]:
-    """As many of the first parts as have room."""
+    """The first parts that fit in `room` characters."""
     for number, part in enumerate(parts):
         room -= len(part)
         if room < 0:
@@ -65,7 +67,7 @@ def _columns(char: str) -> int:
 
 
 def show(value: object) -> str:
-    """A value as an error message may quote it: short, on one line, whatever it is."""
+    """A value as an error message quotes it: short, on one line."""
     if isinstance(value, int) and not isinstance(value, bool) and value.bit_length() > 256:
         return "a whole number of hundreds of digits"
     if value is None or isinstance(value, bool | int | float):
@@ -80,7 +82,7 @@ def show(value: object) -> str:
 
 
 class IsovizError(Exception):
-    """Base of every error that isoviz raises on purpose. Its message is one printable line, whatever it quotes."""
+    """Base of every error that isoviz raises on purpose. Its message is one printable line."""
 
     def __init__(self, message: object = "") -> None:
         super().__init__(line(str(message)))
@@ -101,8 +103,8 @@ class LayoutError(InputError):
 class TextError(InputError):
     """Text that cannot be read.
 
-    `what` says what it should be, `text` is what was given, `position` the index of the offending character, `expected` what
-    would have been right there.
+    `what` names the expected kind of text, `text` is the given text, `position` the index of the wrong character, `problem`
+    what is wrong there, and `expected` what would be right.
     """
 
     def __init__(self, what: str, text: str, position: int, problem: str, expected: str) -> None:
@@ -119,7 +121,7 @@ class TextError(InputError):
 
     @property
     def pointer(self) -> str:
-        """The text with a caret below the offending character, in two lines; of a long text, what stands around it."""
+        """Two lines: the text, or a part of a long text, and a caret below the wrong character."""
         text, column = excerpt(self.text, self.position, 100)
         return f"{text}\n{' ' * column}^"
 
@@ -159,7 +161,7 @@ class FileError(InputError):
 
 
 class MissingPartError(InputError, ImportError):
-    """Something that needs packages which were not installed; `extra` names the extra of isoviz that brings them."""
+    """A part of isoviz needs packages that are not installed; `extra` names the extra of isoviz that installs them."""
 
     def __init__(self, what: str, extra: str) -> None:
         self.what = what
@@ -171,7 +173,7 @@ class MissingPartError(InputError, ImportError):
 
 
 class InternalError(IsovizError, AssertionError):
-    """Two parts of isoviz contradict each other: a mistake in isoviz, not in what was asked."""
+    """Two parts of isoviz contradict each other: a mistake in isoviz, not in the input."""
 
 
 class RunError(IsovizError, RuntimeError):
@@ -198,11 +200,11 @@ class EngineClosed(RunError):  # noqa: N818  what happened, not a mistake
 
 
 class ForkedError(RunError):
-    """Something that has threads was used in a forked child, where it has none, of the process that it belongs to."""
+    """An object with threads was used in a forked child of its process, where it has none."""
 
 
 class VerificationError(RunError):
-    """The destination does not hold what the source held."""
+    """The bytes of the destination are not those of the source."""
 
 
 class Cancelled(RunError):  # noqa: N818  what happened, not a mistake

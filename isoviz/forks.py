@@ -1,6 +1,7 @@
-"""Forked children: the threads of the parent do not come along, and a lock that one of them held stays locked for ever.
+"""Forked children: they have none of the parent's threads, and a lock that such a thread held stays locked for ever.
 
-So who has threads belongs to the process that made it (`Home`), and locks that outlive every caller are new in a child (`Lock`).
+So an object with threads belongs to the process that made it (`Home`), and locks that outlive their callers are renewed in a
+child (`Lock`).
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from weakref import WeakSet
 from isoviz.errors import ForkedError
 
 _generation = 0
-"""How many forks lie between this process and the first one."""
+"""Number of forks between this process and the first one."""
 
 
 class Home:
-    """The process that something belongs to: the one that made it. `what` names it to users."""
+    """The process that an object belongs to: the one that made it. `what` is the name of the object for users."""
 
     __slots__ = ("_generation", "_what")
 
@@ -28,28 +29,28 @@ class Home:
 
     @property
     def is_here(self) -> bool:
-        """Whether it is this process."""
+        """Whether this is that process."""
         return self._generation == _generation
 
     def require(self) -> None:
-        """It has to be this process.
+        """Require that this is that process.
 
         Raises:
-            ForkedError: this one is a forked child of it.
+            ForkedError: this is a forked child of it.
         """
         if self._generation != _generation:
             raise ForkedError(f"{self._what} belongs to the process that this one was forked from; make another one here")
 
 
 class Lock:
-    """A lock that one thread may take several times, and that is open in a forked child whoever held it in the parent."""
+    """A reentrant lock that is open in a forked child, even if a thread of the parent held it."""
 
     def __init__(self) -> None:
         self.renew()
         _locks.add(self)
 
     def renew(self) -> None:
-        """Nobody holds it any more."""
+        """Open the lock."""
         self._lock = threading.RLock()
 
     def __enter__(self) -> None:
@@ -63,13 +64,13 @@ _locks: WeakSet[Lock] = WeakSet()
 
 
 def in_child(forget: Callable[[], Any]) -> None:
-    """Call this in every forked child from now on, before anything else happens there."""
+    """Call a function first in every forked child from now on."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(after_in_child=forget)
 
 
 def held_over_forks(lock: threading.Lock) -> None:
-    """Let a process fork only while nobody holds this lock: for what a child could neither take over nor begin anew."""
+    """Let this process fork only while no thread holds a lock. Its state can neither be taken over by a child nor begin anew."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
 

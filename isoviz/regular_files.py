@@ -1,7 +1,7 @@
-"""Files as the system has them: opened without waiting, and refused in words where they are none.
+"""Regular files: opened without waiting, and anything else refused with a reason.
 
-Everything that isoviz reads comes through here: data, transfer files, machine files, ledgers and caches. Opening a pipe that
-nobody writes to would wait for ever, and reading a device may never end.
+isoviz reads everything through this module: data, transfer files, machine files, ledgers and caches. Opening a pipe without a
+writer would wait for ever, and reading a device may never end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _REASONS = {
 
 
 def reason(error: OSError) -> str:
-    """What went wrong, in words."""
+    """The reason of a system error, in words."""
     return _REASONS.get(error.errno or 0) or (error.strerror or str(error)).lower()
 
 
@@ -39,7 +39,7 @@ def open_for_reading(path: str | Path) -> tuple[int, os.stat_result]:
     """A descriptor of a regular file and its status.
 
     Raises:
-        FileError: missing, not readable, or a directory, a pipe, a socket or a device.
+        FileError: the file is missing or not readable, or it is a directory, a pipe, a socket or a device.
     """
     descriptor, status = _opened(path)
     if not stat.S_ISREG(status.st_mode):
@@ -49,9 +49,9 @@ def open_for_reading(path: str | Path) -> tuple[int, os.stat_result]:
 
 
 def read_some(path: str | Path, most: int) -> bytes:
-    """The first `most` bytes of a file, or all of it where it is shorter.
+    """The first `most` bytes of a file, or the whole file if it is shorter.
 
-    A pipe without a name is read until it ends: a shell makes one for `<(…)`, and `/dev/stdin` may be one.
+    A pipe without a name is read to its end: a shell makes one for `<(…)`, and `/dev/stdin` may be one.
 
     Raises:
         FileError: as `open_for_reading`, or reading fails.
@@ -70,21 +70,21 @@ def read_some(path: str | Path, most: int) -> bytes:
 
 
 def base_of(path: str | Path) -> Path:
-    """Where relative paths in a file begin: its folder, or the working directory for what only a shell gave a name."""
+    """The folder that relative paths in a file refer to: its own, or the working directory for a path that only a shell named."""
     folder = Path(path).parent
     return Path() if folder.is_relative_to("/dev") or folder.is_relative_to("/proc") else folder
 
 
 def _opened(path: str | Path) -> tuple[int, os.stat_result]:
     try:
-        # O_NONBLOCK: opening a pipe that nobody writes to must not wait. O_NOCTTY: a terminal stays what it is.
+        # O_NONBLOCK: opening a pipe without a writer must not wait. O_NOCTTY: no terminal becomes the controlling one.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
         return descriptor, os.fstat(descriptor)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # a socket, or a device that is not there, cannot even be opened
+        if error.errno == errno.ENXIO:  # A socket or a missing device cannot be opened.
             raise _no_file(path, Path(path).stat()) from None
         raise FileError(f"{path}: {reason(error)}") from None
-    except ValueError as error:  # a NUL in the name
+    except ValueError as error:  # The name has a NUL.
         raise FileError(f"{str(path)!r}: {error}") from None
 
 
@@ -94,7 +94,7 @@ def _no_file(path: str | Path, status: os.stat_result) -> FileError:
 
 
 def final_path(path: str | Path) -> Path:
-    """Where a file to be written really is or will be: a symbolic link is followed, so that the link stays.
+    """The real path of a file to be written. A symbolic link is followed, so that the link stays.
 
     Raises:
         FileError: the name ends in a slash, or is that of a directory, a pipe, a socket or a device.
@@ -107,10 +107,10 @@ def final_path(path: str | Path) -> Path:
         status = real.lstat()
     except FileNotFoundError:
         return real
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+    except (OSError, ValueError) as error:  # ValueError: the name has a NUL.
         problem = reason(error) if isinstance(error, OSError) else str(error)
         raise FileError(f"{text!r}: {problem}") from None
-    if stat.S_ISLNK(status.st_mode):  # only a loop leaves one
+    if stat.S_ISLNK(status.st_mode):  # Only a circle of links leaves one.
         raise FileError(f"{text}: symbolic links that lead in a circle")
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "no regular file")

@@ -1,4 +1,4 @@
-"""What this computer says about itself: its name, processor, NUMA nodes and caches, and the versions of what measures it."""
+"""Facts about this computer: its name, processor, NUMA nodes and caches, and the versions of the code that measures it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 @dataclass(frozen=True)
 class NumaNode:
-    """A part of the host memory that some processors are nearest to: its number, its bytes (None: not said), its processors."""
+    """A part of the host memory that some processors are nearest to: its number, its bytes (None: unknown), its processors."""
 
     number: int
     capacity: int | None
@@ -29,7 +29,7 @@ class NumaNode:
 
 @dataclass(frozen=True)
 class Cache:
-    """The caches of one level: bytes of each, how many there are, and how many processors share one."""
+    """The caches of one level: the bytes of each, their number, and the number of processors that share one."""
 
     level: int
     size: int
@@ -39,8 +39,11 @@ class Cache:
 
 @dataclass(frozen=True)
 class ComputerFacts:
-    """What a measurement belongs to: `host` its name, `processor` its model, `cpus` how many this process may use, `system` the
-    operating system; `nodes` and `caches` (of data, smallest first) where the system says so, else empty."""
+    """The computer that a measurement belongs to.
+
+    `host` is its name, `processor` its model, `cpus` the number of processors that this process may use, `system` the operating
+    system. `nodes` and `caches` (of data, smallest first) are empty if the system does not list them.
+    """
 
     host: str
     processor: str
@@ -62,10 +65,10 @@ class ComputerFacts:
 
     @classmethod
     def from_json(cls, node: Node) -> ComputerFacts:
-        """The facts that `to_json` described.
+        """The facts in an object from `to_json`.
 
         Raises:
-            MachineError: not such an object.
+            MachineError: the object is another one.
         """
         parts = node.members(("host", "processor", "cpus", "system"), ("nodes", "caches"))
         nodes = tuple(_read_node(part) for part in parts["nodes"].items()) if "nodes" in parts else ()
@@ -108,14 +111,14 @@ def this_computer() -> ComputerFacts:
 
 
 def versions() -> tuple[tuple[str, str], ...]:
-    """Versions of what the speed of channels depends on: pairs (name, version)."""
+    """Versions of the code that the speed of channels depends on: pairs (name, version)."""
     import numpy
 
     from isoviz._version import __version__
 
     found = [("isoviz", __version__), ("python", platform.python_version()), ("numpy", numpy.__version__)]
     for name in ("numba", "llvmlite"):
-        module = sys.modules.get(name)  # only what moved the bytes: nothing is loaded for its version
+        module = sys.modules.get(name)  # Only modules that are loaded already: no module is loaded for its version.
         if module is not None:
             found.append((name, _printable(str(getattr(module, "__version__", "")))))
     return tuple(found)
@@ -127,7 +130,7 @@ def host_name() -> str:
 
 
 def processor() -> str:
-    """The model of the processor, as far as the system tells."""
+    """The model of the processor, if the system tells it."""
     with contextlib.suppress(OSError), Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as file:
         for line in file:
             if line.startswith(("model name", "CPU part", "cpu model")):
@@ -136,14 +139,14 @@ def processor() -> str:
 
 
 def usable_cpus() -> int:
-    """How many processors this process may use."""
+    """The number of processors that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) or 1
     return os.cpu_count() or 1
 
 
 def numa_nodes(system: Path = _SYSTEM) -> tuple[NumaNode, ...]:
-    """The NUMA nodes that have memory and processors; empty where the system does not say."""
+    """The NUMA nodes that have memory and processors; empty if the system does not list them."""
     found = []
     for place in system.glob("node/node[0-9]*"):
         with contextlib.suppress(OSError, ValueError):
@@ -152,13 +155,13 @@ def numa_nodes(system: Path = _SYSTEM) -> tuple[NumaNode, ...]:
             for line in (place / "meminfo").read_text(encoding="ascii").splitlines():
                 if "MemTotal" in line:
                     capacity = int(line.split()[-2]) << 10
-            if cpus and capacity != 0:  # some nodes have only memory (device memory), some only processors
+            if cpus and capacity != 0:  # Some nodes have only memory (of devices), some only processors.
                 found.append(NumaNode(int(place.name.removeprefix("node")), capacity, cpus))
     return tuple(sorted(found, key=lambda node: node.number))
 
 
 def caches(system: Path = _SYSTEM) -> tuple[Cache, ...]:
-    """The caches of data by level, smallest first; empty where the system does not say."""
+    """The data caches by level, smallest first; empty if the system does not list them."""
     sizes: dict[int, tuple[int, set[tuple[int, ...]]]] = {}
     for place in system.glob("cpu/cpu[0-9]*/cache/index[0-9]*"):
         with contextlib.suppress(OSError, ValueError, IndexError, KeyError):
@@ -174,10 +177,10 @@ def caches(system: Path = _SYSTEM) -> tuple[Cache, ...]:
 
 
 def cpu_list(text: str) -> tuple[int, ...]:
-    """The numbers in a list of the system's such as `0-3,8`.
+    """The numbers in a list of the system such as `0-3,8`.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the text is no such list.
     """
     found: list[int] = []
     for part in filter(None, text.strip().split(",")):

@@ -1,4 +1,4 @@
-"""Sizes, rates and durations as people write them. Data everywhere else is in bytes, seconds and bytes per second."""
+"""Sizes, rates and durations as people write them. All other code uses bytes, seconds and bytes per second."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from isoviz.errors import InputError, TextError, show
 
 LARGEST_SIZE = 2**63 - 1
-"""Bytes; offsets are signed 64-bit numbers everywhere."""
+"""Largest size in bytes, as offsets are signed 64-bit numbers."""
 
 _BINARY = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _SIZE = re.compile(r"\s*(?P<whole>[0-9]*)(?:(?<=[0-9])\.(?P<decimals>[0-9]+))?\s*(?P<unit>[A-Za-z]*)\s*")
@@ -26,11 +26,11 @@ _FACTORS: dict[str, int] = {
 def parse_bytes(text: str | int) -> int:
     """The number of bytes in `"32MiB"`, `"1.5 GB"`, `"4096"` or `4096`.
 
-    `KiB`, `MiB`, … and the bare letters are powers of 1024, `kB`, `MB`, … powers of 1000.
+    `KiB`, `MiB`, … and the bare letters are powers of 1024; `kB`, `MB`, … are powers of 1000.
 
     Raises:
-        TextError: not a size; it points at the offending character. InputError: negative, 2⁶³ bytes or more, or not a whole
-            number of bytes.
+        TextError: the text is no size; the error points at the wrong character.
+        InputError: the size is negative, 2⁶³ bytes or more, or no whole number of bytes.
     """
     value = _parsed(text) if isinstance(text, str) else _whole(text)
     if value < 0:
@@ -80,7 +80,7 @@ def format_bytes(count: float) -> str:
 
 
 def format_rate(rate: float) -> str:
-    """A rate in decimal units, as vendors and papers give it: `3.18e9` → `3.18 GB/s`."""
+    """A rate in decimal units, as vendors and papers write it: `3.18e9` → `3.18 GB/s`."""
     for factor, unit in ((1e12, "TB/s"), (1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
         if abs(rate) >= factor * 0.9995:
             return f"{_short(rate / factor)} {unit}"

@@ -1,9 +1,9 @@
-"""The one folder in which isoviz keeps what it can make again for a user: compiled kernels, measurements, the ledger of runs.
+"""The folder in which isoviz keeps data of a user that it can make again: compiled kernels, measurements, the ledger of runs.
 
-Compiled kernels are pickles, and to load a pickle is to run what it says. So the folder is the user's alone (mode 0700): one that
-belongs to somebody else, or that others may write to, is left alone and another one is used. On Linux it is
-`$XDG_CACHE_HOME/isoviz`, else `~/.cache/isoviz`; on macOS `~/Library/Caches/isoviz`; where that cannot be used, a folder for the
-state of programs takes its place, and where that cannot be used either nothing is kept.
+Compiled kernels are pickles, and loading a pickle runs its code. So the folder belongs to the user alone (mode 0700). A folder
+of another user, or one that others may write to, is not used. On Linux the folder is `$XDG_CACHE_HOME/isoviz`, else
+`~/.cache/isoviz`; on macOS `~/Library/Caches/isoviz`. If it cannot be used, the folder for the state of programs takes its
+place; if that cannot be used either, nothing is kept.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ from isoviz.errors import InputError, line
 
 _LOG = logging.getLogger("isoviz")
 _said: set[str] = set()
-"""What this process has said already: everything is said once."""
+"""Warnings of this process; each is logged once."""
 
 
 def cache_folder() -> Path | None:
-    """The folder, there and private; None where nothing can be kept. What is not as expected is logged as a warning, once."""
+    """The folder, existing and private; None if nothing can be kept.
+
+    Each problem on the way is logged as a warning, once.
+    """
     problems: list[str] = []
     for path in _candidates():
         problem = _problem(path)
@@ -35,7 +38,7 @@ def cache_folder() -> Path | None:
 
 
 def home() -> Path | None:
-    """The user's home: `$HOME`, else what the system says; None where there is none. `/` is nobody's."""
+    """The user's home: `$HOME`, else the system's entry; None if there is none. `/` is never a home."""
     import pwd
 
     named = Path(os.environ.get("HOME", ""))
@@ -51,7 +54,7 @@ def expanded(text: str) -> Path:
     """A path that may begin with `~`.
 
     Raises:
-        InputError: it does, and there is no such home.
+        InputError: it begins with `~`, and there is no such home.
     """
     path, here = Path(text), home()
     if path.parts[:1] == ("~",) and here is not None:
@@ -65,7 +68,7 @@ def expanded(text: str) -> Path:
 
 
 def _candidates() -> list[Path]:
-    """Where the folder may be, the best place first."""
+    """Places for the folder, the best one first."""
     import platformdirs
 
     found = []
@@ -81,7 +84,7 @@ def _candidates() -> list[Path]:
 
 
 def _problem(path: Path) -> str | None:
-    """Why a folder, made if it is not there, cannot be used; None where it can."""
+    """Why a folder, made if it is missing, cannot be used; None if it can."""
     me = os.geteuid()
     try:
         missing = []

@@ -1,11 +1,14 @@
-"""What a benchmark measured: rows for people and for programs, with the machine and the date."""
+"""The table of a benchmark: rows for people and for programs, with the machine and the date; and how benchmarks measure."""
 
 from __future__ import annotations
 
 import os
 import platform
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,7 +60,7 @@ class Table:
         }
 
     def to_html(self) -> str:
-        """A page, where a benchmark has one (`Suite.page`)."""
+        """The page of a benchmark that has one (`Suite.page`)."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -72,8 +75,47 @@ class Table:
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
 
+def seconds_of(action: Callable[[], object]) -> float:
+    """Seconds that one call takes."""
+    began = time.perf_counter()
+    action()
+    return time.perf_counter() - began
+
+
+def beside(seconds: Mapping[str, float], nbytes: int, limit: float, ratio: str, **same: Any) -> list[dict[str, Any]]:
+    """A row for each of several ways to move the same `nbytes`, with its rate and its share of a limit.
+
+    `seconds` maps the name of a way to its time, `limit` is the time of the limit, `ratio` the key of `limit` ÷ time. `same` is
+    equal in all rows.
+    """
+    return [
+        {**same, "by": name, "seconds": found, "throughput": nbytes / found, ratio: limit / found}
+        for name, found in seconds.items()
+    ]
+
+
+def two_digits(value: float) -> str:
+    """A ratio as `0.97`."""
+    return f"{value:.2f}"
+
+
+def where_known(write: Callable[[Any], str], missing: str = "-") -> Callable[[Any], str]:
+    """How to write a value that is None in some rows."""
+    return lambda value: missing if value is None else write(value)
+
+
+@contextmanager
+def scratch_folder(directory: str | Path | None) -> Iterator[Path]:
+    """A folder for the files of a benchmark, below `directory` (None: the system's temporary folder); removed at the end."""
+    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as name:
+        yield Path(name)
+
+
 def interleaved(actions: Mapping[str, Callable[[], float]], repeat: int) -> dict[str, float]:
-    """The median time of each action in seconds, all of them in turn, so that what else the computer does hits all alike."""
+    """The median seconds of each action, all of them in turn, so that other work on the computer affects all alike.
+
+    An action returns the seconds that it took.
+    """
     times: dict[str, list[float]] = {name: [] for name in actions}
     for _ in range(repeat):
         for name, action in actions.items():

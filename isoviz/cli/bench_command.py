@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
     if args.suite == "predictions":
         options["progress"] = line.tell
     try:
-        with watched(), unrecorded():  # whatever ends it, folders are removed; the ledger is for what users run
+        with watched(), unrecorded():  # A signal still removes the folders, and the ledger is for the runs of users.
             table = suite.measure(**options)
     finally:
         line.clear()
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 class _Line(ProgressLine):
-    """What is being measured, on one line of a terminal."""
+    """The current measurement, on one line of a terminal."""
 
     def tell(self, what: str) -> None:
         if self._shown:

@@ -1,7 +1,7 @@
 """The command line: `isoviz plan | cost | simulate | run | history | show | convert | machine | bench | reproduce | lab`.
 
-Exit status: 0 done; 1 a run failed; 2 the input is wrong; 128 + n ended by signal n (130: Ctrl-C). With `--json` standard output
-holds one JSON object and nothing else; what is for people goes to standard error.
+Exit status: 0 done; 1 a run failed; 2 the input is wrong; 128 + n ended by signal n (130: Ctrl-C). With `--json` standard
+output holds one JSON object and nothing else; text for people goes to standard error.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from typing import NoReturn
 from isoviz._version import __version__
 from isoviz.errors import LONGEST, InputError, IsovizError, TextError, line
 
-# Modules of one command each, with `add_parser(subparsers)`; what they need is imported when they run.
+# Modules of one command each, with `add_parser(subparsers)`. A command imports its parts when it runs.
 _COMMANDS = ("plan", "cost", "simulate", "run", "history", "show", "convert", "machine", "bench", "reproduce", "lab")
 
 
 _CLOSED_PIPE = 141
-"""128 + SIGPIPE: the exit status of programs that stop because nobody reads any more."""
+"""128 + SIGPIPE: the exit status of programs that stop because their reader has closed the pipe."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """Errors in one line, like all others."""
+    """A parser with errors on one line, like all other errors of isoviz."""
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"isoviz: error: {line(message, LONGEST - 40)} (see: {self.prog} --help)\n")
@@ -44,7 +44,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command; the result is the exit status."""
     from isoviz.cli.standard_output import OutputError, StandardOutput
 
     output = StandardOutput(sys.stdout)
@@ -64,15 +64,15 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _status(argv: Sequence[str] | None) -> int:
-    """Run one command; the exit status as far as it does not depend on what is still to be printed."""
+    """Run one command; the result is the exit status before standard output is flushed."""
     try:
         args = parser().parse_args(argv)
         status = int(args.func(args))
-        sys.stdout.flush()  # which may wait for a reader, until somebody interrupts that
+        sys.stdout.flush()  # This may wait for a reader until a signal interrupts it.
         return status
     except SystemExit as leave:  # --help, --version and wrong options
         return int(leave.code or 0)
-    except BrokenPipeError:  # whoever read has gone
+    except BrokenPipeError:  # The reader has closed the pipe.
         return _CLOSED_PIPE
     except KeyboardInterrupt as interrupt:
         number = interrupt.args[0] if interrupt.args and isinstance(interrupt.args[0], int) else 2
@@ -101,8 +101,10 @@ def _status(argv: Sequence[str] | None) -> int:
 
 @contextlib.contextmanager
 def _standard_error() -> Iterator[None]:
-    """Standard error, or nowhere, where this process was started without it. No file that is opened later takes its number, nor
-    that of standard input or output: something may still write there."""
+    """Standard error, or nothing if this process was started without it.
+
+    No file that is opened later takes the number of standard input, output or error, as something may still write there.
+    """
     for number in range(3):
         try:
             os.fstat(number)
@@ -120,6 +122,6 @@ def _say(message: str) -> None:
 
 
 def _tell(text: str) -> None:
-    """Words on standard error. Where they cannot be written the exit status says enough."""
+    """Text on standard error. If it cannot be written, the exit status is enough."""
     with contextlib.suppress(OSError):
         sys.stderr.write(text)

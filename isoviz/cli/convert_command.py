@@ -118,7 +118,7 @@ def parse_pairs(option: str, text: str, example: str) -> dict[str, str]:
 
 
 def _pairs(option: str, text: str, example: str) -> list[tuple[str, str, int]]:
-    """Names, values and where the values begin."""
+    """Names, values and the positions of the values."""
     from isoviz.errors import TextError
 
     found: dict[str, tuple[str, str, int]] = {}

@@ -1,4 +1,4 @@
-"""`isoviz cost FILE --path …`: what a path costs that is given by hand."""
+"""`isoviz cost FILE --path …`: the cost of a path that is given by hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def run(args: argparse.Namespace) -> int:
-    """Work it out and print it."""
+    """Price the path and print its plan."""
     from isoviz.cli.output import print_json, print_text
     from isoviz.measure.run_file import as_stored
     from isoviz.planner import cost, load_transfer, plan_to_json

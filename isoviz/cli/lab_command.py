@@ -1,7 +1,7 @@
 """`isoviz lab`: JupyterLab on a working copy of the explorer notebook.
 
-The notebook that isoviz ships is never opened itself: what a user changes and runs stays in a copy, in `isoviz-lab/` below the
-folder that JupyterLab serves.
+The notebook of the package is never opened itself. A user changes and runs a copy in `isoviz-lab/`, below the folder that
+JupyterLab serves.
 """
 
 from __future__ import annotations
@@ -68,9 +68,9 @@ def shipped_notebook() -> Path:
 
 
 def working_copy(shipped: Path, folder: Path, *, fresh: bool = False) -> Path:
-    """The copy of `shipped` in `folder` to open, made or brought up to date where no work of the user is lost by it.
+    """The copy of `shipped` in `folder` to open, made or updated without loss of the user's work.
 
-    A copy whose cells were edited is kept as it is, unless `fresh`: then it is renamed and a new one takes its place.
+    A copy with edited cells stays as it is, unless `fresh`: then it is renamed and replaced.
 
     Raises:
         FileError: the folder cannot be written.
@@ -104,7 +104,7 @@ def working_copy(shipped: Path, folder: Path, *, fresh: bool = False) -> Path:
 
 
 def _origin_and_state(copy: Path) -> tuple[str | None, str | None]:
-    """The digest of the cells that a copy was made from, and of its cells now; None for what cannot be read."""
+    """The digest of the cells that a copy was made from, and of its cells now; None if they cannot be read."""
     try:
         notebook = json.loads(copy.read_text(encoding="utf-8"))
         return notebook["metadata"].get("isoviz", {}).get("origin"), _cells_digest(notebook)
@@ -113,7 +113,7 @@ def _origin_and_state(copy: Path) -> tuple[str | None, str | None]:
 
 
 def _cells_digest(notebook: dict[str, Any]) -> str:
-    """A digest of what the cells say; outputs and counts do not matter."""
+    """A digest of the sources of the cells, without outputs and counts."""
     cells = [(cell["cell_type"], "".join(cell["source"])) for cell in notebook["cells"]]
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
@@ -153,7 +153,7 @@ def server_command(root: Path, notebook: Path, *, ip: str, port: int | None, bro
 
 
 def start(command: list[str]) -> NoReturn:
-    """Run the server in place of this process, so that signals reach it and nothing is left when it ends."""
+    """Run the server in place of this process, so that signals reach it and no process is left at its end."""
     environment = dict(os.environ)
     # A kernel named python3 in the user's own data folder must not take the place of this environment's.
     environment["JUPYTER_PREFER_ENV_PATH"] = "1"

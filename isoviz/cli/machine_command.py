@@ -80,7 +80,7 @@ def _list(args: argparse.Namespace) -> int:
 
 
 def _machine(args: argparse.Namespace) -> Machine:
-    """The machine that is meant, measured if that was asked for."""
+    """The machine that the options name, measured if they say so."""
     from isoviz.errors import InputError
     from isoviz.machines import load, preset
 
@@ -97,7 +97,7 @@ def _machine(args: argparse.Namespace) -> Machine:
 
 
 def _measured(args: argparse.Namespace) -> Machine:
-    """This computer; progress on a terminal, and a signal ends it without anything left."""
+    """This computer, measured; progress on a terminal, and a signal ends it without a trace."""
     from isoviz.cli.output import watched
     from isoviz.measure.probe import probe
 
@@ -110,7 +110,7 @@ def _measured(args: argparse.Namespace) -> Machine:
 
 
 class _StepLine(ProgressLine):
-    """What is being measured, on one line of a terminal."""
+    """The current measurement, on one line of a terminal."""
 
     def tell(self, progress: ProbeProgress) -> None:
         if self._shown:

@@ -1,4 +1,4 @@
-"""What commands share: JSON on standard output, progress on standard error, signals that cancel."""
+"""Output that commands share: JSON on standard output, progress on standard error, signals that cancel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def whole_number(text: str) -> int:
-    """What an option that takes a number is given, in the digits 0 to 9.
+    """The number in the text of an option, in the digits 0 to 9.
 
     Raises:
         argparse.ArgumentTypeError: something else.
@@ -36,17 +36,17 @@ def whole_number(text: str) -> int:
 
 
 def print_json(data: Any) -> None:
-    """One JSON object on standard output, in ASCII: right in every locale, whatever bytes a file name has."""
+    """One JSON object on standard output, in ASCII, so that every locale can show every file name."""
     print(json.dumps(data, indent=2, allow_nan=False))
 
 
 def print_text(text: object = "") -> None:
-    """Text for people on standard output: what a terminal would take for a command, in the name of a file, say, is escaped."""
+    """Text for people on standard output. Control characters, in a file name for example, are escaped."""
     print(_printable_lines(text))
 
 
 def tell(text: object) -> None:
-    """The same on standard error, beside what a command prints."""
+    """Text for people on standard error, where it does not mix with the output of a command."""
     sys.stderr.write(f"{_printable_lines(text)}\n")
 
 
@@ -64,12 +64,12 @@ class Watch:
         self._line = ProgressLine(quiet=quiet)
 
     def progress(self, progress: Progress) -> None:
-        """Show how far the run is, where somebody looks at it."""
+        """Show the progress of the run, on a terminal only."""
         self.running = True
         self._line.show(progress)
 
     def clear(self) -> None:
-        """Take the progress line away."""
+        """Remove the progress line."""
         self._line.clear()
 
     def stop(self, number: int, _frame: FrameType | None) -> None:
@@ -83,7 +83,7 @@ class Watch:
 
 @contextmanager
 def watched(quiet: bool = False) -> Iterator[Watch]:
-    """A watch whose token SIGINT, SIGTERM and SIGHUP set; the run it cancels ends like an interrupted one."""
+    """A watch whose token is set by SIGINT, SIGTERM and SIGHUP; a cancelled run ends like an interrupted one."""
     watch = Watch(quiet)
     before: dict[signal.Signals, Any] = {}
     if threading.current_thread() is threading.main_thread():
@@ -103,11 +103,10 @@ def watched(quiet: bool = False) -> Iterator[Watch]:
 
 
 def check_outputs(file: str | None, outputs: Iterable[str | None]) -> None:
-    """See, before any work is done, that files can be written under these names, each another one than the transfer file and than
-    the others.
+    """Check before any work that all files can be written, and that they differ from the transfer file and from each other.
 
     Raises:
-        FileError: one cannot, or is not.
+        FileError: a file cannot be written, or is named twice.
     """
     from isoviz.errors import FileError
     from isoviz.regular_files import final_path
@@ -126,7 +125,7 @@ def check_outputs(file: str | None, outputs: Iterable[str | None]) -> None:
 
 
 def save_file(name: str | Path, content: bytes) -> None:
-    """Write a file that is complete or not there."""
+    """Write a file, complete or not at all."""
     import numpy as np
 
     from isoviz.backends.disk.file_access import NewFile
@@ -140,14 +139,14 @@ def save_file(name: str | Path, content: bytes) -> None:
 
 
 def write_file(name: str, content: bytes) -> None:
-    """Write a file that is complete or not there, and say so to people."""
+    """Write a file, complete or not at all, and say so on standard error."""
     save_file(name, content)
     with suppress(OSError):  # it is written, whether that can be told or not
         tell(f"wrote {printable(name)}")
 
 
 def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> list[str]:
-    """Rows of a table as lines; the columns in `left` begin, all others end, one below the other."""
+    """Rows of a table as lines. Columns in `left` are aligned left, all others right."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  ".join(

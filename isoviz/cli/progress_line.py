@@ -1,4 +1,4 @@
-"""How far a run is, on one line of a terminal; nothing where standard error is not one."""
+"""The progress of a run, on one line of a terminal; nothing if standard error is no terminal."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
     from isoviz.runtime import Progress
 
 _EVERY = 0.1
-"""Seconds between two looks of the line: faster ones flicker."""
+"""Seconds between two updates of the line; faster ones flicker."""
 _WINDOW = 10.0
-"""Seconds over which the rate is taken, so that it follows a disk that slows down."""
+"""Seconds over which the rate is measured, so that it follows a disk that slows down."""
 _BAR = 24
 
 
 class ProgressLine:
-    """A bar with share, bytes, rate and the time left. `clock` gives seconds."""
+    """A bar with share, bytes, rate and time left. `clock` returns seconds."""
 
     def __init__(self, stream: TextIO | None = None, quiet: bool = False, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = sys.stderr if stream is None else stream
@@ -33,7 +33,7 @@ class ProgressLine:
         self._seen: deque[tuple[float, int]] = deque()
 
     def show(self, progress: Progress) -> None:
-        """Show how far the run is, a few times a second."""
+        """Show the progress of the run, a few times a second."""
         if not self._shown:
             return
         now = self._clock()
@@ -71,7 +71,7 @@ class ProgressLine:
         self._line = line
 
     def clear(self) -> None:
-        """Take the line away."""
+        """Remove the line."""
         if self._line:
             self._stream.write("\r" + " " * len(self._line) + "\r")
             self._stream.flush()

@@ -54,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _say(what: str) -> None:
-    """Progress, where somebody looks."""
+    """Progress, on a terminal only."""
     from isoviz.cli.output import tell
 
     if sys.stderr.isatty():

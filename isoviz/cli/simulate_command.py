@@ -1,4 +1,4 @@
-"""`isoviz simulate FILE`: how a transfer would run, in virtual time, on any machine."""
+"""`isoviz simulate FILE`: a transfer in virtual time, on any machine."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _submitted(plan: Plan, machine: Machine, count: int, *, pipelined: bool) -> 
 
 
 def _stored(plan: Plan, machine: Machine, count: int) -> Trace | None:
-    """The same stored and forwarded; None where the buffers for it, which hold everything, are larger than a memory."""
+    """The same plan stored and forwarded; None if its buffers, which hold everything, are larger than a memory."""
     from isoviz.errors import LimitError
 
     try:

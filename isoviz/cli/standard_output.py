@@ -1,4 +1,4 @@
-"""Standard output whose failures are told as its own: a full disk behind it is not the disk that a command works on."""
+"""Standard output with errors of its own: a full disk behind it is not the disk that a command works on."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class StandardOutput(io.TextIOBase):
     """A text stream that passes everything on to `stream` (None: this process was started without one).
 
     Raises:
-        OutputError: writing failed. BrokenPipeError: the reader has gone, which is no failure.
+        OutputError: writing failed. BrokenPipeError: the reader has closed the pipe, which is no failure.
     """
 
     def __init__(self, stream: TextIO | None) -> None:
@@ -59,14 +59,14 @@ class StandardOutput(io.TextIOBase):
             raise self._failed(reason(error)) from None
 
     def close(self) -> None:
-        """The stream is not this one's to close."""
+        """Does nothing: the stream belongs to another owner."""
 
     def _failed(self, problem: str) -> OutputError:
         self._has_failed = True
         return OutputError(f"standard output: {problem}; the result cannot be printed")
 
     def finish(self) -> None:
-        """Write what is left, unless the failure of that has been told already.
+        """Write the rest, unless an earlier failure was reported already.
 
         Raises:
             OutputError, BrokenPipeError.
@@ -77,7 +77,7 @@ class StandardOutput(io.TextIOBase):
             self.flush()
 
     def drop(self) -> None:
-        """What is still held goes nowhere: Python would try to write it at exit, and fail again."""
+        """Discard the rest: Python would try to write it at exit, and fail again."""
         if self._stream is not None:
             nowhere = os.open(os.devnull, os.O_WRONLY)
             os.dup2(nowhere, self._stream.fileno())

@@ -1,4 +1,4 @@
-"""Large array files for benchmarks, and timing what writes one from another."""
+"""Large array files for benchmarks, and the time of a program that writes one from another."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ def generated(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Path:
 
 
 def timed(action: Callable[[Path], object], source: Path, target: Path) -> float:
-    """Seconds until the result is on the disk, the source not in the page cache. The target is removed."""
+    """Seconds until the target is on the disk. The source is out of the page cache at first, and the target is removed at the
+    end."""
     forget(source)
     start = time.perf_counter()
     action(target)
@@ -35,7 +36,7 @@ def timed(action: Callable[[Path], object], source: Path, target: Path) -> float
 
 
 def forget(path: Path) -> None:
-    """Drop a file from the page cache where the system has a way, so that every reader begins alike."""
+    """Drop a file from the page cache if the system can, so that every reader starts alike."""
     if hasattr(os, "posix_fadvise"):
         with path.open("rb") as file:
             os.fsync(file.fileno())

@@ -1,9 +1,9 @@
-"""The disk: what its requests reach, and array files converted at its speed.
+"""The disk: the rates of its requests, and array files converted at its speed.
 
-Three questions, answered in one run. How many bytes a second do requests of a length reach, so many in flight? How far is a
-conversion between structs and arrays from plainly copying the file the same way (unbuffered, 1 MiB requests, several in flight)?
-And a transposition, whose runs are short, from issuing the very requests of its plan without doing anything to the bytes? Beside
-`cp` and NumPy memory maps, the source out of the page cache, fsync inside.
+One run answers three questions. How many bytes per second do requests of a length reach, with a number of them in flight? How
+close does a conversion between structs and arrays come to a plain copy of the file (unbuffered, 1 MiB requests, several in
+flight)? How close does a transposition, whose runs are short, come to the same requests without work on the bytes? `cp` and
+NumPy memory maps run beside them. The source is out of the page cache, and fsync is inside the time.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 import os
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -23,7 +22,7 @@ import numpy as np
 from isoviz.backends.disk.disk_memory import runs_in_order
 from isoviz.bench.files.array_files import generated, timed
 from isoviz.bench.files.plain_requests import PAGE, Step, created, in_pieces, moved, opened
-from isoviz.bench.table import Table, interleaved
+from isoviz.bench.table import Table, beside, interleaved, scratch_folder, two_digits, where_known
 from isoviz.conversion.convert import convert
 from isoviz.units import format_bytes, format_rate, format_seconds, parse_bytes
 
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
 
 REQUEST = 1 << 20
 THREADS = 8
-"""That issue plain requests, each way."""
+"""Threads that issue plain requests, each way."""
 TOGETHER = 1 << 20
-"""Bytes of plain requests that a thread hands over together, where they are short."""
+"""Bytes of short plain requests that a thread hands over at once."""
 LENGTHS = (4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20)
 DEPTHS = (1, 4, 16)
 _PAIR = np.dtype([("re", "f4"), ("im", "f4")])
@@ -47,8 +46,7 @@ def measure(
     """Request rates of the disk, and conversions of a file of `size` within `memory_limit`; medians of `repeat` rounds in turn,
     `cp` and NumPy once."""
     nbytes, limit = parse_bytes(size), parse_bytes(memory_limit)
-    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as name:
-        folder = Path(name)
+    with scratch_folder(directory) as folder:
         rows = [*_structs(folder, nbytes, limit, repeat)]
         more, notes = _transposition(folder, nbytes, limit, repeat)
         rows += more
@@ -59,9 +57,9 @@ def measure(
         {
             "case": ("case", str),
             "by": ("by", str),
-            "seconds": ("time", lambda seconds: "" if seconds is None else format_seconds(seconds)),
+            "seconds": ("time", where_known(format_seconds, "")),
             "throughput": ("rate", format_rate),
-            "to_plain": ("÷ plain", lambda ratio: "" if ratio is None else f"{ratio:.2f}"),
+            "to_plain": ("÷ plain", where_known(two_digits, "")),
         },
         rows,
         (
@@ -76,10 +74,7 @@ def measure(
 def _rows(case: str, nbytes: int, seconds: dict[str, float]) -> list[dict[str, Any]]:
     ways = [name for name in seconds if name.startswith("plain")]
     plain = seconds[min(ways, key=lambda name: seconds[name])]
-    return [
-        {"case": case, "by": name, "seconds": found, "throughput": nbytes / found, "to_plain": plain / found}
-        for name, found in seconds.items()
-    ]
+    return beside(seconds, nbytes, plain, "to_plain", case=case)
 
 
 def _structs(folder: Path, nbytes: int, limit: int, repeat: int) -> Iterator[dict[str, Any]]:
@@ -109,7 +104,7 @@ def _structs(folder: Path, nbytes: int, limit: int, repeat: int) -> Iterator[dic
 
 
 def _transposition(folder: Path, nbytes: int, limit: int, repeat: int) -> tuple[list[dict[str, Any]], list[str]]:
-    """A square of float32, rows to columns; and what was decided about passes."""
+    """A square of float32, rows to columns, and the decision about passes."""
     side = math.isqrt(nbytes // 4)
     nbytes = side * side * 4
     source = generated(folder / "square.npy", (side, side), np.dtype("f4"))

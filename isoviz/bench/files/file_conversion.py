@@ -7,7 +7,6 @@ inside), `shutil.copyfile` with fsync, and a NumPy memory map assigned from a vi
 from __future__ import annotations
 
 import shutil
-import tempfile
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -15,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from isoviz.bench.files.array_files import generated, timed
-from isoviz.bench.table import Table, interleaved
+from isoviz.bench.table import Table, beside, interleaved, scratch_folder, two_digits
 from isoviz.conversion.convert import convert
 from isoviz.units import format_bytes, format_rate, parse_bytes
 
@@ -27,8 +26,8 @@ def measure(
 ) -> Table:
     """Rates of conversions of a file of `size` within `memory_limit`; medians of `repeat` rounds, everything in turn."""
     nbytes = parse_bytes(size)
-    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as folder:
-        rows = [row for case in (_fields, _transposition) for row in case(Path(folder), nbytes, memory_limit, repeat)]
+    with scratch_folder(directory) as folder:
+        rows = [row for case in (_fields, _transposition) for row in case(folder, nbytes, memory_limit, repeat)]
     return Table(
         "convert",
         f"conversions of files of {format_bytes(nbytes)} within {format_bytes(parse_bytes(memory_limit))}:"
@@ -37,7 +36,7 @@ def measure(
             "case": ("case", str),
             "by": ("by", str),
             "throughput": ("rate", format_rate),
-            "to_copy": ("÷ isoviz copy", lambda ratio: f"{ratio:.2f}"),
+            "to_copy": ("÷ isoviz copy", two_digits),
         },
         rows,
         ("`cp` and NumPy go through the page cache and use as much of the memory as there is free; isoviz does not",),
@@ -45,11 +44,7 @@ def measure(
 
 
 def _rows(case: str, nbytes: int, seconds: dict[str, float]) -> list[dict[str, object]]:
-    copy = seconds["isoviz copy"]
-    return [
-        {"case": case, "by": name, "seconds": found, "throughput": nbytes / found, "to_copy": copy / found}
-        for name, found in seconds.items()
-    ]
+    return beside(seconds, nbytes, seconds["isoviz copy"], "to_copy", case=case)
 
 
 def _fields(folder: Path, nbytes: int, limit: int | str, repeat: int) -> list[dict[str, object]]:

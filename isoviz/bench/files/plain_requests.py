@@ -1,8 +1,8 @@
-"""The limit of anything that moves a file: the same unbuffered requests, with nothing done to what they bring.
+"""The limit of programs that move a file: the same unbuffered requests, without work on the bytes.
 
-Threads that read and threads that write, each of which has one request in flight, or hands several short ones to the system
-together. What is written is not what was read: only the disk is looked at. Files whose file system takes no unbuffered requests
-are moved through the page cache.
+Threads read and threads write. Each has one request in flight, or hands several short ones to the system together. The written
+bytes are not those that were read, as only the disk is measured. Files go through the page cache if the file system takes no
+unbuffered requests.
 """
 
 from __future__ import annotations
@@ -29,12 +29,14 @@ Step = tuple[Sequence[Request], Sequence[Request]]
 """Requests to read, and those to write once these are done: a chunk."""
 
 AHEAD = 4
-"""Chunks that reading may be ahead of writing: the buffers of a pipeline."""
+"""Chunks by which reads may be ahead of writes: the buffers of a pipeline."""
 
 
 def moved(source: int, target: int, steps: Iterable[Step], threads: int, together: int = 1) -> float:
-    """Seconds that so many threads each way need to read and write what the steps say, from one open file to another, until the
-    disk has it. `together` is how many bytes each of them has in flight: one request, where it is longer."""
+    """Seconds that `threads` threads each way need for the reads and writes of all steps, until the data are on the disk.
+
+    `together` is the bytes that a thread has in flight: one request, if that is longer.
+    """
     line = _Line(iter(steps), threads, together)
     work = [(READ, source, line.reads), (WRITE, target, line.writes)]
     ready = threading.Barrier(2 * threads + 1)
@@ -57,7 +59,7 @@ def moved(source: int, target: int, steps: Iterable[Step], threads: int, togethe
 
 
 class _Line:
-    """Hands steps out: reads as far ahead as allowed, writes of a step once its reads are done."""
+    """Hands out steps: reads as far ahead as `AHEAD` allows, the writes of a step after its reads."""
 
     def __init__(self, steps: Iterable[Step], threads: int, together: int) -> None:
         self.steps = steps
@@ -69,7 +71,7 @@ class _Line:
         self.error: BaseException | None = None
 
     def feed(self) -> None:
-        """Hand all steps out, and say that there are no more."""
+        """Hand out all steps, then the end."""
         for reads, writes in self.steps:
             self.room.acquire()
             batches = self._batches(writes)
@@ -90,7 +92,7 @@ class _Line:
                 queue.put(None)
 
     def _batches(self, wanted: Sequence[Request]) -> list[Sequence[Request]]:
-        """Requests in batches of about so many bytes together."""
+        """Requests in batches of about `together` bytes."""
         if not wanted:
             return []
         count = min(aio.DEPTH, max(1, self.together // max(length for _, length in wanted)))
@@ -98,7 +100,7 @@ class _Line:
 
 
 class _Part:
-    """Some requests, and what follows once all of them are done."""
+    """Some requests, and the call that follows when all of them are done."""
 
     def __init__(self, count: int, then: Callable[[], None]) -> None:
         self.left, self.then = count, then

@@ -1,14 +1,12 @@
 """A transposing read of an array from a disk: the staged path beside the one hop.
 
-A planner that adds up the times of hops takes the one hop, there being fewer to add up; it cannot place a layout change between
-two hops (realm issue 404). That hop reads runs of one entry. Two rows show what it costs: with a request for every run, which is
-what a one-hop copier issues and what the prediction means, on a part of the array; and by isoviz's own DiskRead, which reads
-across the gaps and picks the entries out.
+A planner that adds up the times of hops prefers the one hop, and cannot place a layout change between two hops (realm issue 404).
+That hop reads runs of one entry. Two rows show its cost: with a request for each run, as the prediction assumes, on a part of the
+array; and with isoviz's own DiskRead, which reads across the gaps and picks the entries out (data sieving).
 """
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,7 @@ import numpy as np
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.file_access import ReadFile
 from isoviz.backends.host.pages import PAGE, page_aligned
-from isoviz.bench.table import Table, interleaved
+from isoviz.bench.table import Table, interleaved, scratch_folder
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset
 from isoviz.measure.local_engine import Engine
@@ -26,15 +24,15 @@ from isoviz.planner import Plan, Transfer, plan
 from isoviz.units import format_bytes, format_seconds, parse_bytes
 
 MOST_REQUESTS = 5_000
-"""So many requests of one entry are issued; the rest of the array is counted like them."""
+"""Requests of one entry that are issued; the time of the rest is extrapolated."""
 
 
 def measure(size: int | str = "64MiB", repeat: int = 5, directory: str | Path | None = None) -> Table:
     """Times of a transposing read of a square of float32 of about `size`; medians of `repeat` rounds, everything in turn."""
     side = max(64, int((parse_bytes(size) // 4) ** 0.5))
-    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as folder:
+    with scratch_folder(directory) as folder:
         machine = preset("local", directory=folder)
-        path = Path(folder) / "square.npy"
+        path = folder / "square.npy"
         np.save(path, np.random.default_rng(0).random((side, side), dtype=np.float32))
         space, fields = IndexSpace(x=side, y=side), FieldSpace(value="float32")
         transfer = Transfer.whole(space, fields, "node0.dsk", "<F, x, y>", "node0.sys", "<F, y, x>")

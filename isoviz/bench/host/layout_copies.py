@@ -1,7 +1,7 @@
-"""Layout conversions in host memory, each as a share of what `memcpy` does with the same bytes in the same run.
+"""Layout conversions in host memory, each as a share of `memcpy` with the same bytes in the same run.
 
-Beside NumPy (`copyto` of strided views), PyTorch (`copy_` of strided tensors, one thread) and OpenCV (`transpose`), where they
-are installed and have the case. The limit is `memcpy`: every byte is read once and written once, past the caches.
+The peers are NumPy (`copyto` of strided views), PyTorch (`copy_` of strided tensors, one thread) and OpenCV (`transpose`), if
+they are installed and have the case. The limit is `memcpy`: each byte is read once and written once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ import math
 import os
 import random
 import statistics
-import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +20,7 @@ from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.pages import page_aligned
 from isoviz.bench.predictions.random_transfers import random_fields, random_layout, random_space
-from isoviz.bench.table import Table
+from isoviz.bench.table import Table, seconds_of
 from isoviz.errors import InputError
 from isoviz.layouts import Box, FieldSpace, IndexSpace, Layout, View, apply, strided_copies
 from isoviz.layouts.numpy_copy import strided_view
@@ -35,13 +34,13 @@ LEAST_SIZE = 1 << 16
 RANDOM = 40
 """Random conversions, a quarter as large as the others, and as many small ones."""
 SMALL = 1 << 8
-"""So many times smaller than the others are small ones: they stay in a second-level cache."""
+"""Factor by which small conversions are smaller than the others: they stay in a second-level cache."""
 MORE = 4
-"""So many times as often are they measured: each takes some 50 µs."""
+"""Factor by which small conversions are measured more often: each takes some 50 µs."""
 MOST_PADDED = 2
-"""So many times the size may a layout of theirs take, padding and all."""
+"""Largest size of a random layout with its padding, as a multiple of the size of the case."""
 TOGETHER = 1.3
-"""So much faster two threads are to be, where memory allows."""
+"""Aimed speed-up by two threads, if memory allows it."""
 
 
 class Case(NamedTuple):
@@ -55,7 +54,7 @@ class Case(NamedTuple):
     destination: str
 
     def copies(self) -> list[StridedCopy]:
-        """What has to be done."""
+        """The strided copies of the conversion."""
         here, there = (Layout(text).on(self.space, self.fields) for text in (self.source, self.destination))
         return strided_copies(View(here), View(there), Box.whole(self.space))
 
@@ -70,7 +69,7 @@ def cases(nbytes: int) -> Iterator[Case]:
 
 
 def random_cases(nbytes: int, group: str = "random") -> Iterator[Case]:
-    """Conversions as anybody might ask for, the same every time: what the suite does not pick out."""
+    """Random conversions, the same in every run: cases that the suite does not select."""
     rng = random.Random(0)  # noqa: S311  # no secret
     count = 0
     while count < RANDOM:
@@ -147,7 +146,7 @@ def _images(nbytes: int) -> Iterator[Case]:
     yield Case("identical", "AOS → AOS", IndexSpace(x=nbytes // 8), pair, "<F, x>", "<F, x>")
 
 
-# ---- who does it
+# ---- the peers
 
 
 PEERS = {"numpy": "NumPy", "torch": "PyTorch", "opencv": "OpenCV"}
@@ -301,12 +300,10 @@ def measured(case: Case, repeat: int, torch: Any, cv2: Any) -> dict[str, Any]:
     for turn in range(repeat):
         for name in times:
             if turn >= 2 and name in ("numpy", "torch") and min(times[name]) > 4 * min(times["isoviz"]):
-                continue  # it has lost: no need to know by how much to the third digit
+                continue  # It has lost, and more digits of its time are not needed.
             action = actions[name]
             assert action is not None
-            began = time.perf_counter()
-            action()
-            times[name].append(time.perf_counter() - began)
+            times[name].append(seconds_of(action))
     medians = {name: statistics.median(found) for name, found in times.items()}
     shares = {name: medians["memcpy"] / medians[name] if name in medians else None for name in actions}
     return {

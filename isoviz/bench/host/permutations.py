@@ -1,7 +1,7 @@
-"""Permutations of the dimensions of float32 arrays, each as a share of what `memcpy` does with the same bytes in the same run.
+"""Permutations of the dimensions of float32 arrays, each as a share of `memcpy` with the same bytes in the same run.
 
-The suite is of the kind that tensor transposition libraries are compared by: 57 permutations of 2 to 6 dimensions, of about
-200 MB, none of which can be written with fewer dimensions. `cases` says by which rule they are drawn.
+The suite resembles those that compare libraries for tensor transposition: 57 permutations of 2 to 6 dimensions, of about 200
+MB, each irreducible to fewer dimensions. `cases` states the rule that draws them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ MIDDLE = range(12, 76)
 """Extents of a small dimension in the middle."""
 LEAST_EXTENT = 6
 SPREAD = 4.0
-"""So many times larger or smaller than the mean is a drawn extent at most, before all are scaled to the size."""
+"""Largest ratio of a drawn extent to the mean, before all are scaled to the size."""
 
 
 def irreducible(dimensions: int) -> list[tuple[int, ...]]:
-    """The permutations in which no dimension is followed by the one that follows it before: these two would be one."""
+    """The permutations that keep no two neighbouring dimensions together, as these two would be one dimension."""
     found = itertools.permutations(range(dimensions))
     return [order for order in found if not any(after == before + 1 for before, after in itertools.pairwise(order))]
 
@@ -72,7 +72,7 @@ def _extents(rng: random.Random, dimensions: int, kind: int, elements: float) ->
     free = [place for place in range(dimensions) if place not in fixed]
     left = elements / math.prod(fixed.values())
     extents = dict(fixed)
-    # The smallest first: what it is short of, rounded or raised, is given to those that follow.
+    # The smallest first: later extents make up for its rounding.
     for done, place in enumerate(sorted(free, key=weights.__getitem__)):
         others = sorted(free, key=weights.__getitem__)[done:]
         scale = (left / math.prod(weights[each] for each in others)) ** (1 / len(others))

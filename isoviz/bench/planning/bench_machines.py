@@ -12,7 +12,7 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Mem
 
 
 def ring(count: int, ahead: int, seed: int = 0) -> Machine:
-    """Memories from each of which links of their own lead to the next `ahead` ones; all-to-all with `count` − 1."""
+    """Memories in a ring, each with own links to the next `ahead` ones; all-to-all with `count` − 1."""
     draw = random.Random(seed)  # noqa: S311  no secret
     channels = [
         Channel("", ChannelKind.MEMCPY, f"m{k}", f"m{(k + step) % count}", _link(draw))

@@ -1,4 +1,4 @@
-"""How planning time grows with the machine: time, and what is proved of the plan, over memories and channels."""
+"""The growth of planning time with the machine: time, and the proved gap of the plan, over memories and channels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ REPEAT = 5
 """Plans of each case; the median counts."""
 _FIELDS = FieldSpace(re="float32", im="float32")
 _NUMBERS = itertools.count()
-"""Every transfer gets another one, so that none has the sizes of one before."""
+"""A number for each transfer, so that no two transfers have the same sizes."""
 CASES: Mapping[str, tuple[dict[str, int], str, str]] = {
     "1-D": ({"x": 1 << 22}, "<F, x>", "<x, F>"),
     "2-D": ({"x": 1024, "y": 768}, "<F, x, y>", "<y, x, F>"),

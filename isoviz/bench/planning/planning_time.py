@@ -1,8 +1,7 @@
-"""What planning costs: every planner on a cluster of two nodes, with sizes that are new every time.
+"""Planning time of each planner on a cluster of two nodes, with sizes that are new every time.
 
-Beside them, in the same run: a shortest path by networkx on the machine's graph, and one linear program of the winner's path
-solved with PuLP. The figures of the paper's C++ (Isometry, sections 4.4, 6.3 and 6.5) are given where there are any; that was
-another machine.
+The same run measures a shortest path by networkx on the machine's graph, and one linear program of the winning path, solved
+with PuLP. Figures of the paper's C++ (Isometry, sections 4.4, 6.3 and 6.5) stand beside them; they are from another machine.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from typing import Any
 import networkx
 
 from isoviz.bench.planning.growth import REPEAT, PlannerTable, growth
-from isoviz.bench.table import interleaved
+from isoviz.bench.table import interleaved, seconds_of
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.planner import CACHE, Options, Transfer, plan
@@ -166,16 +165,10 @@ def _new(make: Make, nbytes: int, machine: Machine, name: str) -> Transfer:
     return make(nbytes, next(_NUMBERS), "fbm0" if fits and name != "direct" else "sys")
 
 
-def _seconds(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
-
-
 def _cached(transfer: Transfer, machine: Machine) -> float:
     """Seconds of one plan that is known."""
     plan(transfer, machine, "full")
-    return _seconds(lambda: [plan(transfer, machine, "full") for _ in range(BATCH)]) / BATCH
+    return seconds_of(lambda: [plan(transfer, machine, "full") for _ in range(BATCH)]) / BATCH
 
 
 def _fresh(make: Make, nbytes: int, machine: Machine, name: str) -> tuple[float, float]:
@@ -196,7 +189,7 @@ def _part(make: Make, nbytes: int, machine: Machine, name: str, repeat: int) -> 
 def _planning(make: Make, machine: Machine, name: str) -> float:
     """Seconds of planning a new transfer of 256 MiB: the mean of a few in a row, as an application has them."""
     transfers = [_new(make, 256 * MIB, machine, name) for _ in range(IN_A_ROW)]
-    return _seconds(lambda: [plan(transfer, machine, name) for transfer in transfers]) / IN_A_ROW
+    return seconds_of(lambda: [plan(transfer, machine, name) for transfer in transfers]) / IN_A_ROW
 
 
 def _path_unknown(make: Make, machine: Machine, other: Machine) -> float:
@@ -223,7 +216,7 @@ def _shortest_path(machine: Machine, transfer: Transfer) -> Callable[[], float]:
     for _, _, data in graph.edges(data=True):
         data["weight"] = 1 / data["channel"].peak
     ends = transfer.source.memory, transfer.destination.memory
-    return lambda: _seconds(lambda: networkx.dijkstra_path(graph, *ends))
+    return lambda: seconds_of(lambda: networkx.dijkstra_path(graph, *ends))
 
 
 def _program(transfer: Transfer, machine: Machine) -> PathProgram:

@@ -30,7 +30,7 @@ FULL_FROM = 16_000_000
 
 
 class Features(NamedTuple):
-    """What of Isometry is switched on (figure 13): its own paths, pipelining, many requests in flight."""
+    """The parts of Isometry that are switched on (figure 13): its own paths, pipelining, several requests in flight."""
 
     paths: bool = True
     pipelined: bool = True
@@ -50,7 +50,7 @@ def transfer_of(move: Move, here: int, there: int) -> Transfer:
 
 
 def planner_of(move: Move) -> str:
-    """Which of the paper's two planners it gets."""
+    """The one of the paper's two planners that plans a transfer."""
     return "full" if move.nbytes >= FULL_FROM else "simple"
 
 
@@ -66,7 +66,7 @@ def isometry_seconds(application: Application, nodes: int, given: Assumptions, f
 
 
 def _folded(phase: Iterable[Move]) -> list[Move]:
-    """What node 0 sends, all to node 1, and what stays on these two."""
+    """The transfers of node 0, all to node 1, and those inside these two nodes."""
     found = []
     for move in phase:
         if move.here == move.there and move.here < 2:
@@ -156,7 +156,8 @@ def _copies(machine: Machine, move: Move, given: Assumptions, hub: int | None) -
 
 
 def engine(channel: Channel, nodes: tuple[int, int], hub: int | None) -> str:
-    """What a channel between the nodes 0 and 1 works on, where these are `nodes`: one of a kind per node, or per GPU."""
+    """The engine that a channel between the nodes 0 and 1 (`nodes` in the cluster) works on: one of a kind per node, or per
+    GPU."""
     source, destination = (_at(name, nodes) for name in (channel.source, channel.destination))
     if channel.kind is ChannelKind.REMOTE_MEMCPY:
         here, there = source.partition(".")[0], destination.partition(".")[0]

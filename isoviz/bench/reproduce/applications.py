@@ -1,8 +1,8 @@
-"""What PageRank, VGG-16 and Circuit move in an iteration (Isometry, section 6.5 and table 6).
+"""The transfers of PageRank, VGG-16 and Circuit in an iteration (Isometry, section 6.5 and table 6).
 
-The paper gives kinds of transfers, not sizes: "large" for PageRank, "varying" for the others, direct ones (ZCM → local FBM) and
-such of several hops (FBM → remote FBM). What is said here beyond that is assumed. One GPU of each node of XStream takes
-part: with the 15 other nodes and one local transfer that makes the 16 paths per node of table 6, so that count tests nothing.
+The paper gives kinds of transfers, not sizes: "large" for PageRank, "varying" for the others; direct ones (ZCM → local FBM) and
+ones of several hops (FBM → remote FBM). Everything beyond that is assumed. One GPU of each node of XStream takes part. With the
+15 other nodes and one local transfer that makes the 16 paths per node of table 6, so this count tests nothing.
 """
 
 from __future__ import annotations

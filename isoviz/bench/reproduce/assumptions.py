@@ -1,4 +1,4 @@
-"""What the paper does not say and a simulation needs: every assumption in one place, so that each can be halved and doubled."""
+"""Assumptions where the paper is silent and a simulation needs a value, in one place, so that each can be halved and doubled."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Assumptions:
 
 
 class Described(NamedTuple):
-    """An assumption for people: what it is, its value, and where the value comes from."""
+    """An assumption for people: its name, its value, and the source of the value."""
 
     name: str
     what: str

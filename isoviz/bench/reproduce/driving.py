@@ -43,7 +43,7 @@ def realm_copies(machine: Machine, pair: Pair, nbytes: int, given: Assumptions) 
 
 
 def hardware_limit(machine: Machine, pair: Pair) -> float:
-    """Bytes per second of the slowest channel on the path where that is fastest, whatever the planners say."""
+    """Bytes per second of the slowest channel on the path where that is fastest, independent of planners."""
     best = {pair.source: float("inf")}
     todo = {pair.source}
     while todo:

@@ -1,4 +1,4 @@
-"""One figure of ours beside what the paper states, and whether they agree."""
+"""One figure of isoviz beside the statement of the paper, and whether they agree."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ TOLERANCE = 0.1
 
 @dataclass(frozen=True)
 class Finding:
-    """`ours` beside the paper's statement, which was between `low` and `high` (None: no bound; both None: no figure).
+    """`ours` beside the paper's statement, which lies between `low` and `high` (None: no bound; both None: no figure).
 
-    `where` is the section, table or figure; `unit` says how to write `ours` (`UNITS`); `given` marks a figure that follows from
-    something the paper states and that was put in, `why` says where a difference comes from, or what an agreement is worth.
+    `where` is the section, table or figure. `unit` says how to write `ours` (`UNITS`). `given` marks a figure that follows from
+    a value of the paper that was put in. `why` explains a difference, or the worth of an agreement.
     """
 
     where: str

@@ -1,4 +1,4 @@
-"""The evaluation of the Isometry paper again, in simulation: everything is run and set beside what the paper states."""
+"""The evaluation of the Isometry paper again, in simulation, beside the statements of the paper."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Progress = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What was found. `seconds` is how long that took."""
+    """The results, and the `seconds` that they took."""
 
     given: Assumptions
     quick: bool
@@ -48,7 +48,7 @@ class Reproduction:
 
     @property
     def agreed(self) -> tuple[int, int]:
-        """How many figures agree with the paper's, and of how many that can."""
+        """The number of figures that agree with the paper, and of figures that could."""
         judged = [each.agrees for each in self.findings if each.agrees is not None]
         return sum(judged), len(judged)
 
@@ -109,7 +109,7 @@ def _pair(row: figure7.Row) -> dict[str, Any]:
 
 
 def reproduce(*, quick: bool = False, progress: Progress | None = None) -> Reproduction:
-    """Run everything; `quick` with fewer instances and nodes. `progress` is told what is run next."""
+    """Run everything; `quick` with fewer instances and nodes. `progress` is called with the name of each step."""
     given = QUICK if quick else Assumptions()
     say = progress or (lambda _: None)
     began = time.perf_counter()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
 
 WAYS = ("none", "on the GPU", "on the way")
-"""How it packs."""
+"""The ways to pack."""
 
 
 def mpi_throughput(machine: Machine, pair: Pair, given: Assumptions, packing: str) -> float:

@@ -1,4 +1,4 @@
-"""What is moved: the transfers of the microbenchmarks, and the memories they run between (Isometry, sections 6.1 to 6.4)."""
+"""The transfers of the microbenchmarks, and the memories between which they run (Isometry, sections 6.1 to 6.4)."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ FIELDS = FieldSpace.of({f"f{i}": "int32" for i in range(8)})
 SPACE = IndexSpace(x=1 << 22)
 """Four million entries (section 6.1): 128 MiB an instance."""
 INSTANCES = 64
-"""As many are moved at the same time: 8 GiB (section 6.1)."""
+"""Instances that move at the same time: 8 GiB (section 6.1)."""
 AOS, SOA = "<F, x>", "<x, F>"
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two memories between which instances are moved. `*` in the label: the destination is on the other node."""
+    """Two memories with transfers between them. `*` in the label: the destination is on the other node."""
 
     source: str
     destination: str
 
     @property
     def label(self) -> str:
-        """As the paper's figures name it, such as `FBM → SYS*`."""
+        """The name in the paper's figures, such as `FBM → SYS*`."""
         here, there = (name.partition(".")[2].rstrip("0123456789").upper() for name in (self.source, self.destination))
         return f"{here} → {there}{'*' if self.remote else ''}"
 

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
 
 ROUNDING = 1e-9
-"""The share of a copy that is nothing."""
+"""A share of a copy below this is zero."""
 
 
 class Copy(NamedTuple):
-    """One hop of all of an instance: `seconds` on its channel if nobody else uses it, by a thread of `node`."""
+    """One hop of a whole instance: `seconds` on its channel without other users, by a thread of `node`."""
 
     channel: str
     seconds: float
@@ -49,7 +49,7 @@ class _Running(NamedTuple):
 
 
 def completion(orders: Sequence[Order], threads: int) -> list[float]:
-    """When each order is done, in seconds, with so many DMA threads on every node."""
+    """The end of each order in seconds, with `threads` DMA threads on each node."""
     ends = [order.at for order in orders]
     arrivals: list[tuple[float, int, int]] = []  # when, which order, which hop
     for number, order in enumerate(orders):

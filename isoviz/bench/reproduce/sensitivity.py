@@ -1,4 +1,4 @@
-"""What the figures of ours hang on: every assumption halved and doubled, or turned into its alternative."""
+"""The dependence of the figures on the assumptions: each one halved and doubled, or turned into its alternative."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isoviz.bench.reproduce.assumptions import Assumptions
 
 NODES = 16
-"""Nodes of the applications here, Circuit's among them: on 64 it would take long."""
+"""Nodes of the applications here, those of Circuit too: 64 nodes would take long."""
 
 
 class Metric(NamedTuple):
@@ -38,7 +38,7 @@ def _application(name: str, nodes: int, what: str) -> Callable[[Assumptions], fl
 
 
 def metrics(nodes: int) -> dict[str, Metric]:
-    """The figures by a short name; those of applications on so many nodes."""
+    """The figures by a short name; those of applications on `nodes` nodes."""
     one, several = (lambda given, pair=pair: figure8(given, pair).change(max(THREADS)) for pair in (ONE_HOP, SEVERAL_HOPS))
     found = {
         "pipelining": Metric("figure 7: FBM → FBM*, speedup", "times", lambda given: figure7(given, MULTI_HOP[:1])[0].speedup),
@@ -82,14 +82,14 @@ HANGS_ON: dict[str, tuple[str, ...]] = {
     "gpu_link": ("page rank", "vgg one", "vgg", "circuit"),
     "memcpy": ("page rank", "vgg one"),
 }
-"""Which figures hang on which assumption."""
+"""Assumption → the figures that depend on it."""
 _ALTERNATIVES: dict[str, tuple[Any, str]] = {
     "worker": ("launcher", "the launcher's, for all hops"),
     "temporaries": ("reg", "REG"),
     "conversion": ("gpu", "in GPUWrite, row by row"),
     "page_rank_gpus": (4, "all 4"),
 }
-"""Of assumptions that are not halved and doubled: the other value, and its name."""
+"""Assumption that is not halved and doubled → its other value, and the name of that value."""
 
 
 class Row(NamedTuple):
@@ -111,7 +111,7 @@ class Row(NamedTuple):
 
 
 def sensitivity(given: Assumptions, *, nodes: int = NODES, names: Iterable[str] = tuple(HANGS_ON)) -> Iterator[Row]:
-    """A row for every assumption (of these names) and every figure that hangs on it."""
+    """A row for each assumption (of these names) and each figure that depends on it."""
     figures = metrics(nodes)
     known = {each.name: each for each in described(given)}
     base: dict[str, float] = {}

@@ -1,20 +1,19 @@
-"""What the engine itself costs: a small copy from call to end, and a request among many.
+"""The cost of the engine itself: a small copy from call to end, and a request among many.
 
-Beside NumPy's own copy of the same bytes, and a job handed to a thread and waited for (`concurrent.futures`), in the same run.
-Realm 25.06 takes 19 to 37 µs for a copy of 4 KiB on a like machine.
+The same run measures NumPy's own copy of these bytes, and a job that a thread carries out (`concurrent.futures`). Realm 25.06
+takes 19 to 37 µs for a copy of 4 KiB on a similar machine.
 """
 
 from __future__ import annotations
 
 import gc
 import statistics
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.bench.table import Table
+from isoviz.bench.table import Table, seconds_of, where_known
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
@@ -61,9 +60,7 @@ def measure(repeat: int = 2000) -> Table:
         times: dict[str, list[float]] = {name: [] for name in actions}
         for _ in range(repeat):
             for name, action in actions.items():
-                began = time.perf_counter()
-                action()
-                times[name].append(time.perf_counter() - began)
+                times[name].append(seconds_of(action))
         rows += [_row(name, statistics.median(seconds)) for name, seconds in times.items()]
         rows[0]["realm"] = rows[1]["realm"] = REALM
     for hops in (1, 3):
@@ -74,7 +71,7 @@ def measure(repeat: int = 2000) -> Table:
         {
             "what": ("what", str),
             "seconds": ("time", format_seconds),
-            "to_numpy": ("÷ NumPy", lambda ratio: "-" if ratio is None else f"{ratio:.1f}"),
+            "to_numpy": ("÷ NumPy", where_known(lambda ratio: f"{ratio:.1f}")),
             "realm": ("Realm 25.06", lambda text: text or "-"),
         },
         [{**row, "to_numpy": row["seconds"] / rows[2]["seconds"] if "4 KiB" in row["what"] else None} for row in rows],

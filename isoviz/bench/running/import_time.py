@@ -6,7 +6,7 @@ import subprocess
 import sys
 from functools import partial
 
-from isoviz.bench.table import Table, interleaved
+from isoviz.bench.table import Table, interleaved, two_digits
 from isoviz.units import format_seconds
 
 _STATEMENTS = {
@@ -27,7 +27,7 @@ def measure(repeat: int = 11) -> Table:
         {
             "statement": ("statement", str),
             "seconds": ("time", format_seconds),
-            "to_numpy": ("÷ import numpy", lambda ratio: f"{ratio:.2f}"),
+            "to_numpy": ("÷ import numpy", two_digits),
         },
         [{"statement": name, "seconds": seconds, "to_numpy": seconds / numpy} for name, seconds in found.items()],
     )

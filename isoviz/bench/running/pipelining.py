@@ -1,14 +1,14 @@
-"""What pipelining keeps of the hardware: a path of several hops beside its slowest hop, and stored and forwarded.
+"""A pipelined path of several hops, beside its slowest hop and beside the same path stored and forwarded.
 
-Two parts. Over channels of a set speed (`isoviz.backends.emulated`), whose limits are known: the slowest hop, and for storing
-and forwarding the harmonic sum of all hops. On this computer, from a disk through a conversion in memory to a disk: beside the
-slowest hop as the same run measures it with all three hops busy at once, since they share memory and cores.
+The first part runs over channels of a set speed (`isoviz.backends.emulated`), whose limits are known: the slowest hop for a
+pipeline, the harmonic sum of all hops for storing and forwarding. The second part runs on this computer, from a disk through a
+conversion in memory to a disk. Its limit is the slowest hop while all three hops are busy, measured in the same run, as they
+share memory and cores.
 """
 
 from __future__ import annotations
 
 import statistics
-import tempfile
 import threading
 import time
 from contextlib import ExitStack
@@ -17,7 +17,7 @@ from typing import Any
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
-from isoviz.bench.table import Table
+from isoviz.bench.table import Table, scratch_folder
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
@@ -33,15 +33,15 @@ MB = 1e6
 RATES = (400 * MB, 300 * MB, 500 * MB)
 """Bytes per second of the three hops: slow enough for any computer to keep up."""
 LATENCY = 100e-6
-"""Seconds that every run costs them, so that chunks are not made so small that threads are all that is measured."""
+"""Seconds per run on these channels: without them, chunks would be so small that only threads are measured."""
 PAIR = FieldSpace(re="float32", im="float32")
 
 
 def measure(size: int | str = "256MiB", repeat: int = 5, directory: str | Path | None = None) -> Table:
     """Throughputs of `size` bytes, medians of `repeat` rounds in turn; files are written below `directory`."""
     nbytes = parse_bytes(size)
-    with tempfile.TemporaryDirectory(prefix="isoviz-bench-", dir=directory) as folder:
-        rows = [*_limited(nbytes, repeat), *_local(nbytes, repeat, folder)]
+    with scratch_folder(directory) as folder:
+        rows = [*_limited(nbytes, repeat), *_local(nbytes, repeat, str(folder))]
     return Table(
         "pipeline",
         f"{format_bytes(nbytes)} over a path of three hops: medians of {repeat}",

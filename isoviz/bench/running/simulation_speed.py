@@ -1,7 +1,7 @@
-"""How fast the simulator is: requests per second of real time, for one transfer, for many on one path, and on a large cluster.
+"""The speed of the simulator: requests per second of real time, for one transfer, for many on one path, and on a large cluster.
 
-Beside SimPy, the general discrete-event library, where it is installed: the same pipelines with a process for every hop and a
-store for every ring. It knows no priorities, buffers or shared resources: what such a simulation costs in Python at least.
+SimPy, the general discrete-event library, runs the same pipelines beside it if it is installed: a process for each hop, a store
+for each ring. That has no priorities, buffers or shared resources, so it is the least that such a simulation costs in Python.
 """
 
 from __future__ import annotations
@@ -9,11 +9,10 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from isoviz.bench.running.pipelining import PAIR, RATES, chain
-from isoviz.bench.table import Table
+from isoviz.bench.table import Table, seconds_of, two_digits, where_known
 from isoviz.layouts import IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.planner import Plan, Transfer, cost, plan
@@ -28,7 +27,7 @@ CHUNKS = 4096
 """Chunks of a transfer of the small cases."""
 MANY = 64
 NODES, TRANSFERS, NBYTES = 64, 1000, 16 << 20
-"""The cluster: so many transfers of so many bytes between random memories of so many nodes."""
+"""The cluster: its nodes, the transfers between random memories of it, and the bytes of each."""
 SEED = 7
 
 
@@ -42,10 +41,10 @@ def measure(repeat: int = 3) -> Table:
         {
             "what": ("what", str),
             "requests": ("requests", _count),
-            "planning": ("planning", lambda seconds: "-" if seconds is None else format_seconds(seconds)),
+            "planning": ("planning", where_known(format_seconds)),
             "seconds": ("simulating", format_seconds),
             "per_second": ("requests per second", _count),
-            "to_simpy": ("SimPy's time ÷ ours", lambda ratio: "-" if ratio is None else f"{ratio:.2f}"),
+            "to_simpy": ("SimPy's time ÷ ours", where_known(two_digits)),
         },
         rows,
         (
@@ -71,12 +70,6 @@ def _row(what: str, requests: int, seconds: float, **more: Any) -> dict[str, Any
     }
 
 
-def _timed(action: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    action()
-    return time.perf_counter() - began
-
-
 def _simulated(machine: Machine, plans: Sequence[Plan]) -> int:
     """Simulate plans that are submitted together; how many requests that took."""
     simulator = Simulator(machine)
@@ -98,7 +91,7 @@ def _pipeline(hops: int, count: int, repeat: int) -> dict[str, Any]:
         requests = _simulated(machine, plans)
         ours.append(time.perf_counter() - began)
         if simpy is not None:
-            theirs.append(_timed(lambda: _by_simpy(simpy, plans)))
+            theirs.append(seconds_of(lambda: _by_simpy(simpy, plans)))
     seconds = statistics.median(ours)
     what = f"{count} transfer{'s'[: count > 1]}, {hops} hop{'s'[: hops > 1]}"
     return _row(what, requests, seconds, to_simpy=statistics.median(theirs) / seconds if theirs else None)
@@ -112,7 +105,7 @@ def _cluster() -> dict[str, Any]:
     names = [memory.name for memory in machine.memories if memory.kind.name in {"SYS", "FBM"}]
     pairs = [rng.sample(names, 2) for _ in range(TRANSFERS)]
     plans: list[Plan] = []
-    planning = _timed(
+    planning = seconds_of(
         lambda: plans.extend(
             plan(Transfer.whole(space, PAIR, here, "<F, x>", there, rng.choice(("<F, x>", "<x, F>"))), machine, "full")
             for here, there in pairs

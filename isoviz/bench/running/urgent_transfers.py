@@ -1,4 +1,4 @@
-"""What priorities keep: one urgent transfer among many others on the same channels (Isometry, section 6.2).
+"""One urgent transfer among many others on the same channels (Isometry, section 6.2).
 
 Over channels of a set speed (`isoviz.backends.emulated`), direct and over three hops, and between two arrays of this computer's
 memory. The urgent transfer alone, among the others by priority, and among them first come first served.
@@ -15,7 +15,7 @@ import numpy as np
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.emulated import EmulatedMachine
 from isoviz.bench.running.pipelining import PAIR, RATES, chain
-from isoviz.bench.table import Table
+from isoviz.bench.table import Table, two_digits
 from isoviz.layouts import IndexSpace
 from isoviz.machines import Machine, preset
 from isoviz.measure.local_engine import Engine
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 OTHERS = 16
 """Transfers of low priority."""
 REQUEST = 256 << 10
-"""Bytes of a request, of which the urgent transfer has to wait for one at most, on every hop. Within memory they are larger; it
-is allowed no more for that."""
+"""Bytes of a request. On each hop, the urgent transfer waits for one request at most. Requests within memory are larger, and the
+allowed time is the same."""
 PAPER = {"direct": "up to 62 % less than Realm", "three hops": "up to 95 % less than Realm"}
 
 
@@ -61,7 +61,7 @@ def measure(size: int | str = "16MiB", repeat: int = 5) -> Table:
             "allowed": ("1.2 × alone + a request per hop", format_seconds),
             "by_priority": ("by priority", format_seconds),
             "first_come": ("first come first served", format_seconds),
-            "to_alone": ("priority ÷ alone", lambda ratio: f"{ratio:.2f}"),
+            "to_alone": ("priority ÷ alone", two_digits),
             "saved": ("saved", lambda share: f"{100 * share:.0f} %"),
         },
         rows,

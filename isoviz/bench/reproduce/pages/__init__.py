@@ -1,1 +1,1 @@
-"""What was computed again, as charts, tables and pages."""
+"""A reproduction as charts, tables and pages."""

@@ -1,4 +1,4 @@
-"""Every table of a reproduction as text cells: the terminal, the page and the report in Markdown show the same."""
+"""The tables of a reproduction as text cells, for the terminal, the page and the report in Markdown."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Grid(NamedTuple):
 
 
 def findings(found: Reproduction) -> Grid:
-    """Ours beside the paper's, the reasons left out."""
+    """The figures of isoviz beside the paper's, without reasons."""
     rows = [(each.where, each.what, each.paper, each.text, each.verdict) for each in found.findings]
     return Grid("Ours beside the paper's statements", ("where", "what", "paper", "ours", ""), rows, 5)
 
 
 def reasons(found: Reproduction) -> tuple[tuple[str, str], ...]:
-    """What is to be said about figures: which ones, and why."""
+    """The figures with reasons, and the reasons."""
     kept: dict[str, list[str]] = {}
     for each in found.findings:
         if each.why:
@@ -115,7 +115,7 @@ def planners(rows: Iterable[figure9.Row], *, converting: bool) -> Grid:
 
 
 def _short(memory: str) -> str:
-    """A memory as the paper's figures name it, `*` being the other node."""
+    """The name of a memory in the paper's figures; `*` is the other node."""
     node, _, name = memory.partition(".")
     return name.rstrip("0123456789").upper() + "*" * (node != "node0")
 
@@ -198,7 +198,7 @@ def paths(found: Reproduction) -> Grid:
 
 
 def assumptions(found: Reproduction) -> Grid:
-    """What was assumed."""
+    """The assumptions."""
     return Grid(
         "Assumptions",
         ("what", "value", "where it comes from"),
@@ -208,7 +208,7 @@ def assumptions(found: Reproduction) -> Grid:
 
 
 def turned(found: Reproduction) -> Grid:
-    """What hangs on the assumptions."""
+    """The figures that depend on assumptions."""
     return Grid(
         "Each assumption halved and doubled, or turned into its alternative",
         ("assumption", "value", "figure", "as it is", "halved", "doubled", "alternative"),

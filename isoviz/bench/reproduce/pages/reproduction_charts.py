@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 MARGIN = 16.0
 _LABEL, _BAR, _GAP, _VALUE = 210.0, 17.0, 14.0, 96.0
 ISOMETRY, REALM, COMPUTE = "measured", "predicted", "line"
-"""Colours of the two systems, and of time that is spent computing with either."""
+"""Colours of the two systems, and of compute time with either."""
 _PLANNERS = {"full": ISOMETRY, "simple": "dim0", "spsl": "dim1", "spdl": "dim4"}
 
 
 class Bar(NamedTuple):
-    """A bar of one or more parts (colour, length), and what stands at its end."""
+    """A bar of one or more parts (colour, length), and the text at its end."""
 
     parts: tuple[tuple[str, float], ...]
     text: str
@@ -202,7 +202,7 @@ def ladder(found: figure13.Ladder) -> str:
 
 
 def everything(found: Reproduction) -> dict[str, str]:
-    """All figures by name, as they are called in the paper; each follows the colour scheme of where it is shown."""
+    """All figures by their names in the paper; each follows the colour scheme of its page."""
     cases = (("one hop", found.one_hop), ("several hops", found.several_hops), ("others spread", found.spread))
     return {
         "figure7": pipelining(found.pipelining),

@@ -43,7 +43,7 @@ Applications: in an iteration all transfers are launched together, then every no
 or per GPU, so the transfers of a node share its network card. Sizes, where the paper gives none, are assumed.
 """
 MODELS = tuple(" ".join(each.split()) for each in _MODELS.split("\n\n"))
-"""What is simulated, in words."""
+"""The simulated models, in words."""
 
 
 def page(found: Reproduction) -> str:
@@ -132,7 +132,7 @@ def _beside(findings: Iterable[Finding]) -> str:
 
 
 def _kept_together(text: str) -> str:
-    """Text whose figures keep their units on the line."""
+    """Text with non-breaking spaces between figures and units."""
     return text.replace(" %", "\u00a0%").replace(" ×", "\u00a0×")
 
 

@@ -1,4 +1,4 @@
-"""Figure 12: the applications on more and more nodes, each node with as much work as before (section 6.5)."""
+"""Figure 12: the applications on more and more nodes, with the same work on each node (section 6.5)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CIRCUIT_NODES = 64
 
 @dataclass(frozen=True)
 class Point:
-    """An iteration on so many nodes, in seconds: computing, and communicating by Isometry and by Realm."""
+    """An iteration on `nodes` nodes, in seconds: compute time, and communication by Isometry and by Realm."""
 
     nodes: int
     compute: float
@@ -47,7 +47,7 @@ class Point:
 
 
 def application(name: str, given: Assumptions) -> Application:
-    """An application with the compute time it has. Circuit's is set by the share of communication that the paper gives."""
+    """An application with its compute time. That of Circuit follows from the share of communication that the paper gives."""
     return _application(name, given)
 
 
@@ -66,7 +66,7 @@ def point(found: Application, nodes: int, given: Assumptions) -> Point:
 
 
 def figure12(name: str, given: Assumptions, most: int = 64) -> tuple[Point, ...]:
-    """The points of one application, up to so many nodes."""
+    """The points of one application, up to `most` nodes."""
     found = application(name, given)
     return tuple(point(found, nodes, given) for nodes in found.sizes if nodes <= most)
 

@@ -21,12 +21,12 @@ STEPS = (
     ("and no pipelining", Features(paths=False, pipelined=False)),
     ("and one in flight", Features(paths=False, pipelined=False, in_flight=False)),
 )
-"""What is switched off, cumulatively as in the paper; then comes Realm itself."""
+"""Parts that are switched off, cumulatively as in the paper; the last step is Realm itself."""
 
 
 @dataclass(frozen=True)
 class Ladder:
-    """Seconds that PageRank's transfers take, by what is switched off: all transfers of an iteration on 16 nodes, and one
+    """Seconds of PageRank's transfers, by the parts that are switched off: all transfers of an iteration on 16 nodes, and one
     transfer between two GPUs on its own."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Ladder:
     alone: tuple[float, ...]
 
     def factor(self, step: int, *, alone: bool) -> float:
-        """What a step costs: seconds with it off, divided by those before."""
+        """The cost of a step: its seconds divided by those of the step before."""
         seconds = self.alone if alone else self.together
         return seconds[step] / seconds[step - 1]
 

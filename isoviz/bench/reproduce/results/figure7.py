@@ -1,5 +1,5 @@
-"""Figure 7: transfers of several hops, pipelined by Isometry and stored and forwarded by Realm (section 6.1); and direct ones,
-where both are to be equal (section 6, table 5)."""
+"""Figure 7: transfers of several hops, pipelined by Isometry, stored and forwarded by Realm (section 6.1); and direct ones,
+which should be equal (section 6, table 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 8: how long a transfer of high priority takes while others of low priority are under way (section 6.2)."""
+"""Figure 8: the time of a transfer of high priority while others of low priority are under way (section 6.2)."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Priority:
     alone: float
 
     def change(self, threads: int) -> float:
-        """Isometry against Realm with so many threads: −0.62 is 62 % less."""
+        """Isometry against Realm with `threads` threads: −0.62 is 62 % less."""
         return self.isometry / self.realm[threads] - 1.0
 
 
@@ -60,8 +60,10 @@ def figure8(given: Assumptions, pair: Pair, *, spread: bool = False) -> Priority
 
 
 def _launches(machine: Machine, pair: Pair, given: Assumptions) -> tuple[float, ...]:
-    """When the transfer of high priority comes: spread evenly while Realm with one thread does the first half of the others, so
-    that with any number of threads it meets them at all stages, and never just when one ends."""
+    """Launch times of the transfer of high priority, spread evenly over the first half of the others with Realm on one thread.
+
+    So with any number of threads it meets the others at all stages, and never just when one ends.
+    """
     half = given.low_priority * max(copy.seconds for copy in _copies(machine, pair, given)) / 2
     return tuple(half * (k + GOLDEN) / given.launches for k in range(given.launches))
 
@@ -80,7 +82,7 @@ def _realm(machine: Machine, pair: Pair, lows: list[Pair], given: Assumptions, a
 def _isometry(
     machine: Machine, pair: Pair, lows: tuple[Pair, ...], count: int, entries: int, request_bytes: int, at: float
 ) -> float:
-    """Seconds that it takes with `count` transfers of low priority under way, launched at a time."""
+    """Its seconds with `count` transfers of low priority under way, launched at a time."""
     simulator = Simulator(machine, request_bytes=request_bytes)
     for k in range(count):
         simulator.submit(_plan(machine, lows[k % len(lows)], entries))

@@ -1,4 +1,4 @@
-"""Table 6: how many paths are planned on a node of each application, and how long that takes (section 6.5)."""
+"""Table 6: the number of planned paths on a node of each application, and the planning time (section 6.5)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ NODES = 16
 
 @dataclass(frozen=True)
 class Planned:
-    """What one node planned: paths by planner, the seconds that took, those it takes once the routes of the machine are known,
-    and how many plans of a second iteration were new."""
+    """The plans of one node: paths by planner, their planning time, the planning time once the routes of the machine are known,
+    and the number of new plans in a second iteration."""
 
     application: str
     node: str
@@ -92,7 +92,7 @@ _WHY = {
     "VGG-16": "as PageRank's pattern; small transfers (labels, losses) are assumed",
 }
 _PUT_IN = {("PageRank", "full"), ("PageRank", "simple"), ("VGG-16", "full")}
-"""Counts that patterns were chosen by: they test nothing."""
+"""Counts that the patterns were chosen by: they test nothing."""
 
 
 def findings(rows: tuple[Planned, ...]) -> tuple[Finding, ...]:
