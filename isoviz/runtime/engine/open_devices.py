@@ -62,11 +62,14 @@ class OpenedDevices:
             if holds is Holds.PERHAPS and perhaps is None:
                 perhaps = memory
         if perhaps is None:
-            taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes)) or "nothing"
-            raise TransferError(
-                f"copy: expected {taken}, not {type(given).__name__}: that is what the memories of machine"
-                f" {self.machine.name!r} take which this computer has"
-            )
+            taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes))
+            kind = type(given).__name__
+            if not taken:
+                raise TransferError(
+                    f"copy: this computer has no memory of machine {self.machine.name!r} that holds an object of the caller,"
+                    f" here {kind}"
+                )
+            raise TransferError(f"copy: expected {taken}, not {kind}; machine {self.machine.name!r} has no memory here for that")
         return perhaps.describe(given, layout, like)
 
     def channel(self, name: str) -> RealChannel:
