@@ -14,7 +14,7 @@ from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.numa import prefer
-from isoviz.backends.host.pages import HUGE, PAGE, Bytes, page_aligned, touch
+from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.errors import TransferError
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds

@@ -14,7 +14,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, DiskRead, DiskWrite
 from isoviz.backends.host import host_memory, numa
 from isoviz.backends.host.host_memory import HostMemory, Memcpy
-from isoviz.backends.host.pages import page_aligned
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import TransferError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.runtime.engine.open_devices import OpenedDevices
