@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from isoviz.backends.host.pages import Bytes, page_aligned
+from isoviz.backends.pages import Bytes, page_aligned
 
 _ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: spreads consecutive numbers over all bytes
 _STEP = 1 << 16  # words at a time: stays in the cache

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from isoviz.backends.host.pages import Bytes
+from isoviz.backends.pages import Bytes
 from isoviz.errors import RunError, VerificationError
 from isoviz.layouts import Linearization
 from isoviz.layouts.modes import Mode

@@ -18,7 +18,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill
-from isoviz.backends.host.pages import page_aligned
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import RunError
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import ChannelKind, Machine, MemoryKind

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from isoviz.backends.host.pages import Bytes
+from isoviz.backends.pages import Bytes
 from isoviz.forks import Lock, in_child
 
 DEPTH = 64

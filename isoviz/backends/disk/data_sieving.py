@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from isoviz.backends.host.bounce import BOUNCE
-from isoviz.backends.host.pages import PAGE
+from isoviz.backends.pages import PAGE
 from isoviz.layouts import StridedCopy
 
 LONG = 128 << 10

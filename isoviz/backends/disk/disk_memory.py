@@ -24,7 +24,7 @@ from isoviz.backends.generate import fill_file
 from isoviz.backends.host.bounce import bounce
 from isoviz.backends.host.copying import copy_strided
 from isoviz.backends.host.host_memory import HostStore
-from isoviz.backends.host.pages import PAGE, Bytes
+from isoviz.backends.pages import PAGE, Bytes
 from isoviz.errors import FileError, RunError, TransferError, printable
 from isoviz.layouts import StridedCopy
 from isoviz.regular_files import reason

@@ -20,7 +20,7 @@ from isoviz.backends.disk.reserve import reserve
 from isoviz.backends.disk.shared_pages import SHARED, SharedPages
 from isoviz.backends.disk.unfinished import Unfinished, sweep
 from isoviz.backends.host.bounce import BOUNCE, bounce
-from isoviz.backends.host.pages import PAGE, Bytes, page_aligned
+from isoviz.backends.pages import PAGE, Bytes, page_aligned
 from isoviz.errors import FileError, RunError
 from isoviz.regular_files import final_path, open_for_reading, reason
 from isoviz.units import format_bytes

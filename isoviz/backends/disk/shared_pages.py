@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 
-from isoviz.backends.host.pages import HUGE, PAGE, Bytes, page_aligned
+from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned
 
 SHARED = 32 << 20
 """Bytes of pages that are kept for a file, at most."""

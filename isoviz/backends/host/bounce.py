@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 
-from isoviz.backends.host.pages import HUGE, Bytes, page_aligned
+from isoviz.backends.pages import HUGE, Bytes, page_aligned
 from isoviz.forks import Lock
 
 BOUNCE = 1 << 20

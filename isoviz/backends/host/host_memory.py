@@ -14,7 +14,7 @@ from isoviz.backends.generate import fill
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
 from isoviz.backends.host.numa import prefer
-from isoviz.backends.host.pages import HUGE, PAGE, Bytes, page_aligned, touch
+from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned, touch
 from isoviz.errors import TransferError
 from isoviz.runtime.device_bases import BaseChannel, BaseEndpoint, BaseMemory, BaseSlot
 from isoviz.runtime.protocols import Holds
@@ -28,6 +28,8 @@ SMALL = 256 << 10
 """Bytes that are one request of a disk, however many pages they have."""
 WORTH_KERNELS = 4 << 20
 """Bytes from which loading the compiled kernels, about a second, is worth it."""
+_YES, _NO = Holds.YES, Holds.NO
+"""Small copies ask for them: looking a member of an enum up takes as long as the question."""
 LARGE = 16 << 20
 """Bytes that do not stay in caches."""
 
@@ -163,7 +165,7 @@ class HostMemory(BaseMemory):
 
     def source(self, instance: Instance, given: Any | None) -> HostStore:
         if given is not None:
-            return HostStore(_bytes_of(given, instance, "source"), notes=self._of_given("source"))
+            return HostStore(_bytes_of(given, instance, "source"), notes=() if self._numa is None else self._of_given("source"))
         array = self._fresh(_size(instance))
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))
@@ -173,19 +175,17 @@ class HostMemory(BaseMemory):
             array = _bytes_of(given, instance, "destination")
             if not array.flags.writeable:
                 raise TransferError(f"destination array for {self.name}: is read-only")
-            return HostStore(array, notes=self._of_given("destination"))
+            return HostStore(array, notes=() if self._numa is None else self._of_given("destination"))
         array = self._fresh(_size(instance))
         touch(array)
         return HostStore(array)
 
     def _of_given(self, end: str) -> tuple[str, ...]:
-        """What is to be said of an array that the caller handed in."""
-        if self._numa is None:
-            return ()
+        """What is to be said of an array that the caller handed in, where this memory is bound to a NUMA node."""
         return (f"{self.name}: the {end} array stays where its pages are; NUMA node {self._numa} was not asked for",)
 
     def holds(self, given: Any) -> Holds:
-        return Holds.YES if isinstance(given, np.ndarray) and not self._stands_in else Holds.NO
+        return _YES if isinstance(given, np.ndarray) and not self._stands_in else _NO
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
         return array_instance(self.name, given, layout, like)

@@ -10,7 +10,7 @@ import os
 import platform
 from functools import cache
 
-from isoviz.backends.host.pages import PAGE, Bytes
+from isoviz.backends.pages import PAGE, Bytes
 from isoviz.errors import TransferError
 from isoviz.this_computer import numa_nodes
 

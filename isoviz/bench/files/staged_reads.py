@@ -15,7 +15,7 @@ import numpy as np
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.file_access import ReadFile
-from isoviz.backends.host.pages import PAGE, page_aligned
+from isoviz.backends.pages import PAGE, page_aligned
 from isoviz.bench.table import Table, interleaved, scratch_folder
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import preset

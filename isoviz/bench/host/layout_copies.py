@@ -18,7 +18,7 @@ import numpy as np
 
 from isoviz.backends.host import kernels
 from isoviz.backends.host.copying import copy_all
-from isoviz.backends.host.pages import page_aligned
+from isoviz.backends.pages import page_aligned
 from isoviz.bench.predictions.random_transfers import random_fields, random_layout, random_space
 from isoviz.bench.table import Table, seconds_of
 from isoviz.errors import InputError

@@ -13,7 +13,7 @@ from isoviz.backends.disk.disk_memory import DiskMemory
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill, fill_file
 from isoviz.backends.host.host_memory import HostMemory
-from isoviz.backends.host.pages import page_aligned, touch
+from isoviz.backends.pages import page_aligned, touch
 from isoviz.errors import Cancelled
 from isoviz.measure.trials.trial import try_out
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.generate import fill
-from isoviz.backends.host.pages import HUGE, PAGE, page_aligned, touch
+from isoviz.backends.pages import HUGE, PAGE, page_aligned, touch
 from isoviz.errors import RunError
 from isoviz.machines import MemoryKind
 from isoviz.measure import tuning

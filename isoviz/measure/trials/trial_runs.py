@@ -17,7 +17,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory, FileStore, Scratch
 from isoviz.backends.disk.file_access import NewFile
 from isoviz.backends.generate import fill_file
-from isoviz.backends.host.pages import PAGE, page_aligned, touch
+from isoviz.backends.pages import PAGE, page_aligned, touch
 from isoviz.errors import Cancelled, InputError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.measure import tuning

@@ -45,11 +45,8 @@ class Dispatcher:
             self._queue.put(job)
 
     @contextmanager
-    def lent_to(self, other: Dispatcher) -> Iterator[None]:
-        """For a thread of this channel that does something for another one: whoever comes meanwhile gets a thread more."""
-        if other is self:
-            yield
-            return
+    def lend(self) -> Iterator[None]:
+        """For a thread of this channel that works for another channel: a job that comes meanwhile gets one more thread."""
         with self._lock:
             self._lent += 1
         try:

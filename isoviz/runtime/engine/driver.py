@@ -116,10 +116,13 @@ class Driver:
         self._moved(execution, issue, own)
         while own:
             execution, issue = own.popleft()
+            other = execution.dispatchers[issue.hop]
             if dispatcher.has_jobs:
-                execution.dispatchers[issue.hop].put(partial(self._perform, execution, issue))
+                other.put(partial(self._perform, execution, issue))
+            elif other is dispatcher:
+                self._moved(execution, issue, own)
             else:
-                with dispatcher.lent_to(execution.dispatchers[issue.hop]):
+                with dispatcher.lend():
                     self._moved(execution, issue, own)
 
     def _moved(self, execution: Execution, issue: Issue, own: deque[Request] | None = None) -> None:

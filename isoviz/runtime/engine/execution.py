@@ -38,26 +38,24 @@ UNIT = 4096
 
 
 class _HopOfPath(NamedTuple):
-    """A hop among those of all paths: the number of its path, the path, its position on it, and the number of the ring behind it
-    (of the hop before it one less)."""
+    """A hop among those of all paths: the number of its path, the path, its position on it, the number of the ring behind it (of
+    the hop before it one less), whether it writes the destination, and the number of the path's first chunk in the sequence of
+    the plan."""
 
     number: int
     path: PathPlan
     hop: int
     ring: int
-
-    @property
-    def is_last(self) -> bool:
-        """Whether it writes the destination."""
-        return self.hop == len(self.path.hops) - 1
+    is_last: bool
+    first: int
 
 
 def _hops_of(plan: Plan) -> list[_HopOfPath]:
     """The hops of all paths, path after path; a path has one ring less than hops."""
     found: list[_HopOfPath] = []
     for number, path in enumerate(plan.paths):
-        ring = len(found) - number
-        found += [_HopOfPath(number, path, hop, ring + hop) for hop in range(len(path.hops))]
+        ring, last, first = len(found) - number, len(path.hops) - 1, path.numbers.start
+        found += [_HopOfPath(number, path, hop, ring + hop, hop == last, first) for hop in range(last + 1)]
     return found
 
 
@@ -186,11 +184,14 @@ class Execution:
         Raises:
             RunError, naming hop, channel and chunk; Cancelled: the transfer is to stop.
         """
-        hop, chunk = issue.hop, issue.chunk
+        _, hop, chunk, request = issue
         try:
-            if copies := self._copies_of(issue):
-                ends = self._source(hop, chunk), self._destination(hop, chunk)
-                self.count(hop, self.channels[hop].move(copies, *ends, self.check))
+            self.check()
+            copies = self.parts_of(hop, chunk)[request]
+            if copies:
+                count = self.channels[hop].move(copies, self._source(hop, chunk), self._destination(hop, chunk), self.check)
+                with self._lock:
+                    self.requests[hop] += count
         except Exception as error:
             placed = self.placed(error, issue)
             if placed is error:
@@ -236,7 +237,7 @@ class Execution:
     def _located(self, kind: type[RunError], message: str, hop: int, chunk: int | None = None) -> RunError:
         """An error of a hop: with its number on its path, and the number of the path where there are several."""
         at = self._hops[hop]
-        number = None if chunk is None else at.path.numbers[chunk]
+        number = None if chunk is None else at.first + chunk
         said = f"path {at.number}: {message}" if len(self.plan.paths) > 1 else message
         return kind(said, hop=at.hop, channel=self.work.channels[hop], chunk=number)
 
@@ -276,7 +277,10 @@ class Execution:
 
     def _source(self, hop: int, chunk: int) -> Store:
         at = self._hops[hop]
-        return self._slot(at.ring - 1, chunk) if at.hop else self.source
+        if not at.hop:
+            return self.source
+        slots = self._rings[at.ring - 1]
+        return slots[chunk % len(slots)]
 
     def _destination(self, hop: int, chunk: int) -> Store:
         at = self._hops[hop]
@@ -329,12 +333,12 @@ class Execution:
             recurring = self._recurring[hop] = RecurringChunks(
                 at.path.chunks, partial(at.path.views, at.hop), partial(self._chunk, at), at.path.padding[at.hop]
             )
-        copies, self._payloads[at.number, number] = recurring.of(at.path.numbers[number])
+        copies, self._payloads[at.number, number] = recurring.of(at.first + number)
         return copies
 
     def _chunk(self, at: _HopOfPath, number: int) -> Chunk:
         """What is in a chunk, by its number in the sequence; kept until it has arrived, for the hops to come."""
-        key = at.number, number - at.path.numbers.start
+        key = at.number, number - at.first
         found = self._chunks.get(key)
         if found is None:
             found = self._chunks[key] = at.path.chunks[number]

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, Plan
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
+_YES, _PERHAPS = Holds.YES, Holds.PERHAPS
+"""Small copies ask for them: looking a member of an enum up takes as long as the question."""
+
 
 class OpenedDevices:
     """The devices of one machine on this computer, opened where they are first needed. Any thread may ask."""
@@ -57,16 +60,19 @@ class OpenedDevices:
         perhaps = None
         for memory in self._all or self._all_here():
             holds = memory.holds(given)
-            if holds is Holds.YES:
+            if holds is _YES:
                 return memory.describe(given, layout, like)
-            if holds is Holds.PERHAPS and perhaps is None:
+            if holds is _PERHAPS and perhaps is None:
                 perhaps = memory
         if perhaps is None:
-            taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes)) or "nothing"
-            raise TransferError(
-                f"copy: expected {taken}, not {type(given).__name__}: that is what the memories of machine"
-                f" {self.machine.name!r} take which this computer has"
-            )
+            taken = " or ".join(dict.fromkeys(memory.takes for memory in self._all if memory.takes))
+            kind = type(given).__name__
+            if not taken:
+                raise TransferError(
+                    f"copy: this computer has no memory of machine {self.machine.name!r} that holds an object of the caller,"
+                    f" here {kind}"
+                )
+            raise TransferError(f"copy: expected {taken}, not {kind}; machine {self.machine.name!r} has no memory here for that")
         return perhaps.describe(given, layout, like)
 
     def channel(self, name: str) -> RealChannel:

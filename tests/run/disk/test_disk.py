@@ -26,7 +26,7 @@ from isoviz.backends.disk import run_requests as runs
 from isoviz.backends.disk.file_access import NewFile, ReadFile
 from isoviz.backends.disk.run_requests import read_runs, write_runs
 from isoviz.backends.host.bounce import BOUNCE, bounce
-from isoviz.backends.host.pages import page_aligned
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import FileError, RunError
 from isoviz.layouts import StridedCopy
 
@@ -456,7 +456,7 @@ def test_a_system_that_refuses(tmp_path: Path) -> None:
         code = (
             "import sys; import numpy as np; from isoviz.backends.disk import aio;"
             "from isoviz.backends.disk.file_access import ReadFile;"
-            "from isoviz.backends.host.pages import page_aligned; from isoviz.backends.disk.run_requests import read_runs;"
+            "from isoviz.backends.pages import page_aligned; from isoviz.backends.disk.run_requests import read_runs;"
             f"{broken};"
             "room, at = page_aligned(1 << 16), np.arange(16) * 4096;"
             "read_runs(ReadFile(sys.argv[1]), at, at, 4096, room, lambda: None);"
@@ -530,7 +530,7 @@ def test_a_file_too_large_for_its_limits(requests: str, tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys; import numpy as np;"
         "from isoviz.backends.disk import aio; from isoviz.backends.disk.file_access import NewFile;"
-        "from isoviz.backends.host.pages import page_aligned; from isoviz.backends.disk.run_requests import write_runs;"
+        "from isoviz.backends.pages import page_aligned; from isoviz.backends.disk.run_requests import write_runs;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
         f"aio._taken = aio._taken if {requests == 'together'} else lambda: None;"
         "file = NewFile(sys.argv[1], 64 * 4096);"

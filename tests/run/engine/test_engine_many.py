@@ -759,11 +759,11 @@ def test_threads_of_a_channel() -> None:
 
 def test_threads_that_were_lent_come_back() -> None:
     """As many others as there are away meanwhile; afterwards as many as before."""
-    dispatcher, other = Dispatcher("lending", 1), Dispatcher("other", 1)
+    dispatcher = Dispatcher("lending", 1)
     gate, away, done = threading.Event(), threading.Semaphore(0), threading.Semaphore(0)
 
     def lent() -> None:
-        with dispatcher.lent_to(other):
+        with dispatcher.lend():
             away.release()
             assert gate.wait(30)
 

@@ -21,7 +21,7 @@ from isoviz.backends.host import kernels
 from isoviz.backends.host.kernels import choices, direct, dispatch, in_use, many, pattern, preparation, recipe, tiles, tuning
 from isoviz.backends.host.kernels import tuning_constants as constants
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, choose, chosen
-from isoviz.backends.host.pages import page_aligned
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import LayoutError
 from isoviz.layouts import Box, StridedCopy, View, apply, strided_copies
 from isoviz.this_computer import Cache

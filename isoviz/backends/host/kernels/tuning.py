@@ -23,7 +23,7 @@ import numpy as np
 
 from isoviz.backends.host.kernels import kernel_cache as cache
 from isoviz.backends.host.kernels.choices import OPTIONS, Choices, checked
-from isoviz.backends.host.pages import page_aligned
+from isoviz.backends.pages import page_aligned
 from isoviz.errors import FileError, RunError
 from isoviz.regular_files import read_some
 from isoviz.this_computer import caches, processor
