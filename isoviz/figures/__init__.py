@@ -15,21 +15,21 @@ from isoviz.figures.layouts.order_view import OrderView, default_axes, order_vie
 from isoviz.figures.machines.curves import OperatingPoint, channels_of, operating_points
 from isoviz.figures.machines.machine_html import machine_html
 from isoviz.figures.machines.measured_throughput import measured_throughput_svg
+from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.figures.pages.html_page import page
 from isoviz.figures.pages.prediction_page import prediction_page
 from isoviz.figures.plans.block_region import block_region_svg
 from isoviz.figures.plans.candidate_ranking import candidate_ranking_svg
-from isoviz.figures.plans.chunk_curve_plot import chunk_curve_svg
 from isoviz.figures.plans.constraint_table import constraint_table_html
 from isoviz.figures.plans.explanation_html import explanation_html, sweep_html
-from isoviz.figures.plans.path_picture import path_svg
 from isoviz.figures.plans.plan_html import hop_table, plan_html, plan_throughput_svg, report_html, transfer_html
 from isoviz.figures.plans.sweep_figure import sweep_svg
 from isoviz.figures.predictions.prediction_scatter import prediction_scatter_svg
 from isoviz.figures.represent import REPRESENTED, html
 from isoviz.figures.traces.buffer_fill import buffer_fill_svg
 from isoviz.figures.traces.channel_use import channel_use_svg
+from isoviz.figures.traces.chunk_curve_plot import chunk_curve_svg
 from isoviz.figures.traces.critical_path_table import critical_parts, critical_path_svg, critical_said
 from isoviz.figures.traces.step_text import steps_text
 from isoviz.figures.traces.timeline import compare_svg, timeline_svg

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from isoviz.machines.throughput import Constant, LatencyBandwidth, Sampled
 from isoviz.planner.intermediate.intermediate_layouts import ends_of
 from isoviz.planner.intermediate.part_runs import boxes_of_runs, end_runs, stretch_bytes
-from isoviz.planner.one_path.tuning import MOST_BOXES, UNBUFFERED_UNIT
+from isoviz.planner.tuning import MOST_BOXES, UNBUFFERED_UNIT
 
 if TYPE_CHECKING:
     from isoviz.layouts import Layout

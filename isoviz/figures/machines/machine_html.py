@@ -8,8 +8,8 @@ from isoviz.figures.charts.html_parts import folded, heading, paragraph, represe
 from isoviz.figures.charts.theme import ThemeName
 from isoviz.figures.machines.curves import curves
 from isoviz.figures.machines.measured_throughput import measured_throughput_svg
+from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
-from isoviz.figures.plans.path_picture import path_svg
 from isoviz.machines import Channel, Machine
 from isoviz.units import format_bytes, format_rate, format_seconds
 

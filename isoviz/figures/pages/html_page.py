@@ -9,8 +9,8 @@ from isoviz.figures.charts.html_parts import facts, folded, heading, paragraph, 
 from isoviz.figures.charts.svg import escape
 from isoviz.figures.machines.curves import channels_of
 from isoviz.figures.machines.machine_html import channel_table, memory_table, rate_table
+from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.plans.explanation_html import explanation_sections
-from isoviz.figures.plans.path_picture import path_svg
 from isoviz.figures.plans.plan_html import decisions, ends, hop_table, plan_facts, plan_throughput_svg, plan_title, report_parts
 from isoviz.figures.traces.trace_html import trace_facts, trace_sections
 from isoviz.machines import Machine

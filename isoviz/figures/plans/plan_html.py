@@ -25,9 +25,9 @@ from isoviz.figures.charts.theme import MARGIN, ThemeName
 from isoviz.figures.layouts.order_plot import linearization_svg
 from isoviz.figures.layouts.order_view import default_axes
 from isoviz.figures.machines.curves import channels_of, operating_points
+from isoviz.figures.machines.hop_cards import changes, draw_cards, pretty, slowest
+from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
-from isoviz.figures.plans.hop_cards import changes, draw_cards, pretty, slowest
-from isoviz.figures.plans.path_picture import path_svg
 from isoviz.layouts import Layout, compare
 from isoviz.machines import Machine
 from isoviz.planner import Instance, PathPlan, Plan, Transfer

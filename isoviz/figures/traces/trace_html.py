@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.html_parts import facts, folded, heading, paragraph, pre, representation, table
-from isoviz.figures.plans.chunk_curve_plot import chunk_curve_svg
 from isoviz.figures.traces.buffer_fill import buffer_fill_svg, fills
 from isoviz.figures.traces.channel_use import channel_use_svg, overlap_said
+from isoviz.figures.traces.chunk_curve_plot import chunk_curve_svg
 from isoviz.figures.traces.critical_path_table import REASONS, critical_parts, critical_path_svg, critical_said
 from isoviz.figures.traces.timeline import compare_svg, timeline_svg
 from isoviz.units import format_bytes, format_rate, format_seconds

@@ -22,11 +22,11 @@ from isoviz.planner.one_path.buffer_needs import run_as_blocks
 from isoviz.planner.one_path.hop_facts import PlanFacts, chunk_bytes, hop_runs, path_clock, path_orders, plan_facts
 from isoviz.planner.one_path.one_layout import chunk_multiple
 from isoviz.planner.one_path.sizes import fastest_size, round_numbers
-from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 from isoviz.planner.options import BY_HAND, Options
 from isoviz.planner.path_plan import Hop, PathPlan
 from isoviz.planner.plan import Plan
 from isoviz.planner.problem import Problem
+from isoviz.planner.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 from isoviz.units import format_bytes, parse_bytes
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from isoviz.planner.intermediate.intermediate_layouts import F, divisors
 from isoviz.planner.one_path.buffer_needs import evaluated
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.one_path.sizes import even_or_round_sizes, fastest_size, first_at_least, round_numbers
-from isoviz.planner.one_path.tuning import (
+from isoviz.planner.tuning import (
     BOUND_SLACK,
     BRACKET_FACTOR,
     FIRST_SHORTFALL,

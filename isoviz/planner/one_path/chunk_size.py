@@ -15,7 +15,7 @@ from isoviz.planner.one_path.buffer_needs import buffer_layouts, chunk_sequence,
 from isoviz.planner.one_path.hop_facts import path_clock
 from isoviz.planner.one_path.non_nesting import best_non_nesting
 from isoviz.planner.one_path.one_layout import best_one_layout, chunk_multiple
-from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
+from isoviz.planner.tuning import CHUNK_GROWTH_SHARE, FEW_CHUNKS
 
 if TYPE_CHECKING:
     from isoviz.planner.one_path.choice import Choice

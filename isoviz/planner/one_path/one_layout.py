@@ -23,8 +23,8 @@ from isoviz.planner.one_path.buffer_needs import evaluated, exact_if_needed
 from isoviz.planner.one_path.choice import Choice
 from isoviz.planner.one_path.hop_facts import chunk_bytes
 from isoviz.planner.one_path.sizes import cut_sizes, fastest_size, round_numbers, smallest_as_fast
-from isoviz.planner.one_path.tuning import MOST_BOXES, MOST_SIZES_TRIED, TIE
 from isoviz.planner.one_path.unbuffered import best_unbuffered
+from isoviz.planner.tuning import MOST_BOXES, MOST_SIZES_TRIED, TIE
 
 if TYPE_CHECKING:
     from isoviz.planner.paths.routes import Route

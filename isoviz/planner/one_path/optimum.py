@@ -17,8 +17,8 @@ from isoviz.planner.one_path.blocked import best_blocked
 from isoviz.planner.one_path.buffer_needs import buffer_layouts, evaluated
 from isoviz.planner.one_path.non_nesting import best_non_nesting, with_exact_runs
 from isoviz.planner.one_path.one_layout import best_one_layout
-from isoviz.planner.one_path.tuning import CHUNK_GROWTH_SHARE
 from isoviz.planner.time.path_time import Clock
+from isoviz.planner.tuning import CHUNK_GROWTH_SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from isoviz.planner.one_path.tuning import BOUND_SLACK, MOST_EVEN_PARTS, MOST_SIZES_TRIED, TIE
+from isoviz.planner.tuning import BOUND_SLACK, MOST_EVEN_PARTS, MOST_SIZES_TRIED, TIE
 
 GOLDEN_SECTION = 0.381966  # (3 − √5) / 2
 """The share of an interval at which golden-section search puts its points: one of them serves again in the next step."""

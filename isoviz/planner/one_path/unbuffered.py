@@ -15,7 +15,7 @@ from isoviz.planner.intermediate.part_layouts import grown, restricted
 from isoviz.planner.intermediate.part_runs import boxes_of_runs
 from isoviz.planner.one_path.buffer_needs import evaluated
 from isoviz.planner.one_path.choice import Choice
-from isoviz.planner.one_path.tuning import (
+from isoviz.planner.tuning import (
     BOUND_SLACK,
     CHUNK_GROWTH_SHARE,
     MOST_BOXES,

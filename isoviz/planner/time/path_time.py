@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from isoviz.planner.one_path.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 from isoviz.planner.time.run_rates import rate_of, rates_of
+from isoviz.planner.tuning import MOST_SIZES_NOT_CONVEX, MOST_SIZES_TRIED
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

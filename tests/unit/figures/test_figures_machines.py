@@ -11,9 +11,9 @@ import pytest
 from isoviz import machines
 from isoviz.figures.machines.curves import OperatingPoint, bounds, channels_of, curves, operating_points
 from isoviz.figures.machines.graph_layout import Rect, graph_layout, shown_nodes
+from isoviz.figures.machines.hop_cards import slowest
+from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
-from isoviz.figures.plans.hop_cards import slowest
-from isoviz.figures.plans.path_picture import path_svg
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Plan, Transfer, plan

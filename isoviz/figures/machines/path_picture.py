@@ -19,7 +19,7 @@ from isoviz.figures.machines.graph_layout import (
     rate_range,
     shown_nodes,
 )
-from isoviz.figures.plans.hop_cards import draw_cards, hop_tip
+from isoviz.figures.machines.hop_cards import draw_cards, hop_tip
 from isoviz.machines import Channel, Machine, Memory
 from isoviz.machines.memory_families import listed
 from isoviz.units import format_bytes, format_rate
