@@ -3,8 +3,3 @@
 Machines are presets that were fixed beforehand; nothing is tuned to the answers. Everything that a paper leaves open is assumed
 in one place (`assumptions`), and each assumption is also halved and doubled (`sensitivity`).
 """
-
-from __future__ import annotations
-
-PAPERS = {"isometry": "Jia et al., Isometry (ICS '18), section 6"}
-"""Name → paper."""
