@@ -92,7 +92,7 @@ def report_parts(report: Report, machine: Machine | None = None, *, theme: Theme
     if report.prediction is not None:
         key.insert(3, ("expected", range_text(report.prediction.low, report.prediction.high)))
     if report.tried is not None:
-        key.append(("by its channels alone", format_seconds(plan.seconds)))
+        key.append(("by the model alone", format_seconds(plan.seconds)))
     if report.flush_seconds > 0.01 * report.seconds:
         key.append(("of it waiting for the disk", format_seconds(report.flush_seconds)))
     rows = measurements(report)

@@ -111,7 +111,7 @@ class Report:
         if self.prediction is not None:
             lines.append(f"  {self.prediction}")
         if self.tried is not None:
-            lines.append(f"  by the throughput of its channels alone: {format_seconds(plan.seconds)}")
+            lines.append(f"  by the model alone: {format_seconds(plan.seconds)}")
         lines += [f"  note: {note}" for note in (*plan.notes, *self.notes)]
         return "\n".join(lines)
 

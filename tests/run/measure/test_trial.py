@@ -652,13 +652,13 @@ def test_a_run_goes_by_what_was_tried_just_before(tmp_path: Path) -> None:
     assert report.prediction.seconds == report.expected.seconds
     assert plain.tried is None and plain.expected is made
     shown, data = str(report), report.to_json()
-    assert f"by the throughput of its channels alone: {format_seconds(made.seconds)}" in shown
+    assert f"by the model alone: {format_seconds(made.seconds)}" in shown
     assert "tried just before" in shown and "tried" not in str(plain)
     assert data["seconds"] == made.seconds and data["expected_seconds"] == report.expected.seconds
     assert data["hops"][0]["expected_throughput"] > 20 * data["hops"][0]["throughput"]
     assert "expected_throughput" not in plain.to_json()["hops"][0]
     for representation in (report_html(report), page(made, here, report)):
-        assert "by its channels alone" in representation and format_seconds(report.expected.seconds) in representation
+        assert "by the model alone" in representation and format_seconds(report.expected.seconds) in representation
     first, second = book.read().entries
     assert first.tried and not second.tried and first.basis == "trial"
     assert first.predicted == report.expected.seconds and second.predicted == made.seconds

@@ -120,7 +120,7 @@ function Report({ report }: { report: ShownReport }): JSX.Element {
   const tried =
     report.plannedSeconds === null
       ? []
-      : [`Predicted as tried just before; by the channels alone: ${formatSeconds(report.plannedSeconds)}`];
+      : [`Predicted as tried just before; by the model alone: ${formatSeconds(report.plannedSeconds)}`];
   return (
     <div data-testid="report" ref={box}>
       <p class="iv-verdict">
