@@ -18,7 +18,7 @@ an array of shape (2, n). Fields of different types make a struct of arrays: num
 that does not divide its dimension pads the last block with zeros; such a file is read back with --space. The gaps of aligned
 structs are left out, byte order stays as it is.
 
-Memory is bounded whatever the size of the file. Where rows become columns, moving everything twice by way of a temporary file can
+Memory is bounded for files of any size. Where rows become columns, moving everything twice through a temporary file can
 be sooner done than once in short requests; which it is follows from the disk's request rates, measured before by "isoviz machine
 --measure" or assumed, and the report says so. A terminal shows a progress line. What is stopped is not resumed: until it is
 complete OUT has no name, so a run begins anew. Nothing has to be tidied up, not even after SIGKILL: where the file system knows

@@ -28,7 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--store-and-forward", action="store_true", help="let every hop move everything before the next one begins"
     )
     parser.add_argument(
-        "--repeat", metavar="N", type=whole_number, default=1, help="so many of the same transfer at once (default: 1)"
+        "--repeat", metavar="N", type=whole_number, default=1, help="copies of the transfer that run at once (default: 1)"
     )
     parser.add_argument(
         "--steps",

@@ -18,7 +18,7 @@ REPRESENTED = (
     ("isoviz.runtime.trace.trace", "Trace"),
     ("isoviz.planner.explanation.chunk_curve", "ChunkCurve"),
 )
-"""(module, class) of every type that `html` knows: for whoever registers display formatters without importing the types."""
+"""(module, class) of each type that `html` knows, so that display formatters can be registered without importing the types."""
 
 
 def html(value: object, *, theme: ThemeName = "auto") -> str:

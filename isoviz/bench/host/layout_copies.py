@@ -60,7 +60,7 @@ class Case(NamedTuple):
 
 
 def cases(nbytes: int) -> Iterator[Case]:
-    """The suite, every case of about so many bytes."""
+    """The suite, each case of about `nbytes` bytes."""
     yield from _transposes(nbytes)
     yield from _structs(nbytes)
     yield from _blocks(nbytes)
@@ -181,7 +181,7 @@ def _by_torch(torch: Any, copies: Sequence[StridedCopy], source: Bytes, destinat
         return None
     pairs = []
     for copy in copies:
-        if copy.run not in _SCALARS:  # tensors have elements, runs of which are one dimension more
+        if copy.run not in _SCALARS:  # Tensors have elements; a run of elements is one more dimension.
             part = math.gcd(copy.run, 8)
             copy = copy._replace(run=part, loops=(*copy.loops, (copy.run // part, part, part)))
         views = [strided_view(array, copy, np.dtype(_SCALARS[copy.run]), end) for array, end in ((destination, 2), (source, 1))]

@@ -37,7 +37,7 @@ def irreducible(dimensions: int) -> list[tuple[int, ...]]:
 
 
 def cases(nbytes: int) -> Iterator[Case]:
-    """The suite, every case of about so many bytes: the same permutations and, but for rounding, the same proportions always.
+    """The suite, each case of about `nbytes` bytes: always the same permutations and, but for rounding, the same proportions.
 
     Of every number of dimensions, in turn: two permutations in which another dimension becomes the fastest, and one that keeps
     it (three dimensions or more). Each of these has extents of three kinds, in turn: about equal; drawn between a quarter and

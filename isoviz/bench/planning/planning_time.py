@@ -46,7 +46,7 @@ _NUMBERS = itertools.count(1)
 """Every transfer of this process gets another one, so that none has the sizes of one before."""
 
 Make = Callable[[int, int, str], Transfer]
-"""A transfer of about so many bytes, the k-th of its size, from this memory of one node to that of the other."""
+"""(bytes, k, memory) → the k-th transfer of about this size, from a memory of one node to that of the other."""
 
 
 def _line(nbytes: int, k: int, memory: str) -> Transfer:

@@ -3,7 +3,7 @@
 - A transfer of several hops is a series of single ones along a shortest path, through temporary instances of its whole size; a
   hop is queued when the one before is done.
 - Each node has a fixed number of DMA threads. A thread takes the copy of the highest priority that waits, first come first
-  served, and carries it out whole before it takes another, whatever has arrived meanwhile.
+  served, and carries it out whole before it takes another, even if a copy of higher priority has arrived.
 - Threads know nothing of each other: those that use the same channel share it.
 
 A copy is done by a thread of the node it starts from, unless `by_launcher` says otherwise.

@@ -156,7 +156,7 @@ class GraphLayout:
 def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] = ()) -> GraphLayout:
     """Panels for `nodes` side by side; the machine's other nodes become one narrow panel at the right.
 
-    Memories on the `path` have boxes of their own, whatever else shares one.
+    Memories on the `path` have boxes of their own, even if equal memories share one.
     """
     by_node = {
         node: families([memory for memory in machine.memories if memory.node == node], path, _MOST_APART) for node in nodes

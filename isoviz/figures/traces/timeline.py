@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 _RIGHT = 66.0
 _ROW, _GAP = 24.0, 12.0
 NAMED = 8
-"""Up to so many transfers have a row with their name."""
+"""Most transfers with a row and a name."""
 _DRAWN = 64
-"""Up to so many have a row at all; of more it is shown how many wait and how many are under way."""
+"""Most transfers with a row. Of more transfers, the figure shows the numbers that wait and that are under way."""
 _TIPPED = 400
 """Bars that carry their own tooltip, at most: widest first."""
 _JUMPS = 240
-"""The critical path is drawn through so many changes of the channel; with more of them, along the channels only."""
+"""Most changes of the channel with which the whole critical path is drawn; with more, it is drawn along the channels only."""
 AXIS = "time since the first transfer was submitted"
 
 

@@ -51,7 +51,7 @@ WIDEST_RUN = 256
 TILE_PREFETCH = 16 << 10
 """Distance of the prefetch in the source."""
 PREFETCHED_ROWS = 64
-"""Most rows of which lines are prefetched."""
+"""Most rows whose lines are prefetched."""
 
 # Tiles of structs (`recipe`): all fields of a struct together.
 
@@ -84,7 +84,7 @@ LONGEST_TABLE = 1 << 13
 # Gathers (`direct.gather_of`): lines put together from runs of 32 or 64 bytes.
 
 LONGEST_GATHERED_ENTRY = 14 << 10
-"""Longest entries of which several are read in turn."""
+"""Longest entries that are read several in turn."""
 GATHERED_ARRAYS, GATHERED_SHORT_ARRAYS = 16, 64
 """Most arrays that are read in turn: long ones, and short ones."""
 LEAST_LONG_ARRAY = 1 << 10
