@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from isoviz._version import __version__
 
 if TYPE_CHECKING:
+    from isoviz import errors as errors
     from isoviz import machines as machines
     from isoviz.conversion.convert import convert as convert
     from isoviz.layouts import Box as Box
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
     from isoviz.measure.trials.trial import try_out as try_out
     from isoviz.planner import Instance as Instance
     from isoviz.planner import Options as Options
+    from isoviz.planner import Plan as Plan
     from isoviz.planner import Transfer as Transfer
     from isoviz.planner import cost as cost
     from isoviz.planner import explain as explain
     from isoviz.planner import sweep as sweep
     from isoviz.planner.planners import plan as plan
+    from isoviz.runtime import Report as Report
     from isoviz.runtime import Simulator as Simulator
     from isoviz.runtime import Trace as Trace
     from isoviz.runtime import simulate as simulate
@@ -50,11 +53,14 @@ _HOMES: dict[str, str | None] = {
     "Layout": "isoviz.layouts",
     "Machine": "isoviz.machines",
     "Options": "isoviz.planner",
+    "Plan": "isoviz.planner",
+    "Report": "isoviz.runtime",
     "Simulator": "isoviz.runtime",
     "Trace": "isoviz.runtime",
     "Transfer": "isoviz.planner",
     "convert": "isoviz.conversion.convert",
     "cost": "isoviz.planner",
+    "errors": None,
     "explain": "isoviz.planner",
     "explore": "isoviz.widgets",
     "machines": None,
@@ -89,12 +95,15 @@ __all__ = [
     "Layout",
     "Machine",
     "Options",
+    "Plan",
+    "Report",
     "Simulator",
     "Trace",
     "Transfer",
     "__version__",
     "convert",
     "cost",
+    "errors",
     "explain",
     "explore",
     "machines",
