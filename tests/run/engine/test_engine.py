@@ -454,7 +454,7 @@ def test_long_runs_are_several_requests_beside_short_ones(gap: int, tmp_path: Pa
     monkeypatch.setattr(DiskRead, "move", noted)
 
     def few(self: Execution, hop: int, number: int) -> list[StridedCopy]:
-        self._payloads[number] = len(array)
+        self._payloads[self._hops[hop].number, number] = len(array)
         return copies
 
     monkeypatch.setattr(Execution, "_copies", few)
