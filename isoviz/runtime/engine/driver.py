@@ -147,7 +147,11 @@ class Driver:
         execution.spans.append(RequestSpan(*issue, start, end))
         with self._lock:
             if error is None:
-                execution.finished(issue)
+                try:
+                    execution.finished(issue)
+                except Exception as raised:  # noqa: BLE001  # a transfer has to end, else somebody waits for ever
+                    error = execution.placed(raised, issue)
+            if error is None:
                 instructions = self._granted(self._scheduler.done(*issue))
             else:
                 execution.stopped = True

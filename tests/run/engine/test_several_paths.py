@@ -21,6 +21,7 @@ from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Mem
 from isoviz.planner import Options, Plan, Transfer, plan_from_json, plan_of_paths, plan_to_json
 from isoviz.runtime import simulate
 from isoviz.runtime.device_bases import BaseChannel
+from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.protocols import Bound
 
 PAIR = FieldSpace(re="float32", im="float64")
@@ -210,3 +211,17 @@ def test_pages_and_pictures_show_every_path() -> None:
         report = engine.run(made)
     assert "path 1, hop 1" in html(report)
     assert "paths a → m0 → z; a → m1 → z" in page(made, machine)
+
+
+def test_a_transfer_whose_bookkeeping_fails_still_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error where nobody expects one fails the transfer; nobody waits for ever."""
+
+    def broken(self: Execution, issue: object) -> None:
+        raise KeyError("lost")
+
+    machine = rails()
+    monkeypatch.setattr(Execution, "finished", broken)
+    with isoviz.Engine(machine, EmulatedMachine()) as engine:
+        event = engine.submit(two_paths(machine))
+        assert isinstance(event.error(30), RunError)
+        assert engine.held_bytes == 0
