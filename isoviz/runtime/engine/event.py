@@ -22,7 +22,8 @@ class Event:
     """A submitted transfer: waitable, awaitable and cancellable. It carries the error if the transfer failed.
 
     Any thread may use it. `plan` is the plan that is carried out. In a forked child, the outcome of a transfer that ended before
-    the fork is known. For any other transfer, every method raises ForkedError, because the child would never learn of its end.
+    the fork is known. For any other transfer, asking, waiting and cancelling raise ForkedError, because the child would never
+    learn of the end.
     """
 
     def __init__(
