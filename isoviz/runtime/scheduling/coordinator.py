@@ -130,7 +130,8 @@ class Coordinator:
         return answers + self._serve()
 
     def _serve(self) -> list[Answer]:
-        """Grant buffers to those who can have them, and lend the priorities of those who cannot."""
+        """Grant buffers to the transfers that can have them. The transfers that still wait lend their priorities to the
+        holders."""
         answers: list[Answer] = []
         for number in self._admission.granted():
             shared = self._shared[number]

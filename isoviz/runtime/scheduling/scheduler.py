@@ -41,9 +41,7 @@ class Counts:
 
 
 class Scheduler:
-
-        `limits`
-    The scheduler of one process, which carries out all hops of its transfers; see the module.
+    """The scheduler of one process, which carries out all hops of its transfers; see the module.
 
     - `limits`: how many requests each channel takes at a time; 1 for a channel that is not named.
     - `capacity`: the bytes of buffers that each memory has; unbounded for a memory that is not named.
