@@ -4,13 +4,13 @@ It is a state machine without threads, clocks or memory: stimuli in, instruction
 simulator, the engine and the ranks drive the same scheduler, so a simulation shows what an engine does.
 
 - A hop of a transfer is an XD. It issues its chunks in order, each in requests. A chunk may start when the hop before has written
-  it and the ring buffer behind has a free slot, which means that the next hop has read that slot. Both conditions are counters.
-  If a neighbouring hop is on another rank, that rank advances the counter.
+  it and the ring buffer behind has a free slot. Both conditions are counters. If a neighbouring hop is on another rank, that rank
+  advances the counter.
 - A transfer gets all of its buffers at once and only then joins its channels. No transfer waits while it holds buffers. Every
   memory serves the highest priority first and, within a priority, the transfer that has waited longest. So there is no deadlock.
-- A channel issues its next request for the highest priority that has an unfinished XD there, even if the channel is idle
-  meanwhile. Among the XDs of that priority, the first come that can continue gets it. A transfer that waits for buffers lends its
-  priority to the transfers that hold them.
+- A channel serves only the highest priority that has an unfinished XD there. Among the XDs of that priority, it serves the first
+  come that can continue. Lower priorities wait, even if the channel is idle. A transfer that waits for buffers lends its priority
+  to the transfers that hold them.
 """
 
 from __future__ import annotations
@@ -245,8 +245,7 @@ class Scheduler:
         return True
 
     def _advanced(self, xd: XD) -> tuple[XD | None, XD | None]:
-        """Advance the counters of the neighbouring hops after an XD has moved more chunks. Returns the XDs that can continue
-        now."""
+        """Advance the counters of the neighbouring hops after an XD has moved chunks. Returns the XDs that can continue now."""
         moved = xd.moved
         fed, freed = xd.feeds, xd.releases
         if fed is not None and (not xd.whole or moved == xd.chunks):
