@@ -139,7 +139,7 @@ class Simulator:
         self._requests: list[tuple[int, int, int, int, float, float]] = []
         """Spans of requests, as plain tuples, because the garbage collector stops tracking those."""
 
-    # ---- what to simulate
+    # ---- transfers
 
     def submit(
         self,

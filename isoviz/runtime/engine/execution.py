@@ -383,7 +383,7 @@ class Execution:
         if self._cleared[at.ring]:
             slot.clear()
 
-    # ---- what was measured
+    # ---- measurements
 
     @property
     def moving_seconds(self) -> float:

@@ -171,7 +171,7 @@ class Scheduler:
                 self._fill(channel, out)
         return out
 
-    # ---- what is going on
+    # ---- state
 
     @property
     def capacity(self) -> Mapping[str, int]:
@@ -371,7 +371,7 @@ class Scheduler:
             out.append(Release(transfer.number))
         out.append(Finish(transfer.number, transfer.outcome, transfer.reason))
 
-    # ---- inside: what schedulers of several ranks leave to their coordinator
+    # ---- inside: steps that a scheduler of several ranks leaves to its coordinator
 
     def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
         """Request the buffers of a transfer."""

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.trace.trace import Trace
 
 _SHARE = 0.05
-"""A wait for buffers was ended by a transfer that ended within this share of the wait, before the end of the wait."""
+"""A transfer has ended another transfer's wait for buffers if its end lies in the last part, by this share, of the wait."""
 
 
 class Step(NamedTuple):
