@@ -34,7 +34,7 @@ class Store(Protocol):
 
     - `alignment`: the offsets and addresses of a request are multiples of it, in bytes (1: no requirement).
     - `base`: the position of the store's first byte to which `alignment` applies (for a file: the offset in it).
-    - `reads_in_place`: whether `read` returns a view of the stored bytes, not a copy.
+    - `reads_in_place`: whether `read` returns a view of the stored bytes at no cost, not a copy.
     """
 
     @property
@@ -152,8 +152,7 @@ class RealMemory(Protocol):
         """Whether this memory holds an object that a caller passed to `copy`."""
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
-        """An object that a caller passed to `copy` and `holds` accepted, as an instance: its spaces and its layout in this
-        memory.
+        """An object that a caller passed to `copy` and `holds` accepted, as an instance: its spaces and its layout.
 
         `like` is the source if the object is the destination. Return the same instance for equal arguments: the engine finds the
         plan of a small copy by the identity of its instances.

@@ -55,7 +55,7 @@ class Dispatcher:
     def lend(self) -> Iterator[None]:
         """Allow one more thread while the block runs.
 
-        A thread of this channel enters the block to work for another channel. A job that comes meanwhile then need not wait for
+        A thread of this channel enters the block to work for another channel. A new job of this channel then does not wait for
         it.
         """
         with self._lock:

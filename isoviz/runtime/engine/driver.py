@@ -217,8 +217,10 @@ class Driver:
             self._ended(execution)
 
     def _ended(self, execution: Execution) -> None:
-        """Drop everything of an ended transfer except its recorded spans. Outside a `with`, an idle engine ends its threads
-        here."""
+        """Drop everything of an ended transfer except its recorded spans.
+
+        If the engine is idle after that and is not in a `with`, its threads end.
+        """
         execution.forget()
         with self._quiet:
             self._ending -= 1

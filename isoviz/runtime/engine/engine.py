@@ -180,14 +180,15 @@ class Engine(Driver):
           destination is discarded. Bytes and rates of the report are those of the whole plan.
 
         A destination file appears under its name only when it is complete, is on the disk and, with `verify`, has been compared.
-        Padding may move too; it then overwrites the padding of the destination (`Plan.padding`).
+        After a RunError, Cancelled or VerificationError, no destination file is left. Padding may move too; it then overwrites
+        the padding of the destination (`Plan.padding`).
 
         Raises:
             InputError: `chunks` is below 1.
             TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination are
                 the same. Nothing has been changed.
             FileError: a file is not what the plan expects.
-            RunError: a hop failed. No destination file is left after this and the following errors.
+            RunError: a hop failed.
             Cancelled: `cancel` was set.
             VerificationError: source and destination differ.
         """

@@ -110,10 +110,10 @@ class Event:
             request()
 
     def add_done_callback(self, callback: Callable[[Event], object]) -> None:
-        """Call a function with this event when the transfer has ended; at once if it has ended already.
+        """Call a function with this event when the transfer has ended; at once, in this thread, if it has ended already.
 
-        A callback that has to wait for the end runs in a thread that runs only callbacks. So it may wait for other transfers,
-        submit transfers or close the engine. An exception that it raises is logged and has no other effect.
+        Otherwise the callback runs in a thread that runs only callbacks. So it may wait for other transfers, submit transfers or
+        close the engine. An exception that it raises is logged and has no other effect.
         """
         if not self.done:
             with self._lock:

@@ -1,5 +1,4 @@
-"""A transfer that is being carried out: the stores at both ends, the ring buffers between them, and the copies of each
-request."""
+"""A running transfer: the stores at both ends, the ring buffers between them, and the copies of each request."""
 
 from __future__ import annotations
 
@@ -165,8 +164,7 @@ class Execution:
                 self.parts_of(hop, 0)
 
     def _allocate(self) -> None:
-        """Allocate the ring buffers of all paths in the order of the memories' names: the global order (Isometry, section
-        3.6)."""
+        """Allocate the ring buffers of all paths by the names of the memories: the global order (Isometry, section 3.6)."""
         memories = [memory for path in self.memories for memory in path[1:-1]]
         rings: dict[int, list[Slot]] = {}
         for i, ring in sorted(enumerate(self.work.rings), key=lambda found: (found[1].memory, found[0])):
@@ -257,8 +255,10 @@ class Execution:
         return kind(said, hop=at.hop, channel=self.work.channels[hop], chunk=number)
 
     def finished(self, issue: Issue) -> None:
-        """Note the end of a request. The last request of a chunk drops the chunk's copies; on the last hop it also counts the
-        bytes as arrived."""
+        """Note the end of a request.
+
+        The last request of a chunk drops the chunk's copies. On the last hop, it also counts the bytes of the chunk as arrived.
+        """
         _, hop, chunk, _ = issue
         with self._lock:
             key = hop, chunk
@@ -340,8 +340,10 @@ class Execution:
         return [*found, *([] for _ in range(count - len(found)))]
 
     def _worth(self, hop: int, copies: list[StridedCopy]) -> int:
-        """The number of requests for the copies of a chunk. A chunk smaller than most gets fewer, so that all requests are about
-        as long."""
+        """The number of requests for the copies of a chunk.
+
+        A chunk smaller than most chunks gets fewer requests, so that all requests are about as long.
+        """
         count = self.work.requests[hop]
         full = self._hops[hop].path.chunk_payload / count
         return max(1, min(count, math.ceil(sum([copy.nbytes for copy in copies]) / full)))
@@ -365,11 +367,11 @@ class Execution:
         return found
 
     def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
-        """Place the slot that a hop writes a chunk to, before the first request writes to it: no other request uses the slot
-        then.
+        """Place the slot that a hop writes a chunk to.
 
         The shift puts data that a disk reads or writes in whole pages on page boundaries in memory. The slot is cleared if the
-        hop behind it moves padding that no request writes.
+        hop behind it moves padding that no request writes. This is done before the first request writes to the slot, because no
+        other request uses it then.
         """
         shift, at = 0, self._hops[hop]
         if at.hop == 0 and copies and self.source.alignment > 1:

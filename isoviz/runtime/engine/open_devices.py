@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
 _YES, _PERHAPS = Holds.YES, Holds.PERHAPS
-"""Constants, because a small copy takes about as long as a look-up of an enum member."""
+"""Small copies compare with these constants, because looking up an enum member takes as long as a call of `holds`."""
 
 
 class OpenedDevices:
@@ -87,8 +87,10 @@ class OpenedDevices:
         return self._channel(name)[0]
 
     def dispatcher(self, name: str) -> Dispatcher:
-        """The dispatcher of a channel, with a thread for each request that the channel takes at a time; one if it is
-        asynchronous."""
+        """The dispatcher of a channel.
+
+        It has one thread for each request that the channel takes at a time. For an asynchronous channel it has one thread.
+        """
         return self._channel(name)[1]
 
     def dispatchers(self) -> list[Dispatcher]:

@@ -130,8 +130,7 @@ class Coordinator:
         return answers + self._serve()
 
     def _serve(self) -> list[Answer]:
-        """Grant buffers to the transfers that can have them. The transfers that still wait lend their priorities to the
-        holders."""
+        """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""
         answers: list[Answer] = []
         for number in self._admission.granted():
             shared = self._shared[number]

@@ -186,8 +186,10 @@ Policy = Callable[[ChannelState], "XD | None"]
 
 
 def highest_priority_first(channel: ChannelState) -> XD | None:
-    """The first come XD that can continue, of the highest priority on the channel. Lower priorities wait even if the channel is
-    idle."""
+    """The first come XD that can continue, of the highest priority on the channel.
+
+    Lower priorities wait, even if the channel is idle.
+    """
     if channel.top is None:
         return None
     return _first_ready(channel.levels[channel.top])

@@ -71,8 +71,7 @@ class Scheduler:
     def of(
         cls, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
     ) -> Scheduler:
-        """The scheduler of a machine. `in_flight` requests go to each channel at a time; if None, the machine's
-        `max_in_flight`."""
+        """The scheduler of a machine. Each channel takes `in_flight` requests at a time; if None, its `max_in_flight`."""
         limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
         capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
         return cls(limits, capacity, policies, policy)
@@ -281,8 +280,7 @@ class Scheduler:
                 xd.chunk += 1
 
     def _admit(self, out: list[Instruction]) -> None:
-        """Grant buffers to the transfers that can have them. The transfers that still wait lend their priorities to the
-        holders."""
+        """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""
         touched: dict[ChannelState, None] = {}
         for number in self._admission.granted():
             self._begin(self._transfers[number], touched, out)
