@@ -134,8 +134,10 @@ class AsynchronousChannel(BaseChannel):
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None: ...
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
-        """Start the copies and wait for their end. `check` does not end the wait, because the stores must stay open until
-        then."""
+        """Start the copies and wait for their end.
+
+        `check` does not end the wait, because the stores must stay open until the copies have ended.
+        """
         ended = threading.Event()
         results: list[int | BaseException] = []
 

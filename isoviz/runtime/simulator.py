@@ -36,8 +36,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Disable the garbage collector while millions of objects are made, because it would scan them repeatedly and find no
-    garbage."""
+    """Disable the garbage collector while millions of objects are made: it would scan them repeatedly for nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -222,7 +221,7 @@ class Simulator:
     def _from_now(self, what: str, at: float | None) -> float:
         when = self.now if at is None else at
         if not self.now <= when < math.inf:
-            raise InputError(f"simulate: {what} at {when:g} s: expected a time from now on, which is {self.now:g} s")
+            raise InputError(f"simulate: {what} at {when:g} s: expected {self.now:g} s, the time now, or later")
         return when
 
     # ---- running

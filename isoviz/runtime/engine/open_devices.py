@@ -75,7 +75,7 @@ class OpenedDevices:
                     f"copy: this computer has no memory of machine {self.machine.name!r} that holds an object of the caller,"
                     f" here {kind}"
                 )
-            raise TransferError(f"copy: expected {taken}, not {kind}; machine {self.machine.name!r} has no memory here for that")
+            raise TransferError(f"copy: expected {taken}, not {kind}; no memory of machine {self.machine.name!r} here holds that")
         return perhaps.describe(given, layout, like)
 
     def channel(self, name: str) -> RealChannel:

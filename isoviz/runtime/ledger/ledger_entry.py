@@ -222,8 +222,10 @@ class LedgerEntry:
 
 
 def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
-    """Every hop of some runs as an outcome with the name of its channel: the seconds at the predicted and at the measured
-    rate."""
+    """Every hop of some runs as an outcome with the name of its channel.
+
+    Its times are the seconds at the predicted and at the measured rate.
+    """
     return [
         Outcome(hop.channel, each.outcome.label, each.nbytes, each.nbytes / hop.predicted, each.nbytes / hop.measured)
         for each in entries

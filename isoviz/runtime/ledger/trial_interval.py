@@ -52,8 +52,7 @@ ten runs by itself.
 LATEST, NEAREST = 400, 100
 """Of the `LATEST` latest runs with a trial, the `NEAREST` nearest ones count. Older runs do not, because computers change."""
 ANOTHER_KIND = math.log(100)
-"""The distance of a run over other channels, or between a copy and a conversion. It equals that of a size 100 times larger or
-smaller."""
+"""The distance of a run over other channels, or between a copy and a conversion: that of a size 100 times larger or smaller."""
 
 
 def trial_prediction(plan: Plan, seconds: float, scatter: float, entries: Sequence[LedgerEntry]) -> Prediction:

@@ -228,7 +228,7 @@ class Recorder:
 
     def __init__(self, scheduler: Scheduler, clock: Callable[[], float] = time.perf_counter) -> None:
         if scheduler.counts != Counts(0, 0, 0, 0):
-            raise InputError("recording: the scheduler is at work already")
+            raise InputError("recording: the scheduler already has work")
         self.scheduler = scheduler
         self._clock = clock
         self._begin = clock()
@@ -302,7 +302,7 @@ def _name(policy: Policy) -> str:
 def _policy(name: str) -> Policy:
     found = POLICIES.get(name)
     if found is None:
-        raise InputError(f"recording: policy {show(name)} is not one of {', '.join(POLICIES)}; hand a scheduler in")
+        raise InputError(f"recording: policy {show(name)} is not one of {', '.join(POLICIES)}; pass a scheduler")
     return found
 
 

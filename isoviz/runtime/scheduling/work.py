@@ -172,8 +172,10 @@ class Work(_Work):
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes equal work. Work of one path has the object of that path, with the
-        priority."""
+        """A JSON object from which `from_json` makes equal work.
+
+        Work of one path has the object of that path, with the priority added.
+        """
         if len(self.paths) == 1:
             return {**self.paths[0].to_json(), "priority": self.priority}
         return {"paths": [path.to_json() for path in self.paths], "priority": self.priority}

@@ -55,8 +55,7 @@ class _Past:
         self.of_transfer: dict[int, RequestSpan] = {}
         """The last request of every transfer."""
         self.place: dict[RequestSpan, int] = {}
-        """The place of every request in the order of their ends. A request waits only for lower places, even among equal
-        times."""
+        """The place of every request in the order of their ends. A request waits only for lower places."""
         last: dict[str, RequestSpan] = {}
         for span in sorted(trace.requests, key=lambda span: span.end):
             self.place[span] = len(self.place)
@@ -82,8 +81,7 @@ class _Past:
         return what, source
 
     def _holder(self, waited: RequestSpan) -> RequestSpan | None:
-        """The last request of the transfer whose end freed the buffers that the transfer of a request waited for, if there is
-        one."""
+        """The last request of another transfer, if the end of that transfer freed the buffers that a request waited for."""
         transfer = self.trace.of[waited.transfer]
         memories = {ring.memory for ring in transfer.work.rings}
         # A transfer also waits for its set-up. That does not end just when another transfer ends.

@@ -51,14 +51,19 @@ class Spans:
                 self._fold()
 
     def busy(self) -> list[float]:
-        """The busy seconds of every hop. A hop is busy while any of its requests is in flight; several in flight count once."""
+        """The busy seconds of every hop.
+
+        A hop is busy while any of its requests is in flight. Several requests in flight count once.
+        """
         with self._lock:
             self._fold()
             return list(self._busy)
 
     def _fold(self) -> None:
-        """Add the new requests to the sums. The part of a request that lies before the last end in the sums of its hop does not
-        count."""
+        """Add the new requests to the sums.
+
+        If a request began before the last end in the sums of its hop, only the part after that end counts.
+        """
         self._new.sort(key=lambda span: span.start)
         for span in self._new:
             until = self._until[span.hop]

@@ -192,8 +192,10 @@ class Trace:
         return max((self.chunk_ends.get(key, admitted) for _, key in self.waits(span)), default=admitted)
 
     def waits(self, span: RequestSpan) -> Iterator[tuple[str, tuple[int, int, int]]]:
-        """The dependencies of a request besides its buffers and its channel: the reason, and (transfer, hop, chunk) of the chunk
-        it waited for."""
+        """The dependencies of a request besides its buffers and its channel.
+
+        Each is a reason and the (transfer, hop, chunk) that the request waited for.
+        """
         number, hop, chunk = span[:3]
         work = self.of[number].work
         at, place = work.places[hop]
