@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.trace.trace import Trace
 
 _SHARE = 0.05
-"""A transfer has ended another transfer's wait for buffers if its end lies in the last part, by this share, of the wait."""
+"""The last part of a wait for buffers, as a share of it. A transfer that ends in this part has ended the wait."""
 
 
 class Step(NamedTuple):
