@@ -1,4 +1,4 @@
-"""The runtime: what carries plans out. It knows memories and channels by protocols only (see `isoviz.runtime.protocols`)."""
+"""The runtime: it carries out plans. It uses memories and channels only through protocols (see `isoviz.runtime.protocols`)."""
 
 from isoviz.runtime.engine.engine import Engine
 from isoviz.runtime.engine.event import Event

@@ -1,7 +1,7 @@
-"""Bases of real memories and real channels: what a device from outside derives from.
+"""Base classes of real memories and real channels, from which a device outside isoviz derives.
 
-A device implements what is abstract here; everything else has a default that suits a simple device. What each method has to do is
-said where it is declared, in `isoviz.runtime.protocols`. `examples/own_device.py` is a memory and a channel made with them.
+A device implements the abstract methods; all other methods have a default that suits a simple device. `isoviz.runtime.protocols`
+documents each method. `examples/own_device.py` is a memory and a channel made with these classes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class BaseStore(ABC):
-    """A `Store` that asks for no alignment. It has `nbytes` bytes, an attribute of each store."""
+    """A `Store` that requires no alignment. Each store sets the attribute `nbytes`."""
 
     alignment = 1
     base = 0
@@ -36,40 +36,39 @@ class BaseStore(ABC):
     def read(self, offset: int, nbytes: int) -> bytes | np.ndarray[Any, np.dtype[np.uint8]]: ...
 
     def close(self) -> None:  # noqa: B027  # a default, not a gap
-        """Nothing to give back."""
+        """Release nothing."""
 
 
 class BaseSlot(BaseStore):
-    """A `Slot`; `place` does nothing, since nobody here asks for an alignment."""
+    """A `Slot`. `place` does nothing, because the store requires no alignment."""
 
     def place(self, shift: int) -> None:
-        """It stays where it is."""
+        """Leave the first byte where it is."""
 
     @abstractmethod
     def clear(self) -> None: ...
 
 
 class BaseEndpoint(BaseStore):
-    """An `Endpoint` that is its own identity and is complete once it is written."""
+    """An `Endpoint` that is its own identity and is complete as soon as it is written."""
 
     durable = False
     notes: tuple[str, ...] = ()
 
     @property
     def identity(self) -> object:
-        """Itself: no other endpoint shares its bytes."""
+        """The endpoint itself, because no other endpoint shares its bytes."""
         return self
 
     def flush(self) -> None:
-        """Nothing to wait for."""
+        """Wait for nothing."""
 
     def publish(self) -> None:
-        """It is visible as it is."""
+        """Do nothing: the destination is visible from the beginning."""
 
 
 class BaseMemory(ABC):
-    """A `RealMemory` with the name of the described one. It holds no buffers and recognises nothing that is handed to `copy`,
-    unless it says so."""
+    """A `RealMemory` with the name of the described memory. By default it holds no buffers and accepts nothing in `copy`."""
 
     takes = ""
 
@@ -94,18 +93,18 @@ class BaseMemory(ABC):
 
 
 class BaseChannel(ABC):
-    """An ordinary `RealChannel`: `move` carries copies out."""
+    """An ordinary `RealChannel`: `move` carries out copies."""
 
     at_once = False
     is_asynchronous = False
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Nothing to say."""
+        """No notes."""
         return ()
 
     def prepare(self, nbytes: int) -> None:  # noqa: B027  # a default, not a gap
-        """Nothing to load."""
+        """Load nothing."""
 
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
         return requests_of_chunk(path, hop, request_bytes)
@@ -117,17 +116,17 @@ class BaseChannel(ABC):
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int: ...
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
-        """Carry the copies out before it returns."""
+        """Carry out the copies before returning."""
         try:
             count = self.move(copies, source, destination, check)
-        except BaseException as error:  # noqa: BLE001  # it is handed on
+        except BaseException as error:  # noqa: BLE001  # `done` reports it
             done(error)
         else:
             done(count)
 
 
 class AsynchronousChannel(BaseChannel):
-    """A `RealChannel` of which several requests are in flight without a thread each: `start` begins one."""
+    """An asynchronous `RealChannel`: `start` begins a request, and a request in flight needs no thread."""
 
     is_asynchronous = True
 
@@ -135,7 +134,10 @@ class AsynchronousChannel(BaseChannel):
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None: ...
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
-        """Start the copies and wait for them, whatever `check` says meanwhile: the stores stay open as long as they are used."""
+        """Start the copies and wait for their end.
+
+        `check` does not end the wait, because the stores must stay open until the copies have ended.
+        """
         ended = threading.Event()
         results: list[int | BaseException] = []
 

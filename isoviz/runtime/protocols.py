@@ -1,11 +1,11 @@
-"""What real memories and real channels must offer, so that an engine can carry a plan out.
+"""Protocols of real memories and real channels, through which an engine carries out a plan.
 
-An engine knows machines by their description and the world by these protocols only. `isoviz.backends` implements them for this
-computer; a test hands in a channel that fails or waits, a host runtime hands in its own (Isometry, section 3: a host lets the
-engine allocate intermediate buffers in its memories and describes its data by instances).
+An engine uses machines only through their description, and devices only through these protocols. `isoviz.backends` implements
+them for this computer. A test passes a channel that fails or waits. A host runtime passes its own devices: it lets the engine
+allocate intermediate buffers in its memories and describes its data by instances (Isometry, section 3).
 
-The protocols list everything that an engine asks. `isoviz.runtime.device_bases` has a base class for each of them, with defaults
-for what a simple device need not say: devices from outside derive from these.
+The protocols list everything that an engine calls. `isoviz.runtime.device_bases` has a base class for each of them, with defaults
+for simple devices. Devices outside isoviz derive from these classes.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from isoviz.planner.path_plan import Hop, PathPlan
 
 Check = Callable[[], None]
-"""Called between requests; raises `isoviz.errors.Cancelled` when the transfer is to stop."""
+"""Called between requests. It raises `isoviz.errors.Cancelled` if the transfer has to stop."""
 
 Done = Callable[[int | BaseException], None]
-"""Called when a started request has ended: with the number of device requests that it took, or with the error."""
+"""Called when a started request has ended, with the number of device requests that it took, or with the error."""
 
 
 class Store(Protocol):
-    """Bytes in a real memory that hold an instance or a chunk of one. Offsets count from its first byte.
+    """Bytes in a real memory that hold an instance or a chunk of one. Offsets count from the first byte of the store.
 
-    - `alignment`: the offsets and addresses of a request are multiples of it, in bytes (1: the memory asks nothing).
-    - `base`: the place of the store's first byte in the units of `alignment` (for a file: the offset in it).
+    - `alignment`: the offsets and addresses of a request are multiples of it, in bytes (1: no requirement).
+    - `base`: the position of the store's first byte to which `alignment` applies (for a file: the offset in it).
     - `reads_in_place`: whether `read` returns a view of the stored bytes at no cost, not a copy.
     """
 
@@ -51,25 +51,29 @@ class Store(Protocol):
 
     def read(self, offset: int, nbytes: int) -> bytes | np.ndarray[Any, np.dtype[np.uint8]]:
         """The stored bytes from `offset` up to `offset + nbytes`, as bytes or as an array of uint8. The caller does not write to
-        them. Verification reads by this, so it must not use what moved the bytes.
+        them.
+
+        Verification uses this method, so it must not use the code that moved the bytes.
 
         Raises:
             RunError: they cannot be read.
         """
 
     def close(self) -> None:
-        """Give everything back; a destination that was not published disappears. Safe to call twice."""
+        """Release everything. A destination that was not published disappears. Safe to call twice."""
 
 
 class Slot(Store, Protocol):
     """A store for one chunk between two hops."""
 
     def place(self, shift: int) -> None:
-        """Move the first byte `shift` bytes (less than a page) past a page boundary. What a disk reads in whole pages then lands
-        where it belongs without another copy."""
+        """Place the first byte `shift` bytes (less than a page) after a page boundary.
+
+        Data that a disk reads in whole pages then needs no further copy.
+        """
 
     def clear(self) -> None:
-        """Fill it with zeros: padding that moves along is never what another transfer left there."""
+        """Fill the slot with zeros, so that padding that moves along never holds bytes of another transfer."""
 
 
 class Endpoint(Store, Protocol):
@@ -77,32 +81,32 @@ class Endpoint(Store, Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the report should know: generated data, buffered instead of unbuffered access."""
+        """Notes for the report, such as generated data or buffered access instead of unbuffered."""
 
     @property
     def identity(self) -> object:
-        """Equal for two endpoints that share bytes: a transfer onto itself."""
+        """A value that is equal for two endpoints that share bytes. It detects a transfer onto itself."""
 
     @property
     def durable(self) -> bool:
         """Whether `flush` waits for a device."""
 
     def flush(self) -> None:
-        """Make what was written durable. Belongs to the transfer: it is measured."""
+        """Make the written bytes durable. This belongs to the transfer: its time is measured."""
 
     def publish(self) -> None:
-        """Let the world see the complete destination under its final name."""
+        """Make the complete destination visible under its final name."""
 
 
 class Holds(IntEnum):
-    """Whether a memory holds what a caller handed to `copy`."""
+    """Whether a memory holds an object that a caller passed to `copy`."""
 
     NO = 0
-    """It does not: another memory has to."""
+    """It does not; another memory has to."""
     PERHAPS = 1
-    """It can hold such a thing, and nothing says that this one is there. Taken where no memory says YES."""
+    """It can hold such an object, but the object does not show where it is. Used if no memory answers YES."""
     YES = 2
-    """It does."""
+    """It holds the object."""
 
 
 class RealMemory(Protocol):
@@ -114,100 +118,111 @@ class RealMemory(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader of the report should know of every run that uses this memory."""
+        """Notes for the report of every run that uses this memory."""
 
     @property
     def takes(self) -> str:
-        """What `holds` accepts, in words: "a NumPy array". Empty where it accepts nothing."""
+        """The objects that `holds` accepts, in words: "a NumPy array". Empty if it accepts none."""
 
     def slot(self, nbytes: int) -> Slot:
-        """A buffer of this size, its pages touched.
+        """A buffer of `nbytes` bytes, with its pages touched.
 
         Raises:
-            RunError: no room. TransferError: a memory that cannot hold buffers.
+            RunError: no room.
+            TransferError: the memory cannot hold buffers.
         """
 
     def source(self, instance: Instance, given: Any | None) -> Endpoint:
-        """The instance to read: `given` (an array, a path), else the path the instance names, else generated data.
+        """The endpoint to read: `given` (an array, a path), else the path that the instance names, else generated data.
 
         Raises:
-            FileError: missing, too short, of another dtype. TransferError: an array of another size.
+            FileError: the file is missing, is too short, or has another dtype.
+            TransferError: the array has another size.
         """
 
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint:
-        """Room for the instance. `partial`: the transfer writes only a part, what else is there is kept.
+        """The endpoint to write. With `partial` the transfer writes only a part of it, and the rest is kept.
 
         Raises:
-            FileError: a place where no file can be. RunError: no room.
+            FileError: no file can be at this place.
+            RunError: no room.
         """
 
     def holds(self, given: Any) -> Holds:
-        """Whether this memory holds what a caller handed to `copy`."""
+        """Whether this memory holds an object that a caller passed to `copy`."""
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
-        """What a caller handed to `copy`, and `holds` accepted, as an instance: its spaces and its layout in this memory. `like`
-        is the source, where the destination is asked for. The same object for equal questions makes small copies quick: the
-        engine remembers plans by it.
+        """An object that a caller passed to `copy` and `holds` accepted, as an instance: its spaces and its layout.
+
+        `like` is the source if the object is the destination. Return the same instance for equal arguments: the engine finds the
+        plan of a small copy by the identity of its instances.
 
         Raises:
-            InputError: the layout does not fit it.
+            InputError: the layout does not fit the object.
         """
 
 
 class RealChannel(Protocol):
-    """A channel that really moves bytes, in one of two ways.
+    """A channel that moves bytes, in one of two ways.
 
-    An ordinary channel has `move`, which returns when the bytes are there; the engine calls it in `max_in_flight` threads. An
-    asynchronous one has `start`, which returns at once; the engine keeps `max_in_flight` requests started without a thread each.
+    An ordinary channel has `move`, which returns when the bytes have arrived. The engine calls it in `max_in_flight` threads. An
+    asynchronous channel has `start`, which returns at once. The engine keeps up to `max_in_flight` requests in flight without a
+    thread for each.
     """
 
     @property
     def at_once(self) -> bool:
-        """Whether there is no device to wait for: the caller's own thread may carry out a few KiB while nobody else uses the
-        channel, and a single request of up to 16 MiB that it waits for. Never so of an asynchronous channel."""
+        """Whether the channel works without a device to wait for. Always false for an asynchronous channel.
+
+        If true, the caller's thread may carry out some requests itself: a few KiB while the channel is idle, or a single request
+        of up to 16 MiB that the caller waits for.
+        """
 
     @property
     def is_asynchronous(self) -> bool:
-        """Whether the engine calls `start` and not `move`."""
+        """Whether the engine calls `start` instead of `move`."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences for the report of a run that used this channel."""
+        """Notes for the report of a run that used this channel."""
 
     def prepare(self, nbytes: int) -> None:
-        """Called before a transfer of `nbytes` bytes is measured: load what moving them needs."""
+        """Prepare for a transfer of `nbytes` bytes, before its time is measured: load what the moves need."""
 
     def requests_of_chunk(self, path: PathPlan, hop: Hop, request_bytes: int) -> int:
-        """In how many requests a chunk of a path goes over this channel on a hop. Between two requests a more urgent transfer may
-        go first. `request_bytes` is the length that the engine asks for.
+        """The number of requests for a chunk of a path on a hop over this channel, at least 1.
 
-        The simulator has no real channels: it uses the rule of the described kind
-        (`isoviz.runtime.scheduling.requests.requests_of_chunk`), which is the default here, too. At least 1.
+        A more urgent transfer may go first between two requests. `request_bytes` is the length that the engine asks for. The
+        simulator has no real channels, so it uses the rule of the described kind
+        (`isoviz.runtime.scheduling.requests.requests_of_chunk`). That rule is the default here, too.
         """
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
-        """The copies of a chunk that go in one request, because the channel reads what lies between them with them; and the
-        others, which may be cut."""
+        """Divide the copies of a chunk: those that have to stay in one request, and the others, which may be cut.
+
+        Copies stay together if the channel reads them in one piece with the gaps between them.
+        """
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:
-        """Carry out strided copies, in requests of the device; returns how many these were.
+        """Carry out strided copies in requests of the device. Returns the number of these requests.
 
         Raises:
-            RunError: what failed, in words; the engine adds hop, channel and chunk. Cancelled: by `check`.
+            RunError: the reason of the failure in words; the engine adds hop, channel and chunk.
+            Cancelled: raised by `check`.
         """
 
     def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
-        """Begin to carry out strided copies and return at once; call `done` exactly once when they have ended, from any thread.
+        """Start strided copies and return at once. Call `done` exactly once when they have ended, from any thread.
 
-        `done` takes what `move` returns, or the error that `move` would raise. It only notes that and returns. Both stores stay
-        open until then. `check` may be called from any thread, to stop early when the transfer is cancelled. Requests may end in
-        any order. The engine calls `start` of one channel from one thread at a time. An error that `start` raises ends the
-        request as `done(error)` does.
+        `done` takes the number that `move` returns, or the error that `move` would raise. It only notes this and returns. Both
+        stores stay open until then. `check` may be called from any thread, to stop early when the transfer is cancelled. Requests
+        may end in any order. The engine calls `start` of one channel from one thread at a time. An error that `start` raises ends
+        the request as `done(error)` does.
         """
 
 
 class Bound(NamedTuple):
-    """A described memory and the real one behind it: one end of a channel."""
+    """One end of a channel: a described memory and its real memory."""
 
     memory: Memory
     real: RealMemory
@@ -217,25 +232,25 @@ class Devices(Protocol):
     """The real memories and channels behind a machine description."""
 
     def memory(self, memory: Memory) -> RealMemory | None:
-        """The real memory, or None where this computer has none of its kind. `Memory.device` says which one is meant.
+        """The real memory, or None if this computer has no memory of its kind. `Memory.device` selects the device.
 
         Raises:
-            TransferError: there is such a kind of memory, but not the device that the memory is bound to.
+            TransferError: this computer has such memories, but not the device that this memory is bound to.
         """
 
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
-        """The real channel between two memories, or None where this computer has none of its kind between these."""
+        """The real channel between two memories, or None if this computer has no channel of its kind between them."""
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
-        """Compare both ends bit for bit, by other means than those that moved the data.
+        """Compare both ends bit for bit, with other code than the code that moved the data.
 
         Raises:
-            VerificationError: naming the first index and field that differ.
+            VerificationError: they differ; the error names the first index and field that differ.
         """
 
 
 @runtime_checkable
 class CancelToken(Protocol):
-    """What `threading.Event` offers and an engine asks."""
+    """A token to cancel a transfer, such as a `threading.Event`."""
 
     def is_set(self) -> bool: ...

@@ -1,8 +1,9 @@
 """The simulator: the scheduler in virtual time, on any machine (DESIGN, section 3: one scheduler, three drivers).
 
-A channel works on its requests one after the other, each as fast as its throughput function says for the run of the plan's hop.
-Requests of channels that use a shared resource get fair shares of it (`isoviz.planner.time.fair_sharing`). A transfer pays the
-set-up of its channels before it begins. With one transfer on an idle machine the end of the trace is the plan's `seconds`.
+A channel carries out its requests one after the other. The speed of a request follows from the channel's throughput function for
+the run length of the plan's hop. Requests of channels that use a shared resource get fair shares of it
+(`isoviz.planner.time.fair_sharing`). A transfer pays the set-up of its channels before it begins. With one transfer on an idle
+machine, the end of the trace equals the plan's `seconds`.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """Millions of objects are made at once: meanwhile no collector looks through them again and again, to find no garbage."""
+    """Disable the garbage collector while millions of objects are made: it would scan them repeatedly for nothing."""
     enabled = gc.isenabled()
     gc.disable()
     try:
@@ -46,7 +47,7 @@ def _uncollected() -> Iterator[None]:
 
 
 class SimStep(NamedTuple):
-    """One stimulus of a simulation: when, what, and what the scheduler answered."""
+    """One stimulus of a simulation, its time, and the scheduler's answer."""
 
     seconds: float
     stimulus: Stimulus
@@ -55,8 +56,11 @@ class SimStep(NamedTuple):
 
 @dataclass
 class _Job:
-    """A transfer of a simulation. `times` are seconds of a request of a full chunk and of the last one, for every hop; `last` are
-    the numbers of the last chunk, for every hop."""
+    """A transfer of a simulation.
+
+    `times` are, for every hop, the seconds of a request of a full chunk and of a request of the last chunk. `last` is, for every
+    hop, the number of the last chunk.
+    """
 
     number: int
     label: str
@@ -76,7 +80,7 @@ class _Job:
 
 
 class _Server:
-    """A channel that works on its requests one after the other."""
+    """A channel that carries out its requests one after the other."""
 
     __slots__ = ("begun", "busy", "current", "name", "queue")
 
@@ -89,7 +93,7 @@ class _Server:
 
 
 class _Flow:
-    """A request of a channel that shares resources: what is left of it, and how fast it is."""
+    """A request of a channel that shares resources: the bytes left, and its current rate."""
 
     __slots__ = ("left", "most", "rate", "server", "since", "uses", "version")
 
@@ -99,11 +103,13 @@ class _Flow:
 
 
 class Simulator:
-    """A machine in virtual time, beginning at 0 seconds.
+    """A machine in virtual time, which begins at 0 seconds.
 
-    `policy` is how channels choose (`isoviz.runtime.scheduling.scheduler`), `policies` names channels with another one;
-    `request_bytes` how long requests are (up to four times that within memory); `in_flight` replaces how many requests each
-    channel takes at once. `fault` is asked for every request and may return a reason why it fails.
+    - `policy`: how channels choose among transfers (`isoviz.runtime.scheduling.scheduler`).
+    - `policies`: the channels with another policy, by name.
+    - `request_bytes`: the length of requests in bytes, up to four times that within memory.
+    - `in_flight`: replaces the number of requests that each channel takes at a time.
+    - `fault`: called for every request; it may return a reason why the request fails.
     """
 
     def __init__(
@@ -130,9 +136,9 @@ class Simulator:
         self._events: list[tuple[float, int, object, int]] = []
         self._sequence = 0
         self._requests: list[tuple[int, int, int, int, float, float]] = []
-        """Spans of requests: plain tuples, which the garbage collector forgets about."""
+        """Spans of requests, as plain tuples, because the garbage collector stops tracking those."""
 
-    # ---- what to simulate
+    # ---- transfers
 
     def submit(
         self,
@@ -143,10 +149,12 @@ class Simulator:
         pipelined: bool = True,
         label: str | None = None,
     ) -> int:
-        """Submit a transfer at a time from now on (seconds; now unless given); returns its number.
+        """Submit a transfer `at` a time in seconds, now by default. Returns its number.
 
         Raises:
-            TransferError: a plan for another machine. InputError: a time that is past. LimitError: buffers larger than a memory.
+            TransferError: the plan is for another machine.
+            InputError: the time has passed.
+            LimitError: its buffers are larger than a memory.
         """
         if plan.machine_digest != self.machine.digest:
             raise TransferError(
@@ -177,17 +185,18 @@ class Simulator:
         moved: tuple[float, ...] | None = None,
         shares: Sequence[tuple[float, float]] = (),
     ) -> int:
-        """Submit work. `times` are, for every hop, the seconds that a request of a full chunk takes, and one of the last chunk.
+        """Submit work.
 
-        `moved` are, for every hop, bytes that move for each of the `nbytes` (None: one). Work of several paths needs `shares`:
-        for every path the bytes of all its chunks, and those of a full one.
+        - `times`: for every hop, the seconds of a request of a full chunk and of a request of the last chunk.
+        - `moved`: for every hop, the bytes that move for each of the `nbytes`; 1 by default.
+        - `shares`: for every path, the bytes of all its chunks and of a full chunk. Work of several paths requires it.
 
         Raises:
-            InputError: a time that is past, another number of hops or shares than the work has, or work that could never end.
-            LimitError: buffers larger than a memory.
+            InputError: the time has passed, the number of hops or shares is not that of the work, or the work could never end.
+            LimitError: its buffers are larger than a memory.
         """
         when = self._from_now("submitted", at)
-        self.scheduler.needs(work)  # it would refuse it only when the time has come
+        self.scheduler.needs(work)  # checked now: the scheduler would refuse it only at `when`
         number, hops = len(self._jobs), len(work.channels)
         if len(times) != hops:
             raise InputError(f"simulate: times of {len(times)} hops; the work has {hops}")
@@ -200,10 +209,10 @@ class Simulator:
         return number
 
     def cancel(self, number: int, *, at: float | None = None) -> None:
-        """Cancel a transfer at a time from now on.
+        """Cancel a transfer `at` a time in seconds, now by default.
 
         Raises:
-            InputError: a time that is past, or no such transfer.
+            InputError: the time has passed, or there is no such transfer.
         """
         if not 0 <= number < len(self._jobs):
             raise InputError(f"simulate: no transfer {number} was submitted")
@@ -212,13 +221,13 @@ class Simulator:
     def _from_now(self, what: str, at: float | None) -> float:
         when = self.now if at is None else at
         if not self.now <= when < math.inf:
-            raise InputError(f"simulate: {what} at {when:g} s: expected a time from now on, which is {self.now:g} s")
+            raise InputError(f"simulate: {what} at {when:g} s: expected {self.now:g} s, the time now, or later")
         return when
 
     # ---- running
 
     def step(self) -> SimStep | None:
-        """Let the next thing happen; None where nothing is left to happen."""
+        """Process the next event; None if no event is left."""
         while self._events:
             when, _, event, version = heappop(self._events)
             if type(event) is _Flow:
@@ -241,7 +250,7 @@ class Simulator:
         return None
 
     def run(self, until: float | None = None) -> Trace:
-        """Let everything happen (up to a time); returns the trace so far."""
+        """Process all events, or those up to the time `until`. Returns the trace so far."""
         events, scheduler, carry_out = self._events, self.scheduler, self._carry_out
         while events and (until is None or events[0][0] <= until):
             when, _, event, version = heappop(events)
@@ -262,7 +271,7 @@ class Simulator:
         return self.trace()
 
     def trace(self) -> Trace:
-        """What has happened so far; transfers under way end now in it."""
+        """The trace so far. Transfers that are still running end now in it."""
         spans = tuple(
             TransferSpan(
                 job.number,
@@ -291,13 +300,13 @@ class Simulator:
         heappush(self._events, (when, self._sequence, event, version))
 
     def _told(self, when: float, stimulus: Submit | Cancel) -> Sequence[Instruction] | None:
-        """Somebody submits or cancels a transfer; None where nothing happens, because it was cancelled before."""
+        """Submit or cancel a transfer. None if nothing happens, because it was cancelled before."""
         job = self._jobs[stimulus.transfer]
         if type(stimulus) is Submit:
             if job.ended is not None:
                 return None
             job.set_up = True
-        elif not job.set_up:  # the scheduler does not know it yet
+        elif not job.set_up:  # not yet submitted to the scheduler
             if job.ended is not None:
                 return None
             self.now, job.outcome = when, "cancelled"
@@ -309,7 +318,7 @@ class Simulator:
         return instructions
 
     def _completed(self, server: _Server) -> tuple[Issue, str | None]:
-        """The request that a channel worked on is done (or failed, with the reason); it turns to the next one."""
+        """End the request that a channel works on, and start the next one. Returns the request, and the reason if it failed."""
         issue = server.current
         assert issue is not None
         self._requests.append((*issue, server.begun, self.now))
@@ -346,7 +355,7 @@ class Simulator:
         seconds = full if issue.chunk < job.last[issue.hop] else last
         server.busy, server.current, server.begun = True, issue, self.now
         if server.name in self._uses:
-            # Left to do is counted in bytes: shares are of bytes per second.
+            # `left` counts bytes, because rates are bytes per second.
             share, chunk = job.shares[job.work.places[issue.hop][0]] if job.shares else (job.nbytes, job.chunk_bytes)
             nbytes = share / job.work.hop_chunks[issue.hop] if chunk <= 0 else min(chunk, share - issue.chunk * chunk)
             nbytes /= job.work.requests[issue.hop]
@@ -362,7 +371,7 @@ class Simulator:
             heappush(self._events, (self.now + seconds, self._sequence, server, 0))
 
     def _share(self) -> None:
-        """Divide the shared resources anew among the requests at work, and say when each will be done now."""
+        """Divide the shared resources anew among the requests in flight, and schedule their new ends."""
         flows = list(self._flows.values())
         rates = fair_rates([flow.most for flow in flows], [flow.uses for flow in flows], self._resources)
         for flow, rate in zip(flows, rates, strict=True):
@@ -382,12 +391,13 @@ def simulate(
     policy: Policy = highest_priority_first,
     request_bytes: int = REQUEST_BYTES,
 ) -> Trace:
-    """Simulate one or more plans, submitted together, on the machine they were made for.
+    """Simulate one or more plans, submitted together, on their machine.
 
-    Not `pipelined`, transfers of several hops are stored and forwarded, as Realm does it (Isometry, section 6.1).
+    Without `pipelined`, transfers of several hops are stored and forwarded, as in Realm (Isometry, section 6.1).
 
     Raises:
-        TransferError: the machine is not the one they were made for. InputError: it is not known in this process; hand it in.
+        TransferError: the machine is not the one that the plans were made for.
+        InputError: there is no plan, or this process does not know the machine; pass `machine`.
     """
     chosen = [plans] if isinstance(plans, Plan) else list(plans)
     if not chosen:

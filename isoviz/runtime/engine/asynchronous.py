@@ -1,7 +1,8 @@
-"""Requests of asynchronous channels: started by the channel's dispatcher, ended by whatever thread calls `done`.
+"""Requests of asynchronous channels: the channel's dispatcher starts them; a call of `done`, from any thread, ends them.
 
-That thread belongs to the device: it only notes the end and hands the rest (what the scheduler says next, which may open files or
-allocate buffers) to the dispatcher. So `done` returns at once, may be called within `start`, and may hold locks of the device.
+The thread that calls `done` belongs to the device, so `done` only notes the end of the request and queues a job. The dispatcher
+does the rest, because the scheduler's next instructions may open files or allocate buffers. So `done` returns at once, may be
+called within `start`, and may be called while the device holds locks.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("isoviz")
 
 Settled = Callable[["Execution", "Issue", float, float, BaseException | None], None]
-"""Called in the dispatcher's thread when a request has ended: when it began and ended (`time.perf_counter`), and its error."""
+"""Called in the dispatcher's thread when a request has ended, with its start and end (`time.perf_counter`) and its error."""
 
 
 class _Completion:
-    """The `done` of one request: the first call counts, later ones are logged and ignored."""
+    """The `done` callback of one request. The first call counts; later calls are logged and ignored."""
 
     def __init__(self, execution: Execution, issue: Issue, settled: Settled) -> None:
         self._execution, self._issue, self._settled = execution, issue, settled
@@ -51,14 +52,14 @@ class _Completion:
         job = partial(self._settled, execution, issue, self._began, ended, error)
         try:
             execution.dispatchers[issue.hop].put(job)
-        except RuntimeError:  # the system allows no thread: this one does it
+        except RuntimeError:  # the system allows no new thread: this thread does the job
             job()
 
 
 def start_request(execution: Execution, issue: Issue, settled: Settled) -> None:
-    """Start a request. However it ends, `settled` is called once in a thread of its channel's dispatcher."""
+    """Start a request. Whether it succeeds or fails, `settled` is called once in a thread of its channel's dispatcher."""
     completion = _Completion(execution, issue, settled)
     try:
         execution.start(issue, completion)
-    except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+    except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
         completion(error)

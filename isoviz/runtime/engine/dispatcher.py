@@ -1,4 +1,4 @@
-"""The threads of a channel: they carry out the requests that the scheduler hands to it."""
+"""Dispatchers: the worker threads of a channel, which carry out the requests that the scheduler issues to it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ Job = Callable[[], None]
 
 
 class Dispatcher:
-    """Up to so many threads for one channel, each started with a job and ended by `close`; more jobs start them again."""
+    """The worker threads of one channel, at most `threads` of them.
+
+    Each job starts one more thread until `threads` are running. `close` ends them; a job after `close` starts new ones.
+    """
 
     def __init__(self, name: str, threads: int) -> None:
         self.name = name
@@ -26,7 +29,11 @@ class Dispatcher:
         self._lock = threading.Lock()
 
     def put(self, job: Job) -> None:
-        """Have a job done: in the order of the calls, as far as there is one thread."""
+        """Queue a job. Jobs begin in the order of the calls.
+
+        Raises:
+            RuntimeError: no thread is running and the system allows no new one.
+        """
         with self._lock:
             if self._ending:
                 before, self._threads = len(self._threads), [thread for thread in self._threads if thread.is_alive()]
@@ -36,7 +43,7 @@ class Dispatcher:
                 thread = threading.Thread(target=_work, args=(self._queue,), name=f"isoviz {self.name} {number}", daemon=True)
                 try:
                     thread.start()
-                except RuntimeError:  # the system allows no more: those that there are do it
+                except RuntimeError:  # the system allows no more threads: the running ones do the job
                     if not number:
                         raise
                     self._count, self._lent = number, 0
@@ -46,7 +53,11 @@ class Dispatcher:
 
     @contextmanager
     def lend(self) -> Iterator[None]:
-        """For a thread of this channel that works for another channel: a job that comes meanwhile gets one more thread."""
+        """Allow one more thread while the block runs.
+
+        A thread of this channel enters the block to work for another channel. A new job of this channel then does not wait for
+        it.
+        """
         with self._lock:
             self._lent += 1
         try:
@@ -54,7 +65,7 @@ class Dispatcher:
         finally:
             with self._lock:
                 self._lent = max(0, self._lent - 1)
-                if len(self._threads) - self._ending > self._count + self._lent:  # there is one more than are needed
+                if len(self._threads) - self._ending > self._count + self._lent:  # one thread more than allowed
                     self._ending += 1
                     self._queue.put(None)
 
@@ -64,11 +75,11 @@ class Dispatcher:
         return not self._queue.empty()
 
     def close(self, wait: bool = True) -> None:
-        """End the threads once they have done what they were given."""
+        """End the threads after they have done the queued jobs. With `wait`, return when they have ended."""
         with self._lock:
             for _ in self._threads:
                 self._queue.put(None)
-            # Threads that start later have a queue of their own: nobody takes what ends another one.
+            # Threads that start later get a new queue, so that they do not take the end marks of these threads.
             self._queue, self._ending = SimpleQueue(), 0
             leaving = [thread for thread in (*self._leaving, *self._threads) if thread.is_alive()]
             self._leaving, self._threads = leaving, []
@@ -85,6 +96,6 @@ def _work(queue: SimpleQueue[Job | None]) -> None:
             return
         try:
             job()
-        except BaseException:  # noqa: BLE001  # whatever it is, the next job has its thread
+        except BaseException:  # noqa: BLE001  # an error of one job must not end the thread
             _LOG.exception("a job of a channel raised")
         del job

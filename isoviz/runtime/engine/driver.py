@@ -1,7 +1,8 @@
-"""The driver of the scheduler in real time: it tells the scheduler what happens, and carries its instructions out.
+"""The driver of the scheduler in real time: it reports events to the scheduler and carries out the instructions.
 
-Every channel has its dispatcher, whose threads carry out requests; whichever thread learns something tells the scheduler, under
-one lock, and does what it answers. The engine (`isoviz.runtime.engine.engine`) hands transfers in and waits for them.
+Every channel has a dispatcher, whose threads carry out requests. The thread that sees an event reports it to the scheduler under
+one lock, and carries out the instructions that the scheduler returns. The engine (`isoviz.runtime.engine.engine`) submits
+transfers and waits for them.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from isoviz.runtime.scheduling.work import Instruction
 
 Request = tuple[Execution, Issue]
-"""A request to carry out."""
+"""A request to carry out, and its transfer."""
 
 
 class Driver:
-    """Carries out what a scheduler says, on opened devices. `record` keeps all executions."""
+    """Carries out the instructions of a scheduler on opened devices. With `record`, it keeps all executions."""
 
     def __init__(self, scheduler: Scheduler, real: OpenedDevices, *, record: bool) -> None:
         self._home = Home("this engine")
@@ -53,14 +54,17 @@ class Driver:
         return [*self._real.dispatchers(), self._finisher, self._callbacks]
 
     def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
-        """Note, while the lock is held, which transfers somebody is about to open."""
+        """Mark the transfers whose buffers were granted: a thread is about to open their stores. The caller holds the lock."""
         for instruction in instructions:
             if type(instruction) is Allocate:
                 self._executions[instruction.transfer].is_granted = True
         return instructions
 
     def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
-        """Do what the scheduler says; requests that cost less than handing them over are put into `own`, if given."""
+        """Carry out instructions of the scheduler.
+
+        A small request costs less than handing it to another thread. If `own` is given, small requests are appended to it.
+        """
         todo = deque(instructions)
         while todo:
             instruction = todo.popleft()
@@ -68,7 +72,7 @@ class Driver:
             if type(instruction) is Issue:
                 with self._lock:
                     is_open = execution.is_open
-                    if is_open is None:  # another thread is about to open it
+                    if is_open is None:  # another thread is opening the stores
                         execution.early.append(instruction)
                     elif not is_open:
                         todo.extend(self._granted(self._scheduler.failed(*instruction, "not opened")))
@@ -94,20 +98,22 @@ class Driver:
                 self._finish(execution, instruction)
 
     def _opened(self, execution: Execution) -> BaseException | None:
-        """Open the stores of a transfer; what it fails with."""
+        """Open the stores of a transfer. Returns the error if that fails."""
         try:
             execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
             for channel in execution.channels:
                 channel.prepare(execution.plan.bytes)
-            with permit_interrupts(execution.over != self._complete):  # in `run`, where it takes long to make data up
+            with permit_interrupts(execution.over != self._complete):  # in `run`: generating data takes long
                 execution.open()
-        except BaseException as error:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+        except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
             return error
         return None
 
     def _perform(self, execution: Execution, issue: Issue) -> None:
-        """Carry out a request, in a thread of its channel; and the small ones that follow from it, while that thread has no
-        other job. An asynchronous channel only starts it."""
+        """Carry out a request in a thread of its channel. If the channel is asynchronous, only start it.
+
+        The thread also carries out the small requests that follow from it, as long as its dispatcher has no other job.
+        """
         dispatcher = execution.dispatchers[issue.hop]
         if execution.is_asynchronous[issue.hop]:
             start_request(execution, issue, self._settled)
@@ -130,7 +136,7 @@ class Driver:
         start = time.perf_counter()
         try:
             execution.move(issue)
-        except BaseException as raised:  # noqa: BLE001  # whatever it is, it ends this transfer and no other
+        except BaseException as raised:  # noqa: BLE001  # any error ends this transfer only
             error = raised
         self._settled(execution, issue, start, time.perf_counter(), error, own)
 
@@ -143,7 +149,7 @@ class Driver:
         error: BaseException | None,
         own: deque[Request] | None = None,
     ) -> None:
-        """A request has ended: tell the scheduler, and do what it says."""
+        """Report the end of a request to the scheduler, and carry out the instructions that it returns."""
         execution.spans.append(RequestSpan(*issue, start, end))
         with self._lock:
             if error is None:
@@ -169,7 +175,7 @@ class Driver:
             if execution is None:
                 return
             execution.stopped = True
-            if execution.is_granted and execution.is_open is None:  # whoever opens it sees to that
+            if execution.is_granted and execution.is_open is None:  # the opening thread cancels it afterwards
                 return
             instructions = self._granted(self._scheduler.cancel(number))
         self._carry_out(instructions)
@@ -185,7 +191,7 @@ class Driver:
         execution.over(execution)
 
     def _left(self, execution: Execution, error: BaseException) -> bool:
-        """Whether a transfer that nobody waits for in `run` any more is still under way; then whoever ends it tidies up."""
+        """Whether a transfer is still running after `run` has stopped waiting for it. If so, `_complete` cleans up at its end."""
         with self._lock:
             if execution.number not in self._executions:
                 return False
@@ -194,7 +200,7 @@ class Driver:
             return True
 
     def _complete(self, execution: Execution) -> None:
-        """The end of a transfer that nobody waits for in `run`; files are waited for in a thread of their own."""
+        """End a transfer that `run` does not wait for. A durable destination is flushed in the finisher's thread."""
         if execution.error is None and execution.destination.durable:
             self._finisher.put(partial(self._publish, execution))
         else:
@@ -215,7 +221,10 @@ class Driver:
             self._ended(execution)
 
     def _ended(self, execution: Execution) -> None:
-        """Nothing is left of a transfer but what it recorded."""
+        """Drop everything of an ended transfer except its recorded spans.
+
+        If the engine is idle after that and is not in a `with`, its threads end.
+        """
         execution.forget()
         with self._quiet:
             self._ending -= 1

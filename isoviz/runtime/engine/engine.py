@@ -1,7 +1,7 @@
 """The engine: the scheduler in real time, on real memories (DESIGN, sections 3 and 4).
 
-Every channel has its dispatcher, whose threads carry out the requests that the scheduler hands to it. What moves bytes is
-behind `isoviz.runtime.protocols`: the devices of this computer (`isoviz.backends`), those of a test, or those of a host runtime
+Every channel has a dispatcher, whose threads carry out the requests that the scheduler issues to it. The devices that move bytes
+implement `isoviz.runtime.protocols`. They are the devices of this computer (`isoviz.backends`), of a test, or of a host runtime
 that uses isoviz as its DMA engine (Isometry, sections 3 and 5.2).
 """
 
@@ -40,13 +40,17 @@ if TYPE_CHECKING:
 
 
 class Engine(Driver):
-    """Carries out transfers on one machine, many at once; any thread may use it.
+    """Carries out many transfers at a time on one machine. Any thread may use it.
 
-    `policy` is how channels choose among transfers, `policies` names channels with another one
-    (`isoviz.runtime.scheduling.scheduler`); `request_bytes` how long requests are (up to four times that where runs are long),
-    between which more urgent ones go first; `options` are those of the plans that `copy` makes. With `record` everything that
-    happens is kept for `trace`. In a `with` its threads stay until the end; without, they end whenever nothing is under way. It
-    belongs to the process that made it: in a forked child everything raises ForkedError, and another engine can be made there.
+    - `policy`: how channels choose among transfers (`isoviz.runtime.scheduling.scheduler`).
+    - `policies`: the channels with another policy, by name.
+    - `request_bytes`: the length of requests in bytes, up to four times that where runs are long. A more urgent transfer can go
+      first between two requests.
+    - `options`: the options of the plans that `copy` makes.
+    - `record`: keep all events for `trace`.
+
+    In a `with`, its threads run until the end of the block. Without it, they end when the engine is idle. An engine belongs to
+    the process that made it: in a forked child every method raises ForkedError, and the child can make its own engine.
     """
 
     def __init__(
@@ -76,11 +80,11 @@ class Engine(Driver):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None or self._home.is_here:  # else a child is on its way out for a reason of its own, which shall be seen
+        if kind is None or self._home.is_here:  # a forked child's own exception must not be hidden
             self.close()
 
     def close(self) -> None:
-        """Cancel what is under way, wait until it has ended, and end all threads. Safe to call twice."""
+        """Cancel all transfers, wait until they have ended, and end all threads. Safe to call twice."""
         self._home.require()
         with self._lock:
             self._closed = True
@@ -104,13 +108,15 @@ class Engine(Driver):
         destination_layout: Layout | str,
         priority: int = 0,
     ) -> Event:
-        """Copy an array or a file into another one, converting the layout; returns at once (Isometry, section 2).
+        """Copy an array or a file into another one and convert the layout; returns at once (Isometry, section 2).
 
-        `source` and `destination` are what the devices can hold: NumPy arrays (the host's memory), paths of files. Spaces and
-        fields follow from the source. Of transfers on one channel those of the highest priority go first.
+        `source` and `destination` are objects that the devices accept: NumPy arrays (host memory) or paths of files. Index spaces
+        and fields follow from the source. A channel serves transfers of the highest priority first.
 
         Raises:
-            InputError: they do not fit each other or their layouts. EngineClosed: after `close`. ForkedError: in a forked child.
+            InputError: source, destination and layouts do not fit each other.
+            EngineClosed: after `close`.
+            ForkedError: in a forked child.
         """
         self._home.require()
         here = self._real.describe(source, source_layout, None)
@@ -136,12 +142,16 @@ class Engine(Driver):
         pipelined: bool = True,
         cancel: CancelToken | None = None,
     ) -> Event:
-        """Carry out a plan; returns at once. `source` and `destination` are as in `run`, `priority` is the transfer's unless
-        given. Not `pipelined`, every hop moves everything before the next one begins.
+        """Carry out a plan; returns at once.
+
+        `source` and `destination` are as in `run`. `priority` replaces the transfer's priority. Without `pipelined`, every hop
+        moves all chunks before the next hop begins.
 
         Raises:
-            TransferError: the plan is for another machine, or this computer lacks one of its memories. LimitError: its buffers
-                are larger than a memory. EngineClosed: after `close`. ForkedError: in a forked child.
+            TransferError: the plan is for another machine, or this computer lacks one of its memories.
+            LimitError: its buffers are larger than a memory.
+            EngineClosed: after `close`.
+            ForkedError: in a forked child.
         """
         return self._submitted(plan, source, destination, priority, pipelined, cancel, self._complete).event
 
@@ -158,20 +168,29 @@ class Engine(Driver):
         pipelined: bool = True,
         chunks: int | None = None,
     ) -> Report:
-        """Carry out a plan, wait for it and report.
+        """Carry out a plan, wait for its end and report.
 
-        `source` and `destination` are arrays (host memory) or paths (disks); without them the paths that the plan's instances
-        name are used, and where there are none the source is generated and the destination given up afterwards. `cancel` (such as
-        a `threading.Event`) is asked between requests. A destination file appears under its name only once it is complete, on
-        the disk and, with `verify`, compared bit for bit. `progress` is called in this thread. Padding may move along, over that
-        of the destination (`Plan.padding`). With `chunks` only the first `chunks` of them move (`isoviz.measure.trials`),
-        nothing is verified and the destination is given up; bytes and rates of the report are those of the whole plan.
+        - `source`, `destination`: arrays (host memory) or paths (disks). If they are not given, the paths in the plan's instances
+          are used. If the plan names none, the source is generated and the destination is discarded afterwards.
+        - `verify`: compare the destination with the source bit for bit.
+        - `progress`: called in this thread.
+        - `cancel`: a token, such as a `threading.Event`, that is checked between requests.
+        - `pipelined`: as in `submit`.
+        - `chunks`: move only the first `chunks` chunks of each path (`isoviz.measure.trials`). Nothing is verified and the
+          destination is discarded. Bytes and rates of the report are those of the whole plan.
+
+        A destination file appears under its name only when it is complete, is on the disk and, with `verify`, has been compared.
+        After a RunError, Cancelled or VerificationError, no destination file is left. Padding may move too; it then overwrites
+        the padding of the destination (`Plan.padding`).
 
         Raises:
             InputError: `chunks` is below 1.
-            TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination
-                are the same; nothing has been touched. FileError: a file is not what the plan expects.
-            RunError: a hop failed; Cancelled: `cancel` was set; VerificationError: the ends differ. No destination file is left.
+            TransferError: the plan is for another machine, this computer lacks one of its memories, or source and destination are
+                the same. Nothing has been changed.
+            FileError: a file is not what the plan expects.
+            RunError: a hop failed.
+            Cancelled: `cancel` was set.
+            VerificationError: source and destination differ.
         """
         verify = verify and chunks is None
         moved, arrived = threading.Event(), threading.Event()
@@ -201,10 +220,10 @@ class Engine(Driver):
             trace = trace_of([execution], moving=True)
             return Report(plan, seconds, flush_seconds, execution.measured(flush_seconds), verified, notes, trace)
         except BaseException as error:
-            if not self._home.is_here:  # `progress` has forked, and this is the child: what is under way is the parent's
+            if not self._home.is_here:  # `progress` has forked and this is the child: the transfer is the parent's
                 left = True
                 raise
-            try:  # Whatever ended the waiting, Ctrl-C too: what is under way stops first.
+            try:  # After any exception, also Ctrl-C, the requests in flight end first.
                 if not moved.is_set():
                     self._cancel(execution.number)
                     with permit_interrupts():
@@ -221,16 +240,17 @@ class Engine(Driver):
 
     @property
     def held_bytes(self) -> int:
-        """Bytes of intermediate buffers that transfers hold."""
+        """Bytes of the intermediate buffers that transfers hold."""
         self._home.require()
         with self._lock:
             return self._scheduler.counts.held_bytes
 
     def trace(self) -> Trace:
-        """What has happened so far, of an engine that records.
+        """The trace so far of an engine with `record`.
 
         Raises:
-            ValueError: it does not. ForkedError: in a forked child.
+            ValueError: the engine does not record.
+            ForkedError: in a forked child.
         """
         self._home.require()
         if self._recorded is None:
@@ -271,6 +291,6 @@ class Engine(Driver):
             self._granted(instructions)
         own: deque[Request] = deque()
         self._carry_out(instructions, own if execution.is_mine else None)
-        for request in own:  # the caller waits for it anyway, and has in its cache what another thread would have to get
+        for request in own:  # the caller waits for it, and its CPU cache may hold the data already
             self._moved(*request)
         return execution

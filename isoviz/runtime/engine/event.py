@@ -1,4 +1,4 @@
-"""What `copy` returns: an event that triggers when the transfer has ended (Isometry, section 2)."""
+"""The event that `copy` returns: it triggers when the transfer has ended (Isometry, section 2)."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _LOG = logging.getLogger("isoviz")
 
 
 class Event:
-    """A transfer that was submitted: waitable, awaitable, cancellable; it carries the error if the transfer failed.
+    """A submitted transfer: waitable, awaitable and cancellable. It carries the error if the transfer failed.
 
-    Any thread may use it. `plan` is the plan that is carried out. A forked child has the outcome of what had ended before; of
-    anything else it would never hear, so everything there raises ForkedError.
+    Any thread may use it. `plan` is the plan that is carried out. In a forked child, the outcome of a transfer that ended before
+    the fork is known. For any other transfer, asking, waiting and cancelling raise ForkedError, because the child would never
+    learn of the end.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class Event:
 
     @property
     def done(self) -> bool:
-        """Whether the transfer has ended, well or not."""
+        """Whether the transfer has ended, with or without an error."""
         over = self._over.is_set()
         if not over:
             self.home.require()
@@ -60,14 +61,14 @@ class Event:
 
     @property
     def progress(self) -> float:
-        """The fraction that has arrived, 0 to 1."""
+        """The fraction of the bytes that has arrived, 0 to 1."""
         return self.bytes_done / self.plan.bytes if self.plan.bytes else 1.0
 
     def error(self, timeout: float | None = None) -> BaseException | None:
-        """Wait, and return what the transfer failed with; None where it succeeded.
+        """Wait for the end of the transfer and return its error; None if it succeeded.
 
         Raises:
-            TimeoutError: it has not ended after so many seconds.
+            TimeoutError: the transfer has not ended after `timeout` seconds.
         """
         if not self.done and not self._over.wait(timeout):
             raise TimeoutError(f"the transfer has not ended after {timeout:g} s")
@@ -77,7 +78,9 @@ class Event:
         """Wait until the transfer has ended. Ctrl-C interrupts the waiting, not the transfer.
 
         Raises:
-            TimeoutError: it has not ended after so many seconds. RunError: it failed. Cancelled: it was cancelled.
+            TimeoutError: the transfer has not ended after `timeout` seconds.
+            RunError: it failed.
+            Cancelled: it was cancelled.
         """
         error = self.error(timeout)
         if error is not None:
@@ -101,15 +104,17 @@ class Event:
     # ---- acting
 
     def cancel(self) -> None:
-        """Ask for the transfer to stop between two requests; it ends with `Cancelled`. Without effect once it has ended."""
+        """Ask the transfer to stop between two requests; it then ends with `Cancelled`. No effect after its end."""
         request = None if self.done else self._request_cancel
         if request is not None:
             request()
 
     def add_done_callback(self, callback: Callable[[Event], object]) -> None:
-        """Call a function with this event once the transfer has ended, at once where it has. It is called in a thread that
-        does nothing else, so it may wait for other transfers, submit some or close the engine; what it raises is logged, and
-        harms nobody."""
+        """Call a function with this event when the transfer has ended; at once, in this thread, if it has ended already.
+
+        Otherwise the callback runs in a thread that runs only callbacks. So it may wait for other transfers, submit transfers or
+        close the engine. An exception that it raises is logged and has no other effect.
+        """
         if not self.done:
             with self._lock:
                 if not self._over.is_set():
@@ -120,20 +125,20 @@ class Event:
     def _call(self, callback: Callable[[Event], object]) -> None:
         try:
             callback(self)
-        except Exception:  # noqa: BLE001  # whatever it is, it is the caller's
+        except Exception:  # noqa: BLE001  # the callback is the caller's code: its errors are logged
             _LOG.exception("a callback of a transfer raised")
 
     # ---- for the engine
 
     def moved(self, nbytes: int) -> None:
-        """So many more bytes have arrived."""
+        """Count `nbytes` more bytes as arrived."""
         self._bytes_done += nbytes
         arrived = self._arrived
         if arrived is not None:
             arrived()
 
     def end(self, error: BaseException | None = None) -> None:
-        """The transfer has ended. Callbacks are called `later`, or here where there is no such thing."""
+        """End the event. Callbacks run through `later`, or in this thread if there is no `later`."""
         with self._lock:
             if self._over.is_set():
                 return

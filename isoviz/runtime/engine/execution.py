@@ -1,4 +1,4 @@
-"""A transfer that is being carried out: the stores at both ends, the rings between, and what each request moves."""
+"""A running transfer: the stores at both ends, the ring buffers between them, and the copies of each request."""
 
 from __future__ import annotations
 
@@ -28,19 +28,25 @@ if TYPE_CHECKING:
     from isoviz.runtime.scheduling.work import Issue, Work
 
 SMALL_REQUEST = 1 << 14
-"""Bytes up to which a request of a channel that works at once costs less than handing it to another thread."""
+"""Bytes. A request up to this size, on an `at_once` channel, costs less than handing it to another thread."""
 IN_TURN = 256 << 10
-"""Bytes up to which a transfer whose requests come one after the other is carried out by the thread of the first of them."""
+"""Bytes. A transfer up to this size, with one chunk and one request per hop, runs in the thread of its first request."""
 MINE = 16 << 20
-"""Bytes up to which a signal can wait for a request that its own thread carries out: some milliseconds."""
+"""Bytes. The caller's thread carries out a request up to this size: a signal waits for it some milliseconds at most."""
 UNIT = 4096
-"""Runs are cut into requests at multiples of so many bytes: what disks take."""
+"""Bytes. Runs are cut into requests at multiples of this unit, which suits disks."""
 
 
 class _HopOfPath(NamedTuple):
-    """A hop among those of all paths: the number of its path, the path, its position on it, the number of the ring behind it (of
-    the hop before it one less), whether it writes the destination, and the number of the path's first chunk in the sequence of
-    the plan."""
+    """A hop among the hops of all paths.
+
+    - `number`: the number of its path.
+    - `path`: its path.
+    - `hop`: its position on the path.
+    - `ring`: the number of the ring buffer behind it. The ring buffer before it has the number `ring` − 1.
+    - `is_last`: whether it writes the destination.
+    - `first`: the number of the path's first chunk in the plan's sequence of chunks.
+    """
 
     number: int
     path: PathPlan
@@ -51,7 +57,7 @@ class _HopOfPath(NamedTuple):
 
 
 def _hops_of(plan: Plan) -> list[_HopOfPath]:
-    """The hops of all paths, path after path; a path has one ring less than hops."""
+    """The hops of all paths, path after path. A path has one ring buffer fewer than hops."""
     found: list[_HopOfPath] = []
     for number, path in enumerate(plan.paths):
         ring, last, first = len(found) - number, len(path.hops) - 1, path.numbers.start
@@ -60,13 +66,17 @@ def _hops_of(plan: Plan) -> list[_HopOfPath]:
 
 
 class Execution:
-    """One transfer of an engine, from its submission to its end. Its requests may be carried out in any threads.
+    """One transfer of an engine, from its submission to its end. Any thread may carry out its requests.
 
-    `memories` are those of each path, `channels` those of all hops, path after path: so hops are numbered here, and by the
-    scheduler. Chunks are numbered within their path.
-    `given` are the source and the destination that the caller named, `over` is called once nothing of it moves any more; the
-    caller `waits` for that. The ends and the rings are opened when the scheduler grants the buffers; `release` closes the rings,
-    `stack` the ends.
+    - `memories`: the memories of each path.
+    - `channels`: the channels of all hops, path after path. The scheduler numbers the hops in the same order. Chunks are numbered
+      within their path.
+    - `given`: the source and the destination that the caller passed.
+    - `over`: called once when none of its bytes move any more.
+    - `waits`: whether the caller waits for that.
+
+    The ends and the ring buffers are opened when the scheduler grants the buffers. `release` closes the ring buffers. `stack`
+    closes the ends.
     """
 
     def __init__(
@@ -92,11 +102,11 @@ class Execution:
         self.source: Endpoint
         self.destination: Endpoint
         self.is_granted = False
-        """Whether the scheduler has granted the buffers: somebody is about to open it, or has."""
+        """Whether the scheduler has granted the buffers: a thread opens the stores, or has opened them."""
         self.is_open: bool | None = None
-        """None while nobody has tried; False where that failed."""
+        """None before the stores are opened; False if opening them failed."""
         self.early: list[Issue] = []
-        """Requests that were handed over before it was open."""
+        """Requests that were issued before the stores were open."""
         self.stopped = False
         self.outcome = ""
         self.error: BaseException | None = None
@@ -108,18 +118,18 @@ class Execution:
         self.is_asynchronous = [channel.is_asynchronous for channel in channels]
         at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and at_once[0] and plan.bytes <= MINE
-        """Whether it is one request that needs no device: whoever waits for it may as well carry it out."""
+        """Whether it is one request that needs no device and whose caller waits: the caller's thread carries it out."""
         in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
         self.is_small = [
             not self.is_asynchronous[hop]
             and (self.is_mine or (in_turn and at.hop > 0) or (at_once[hop] and at.path.chunk_payload <= SMALL_REQUEST * requests))
             for hop, (at, requests) in enumerate(zip(self._hops, work.requests, strict=True))
         ]
-        """Whether the requests of a hop cost less than handing them to another thread."""
+        """For every hop, whether its requests cost less than handing them to another thread."""
         self._cleared = [
             any(later > here for here, later in zip(*pair, strict=True)) for path in plan.paths for pair in pairwise(path.padding)
         ]
-        """For every ring, whether the hop behind it moves more padding than the one before it."""
+        """For every ring buffer, whether the hop behind it moves more padding than the hop before it."""
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = ExitStack()
@@ -133,10 +143,12 @@ class Execution:
     # ---- stores
 
     def open(self) -> None:
-        """Open both ends and the rings.
+        """Open both ends and the ring buffers.
 
         Raises:
-            TransferError: source and destination are the same. FileError: a file is not what the plan expects. RunError: no room.
+            TransferError: source and destination are the same.
+            FileError: a file is not what the plan expects.
+            RunError: no room.
         """
         transfer = self.plan.transfer
         self.admitted = time.perf_counter()
@@ -147,12 +159,12 @@ class Execution:
         if self.source.identity == self.destination.identity:
             raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
         self._allocate()
-        if self.work.chunks:  # what the first requests move takes as long to work out as small transfers take to move
+        if self.work.chunks:  # done before the first request: it takes as long as moving a small transfer
             for hop in range(len(self.channels)):
                 self.parts_of(hop, 0)
 
     def _allocate(self) -> None:
-        """The rings of all paths, in the order of the memories' names: the global order (Isometry, section 3.6)."""
+        """Allocate the ring buffers of all paths by the names of the memories: the global order (Isometry, section 3.6)."""
         memories = [memory for path in self.memories for memory in path[1:-1]]
         rings: dict[int, list[Slot]] = {}
         for i, ring in sorted(enumerate(self.work.rings), key=lambda found: (found[1].memory, found[0])):
@@ -164,12 +176,12 @@ class Execution:
         self._rings = [rings[i] for i in range(len(rings))]
 
     def release(self) -> None:
-        """Close the rings."""
+        """Close the ring buffers."""
         self._rings = []
         self._slots.close()
 
     def forget(self) -> None:
-        """Hold nothing of the caller's any more."""
+        """Drop all references to the caller's objects."""
         self.given = None, None
         self._chunks.clear()
         self._payloads.clear()
@@ -182,7 +194,8 @@ class Execution:
         """Carry out a request.
 
         Raises:
-            RunError, naming hop, channel and chunk; Cancelled: the transfer is to stop.
+            RunError: a request failed; the error names hop, channel and chunk.
+            Cancelled: the transfer has to stop.
         """
         _, hop, chunk, request = issue
         try:
@@ -199,7 +212,7 @@ class Execution:
             raise placed from error
 
     def start(self, issue: Issue, done: Done) -> None:
-        """Begin to carry out a request of an asynchronous channel, which calls `done`.
+        """Start a request of an asynchronous channel, which calls `done` at its end.
 
         Raises:
             Exception: it was not started.
@@ -215,12 +228,12 @@ class Execution:
         return self.parts_of(issue.hop, issue.chunk)[issue.request]
 
     def count(self, hop: int, requests: int) -> None:
-        """Note how many requests of the device a request was."""
+        """Add to the number of device requests of a hop."""
         with self._lock:
             self.requests[hop] += requests
 
     def placed(self, error: BaseException, issue: Issue) -> BaseException:
-        """An error of a request, with its hop, channel and chunk."""
+        """The error of a request with its hop, channel and chunk added."""
         if not isinstance(error, Exception) or isinstance(error, Cancelled):
             return error
         kind, message = RunError, f"{type(error).__name__} in the channel: {error}"
@@ -235,14 +248,17 @@ class Execution:
         return found
 
     def _located(self, kind: type[RunError], message: str, hop: int, chunk: int | None = None) -> RunError:
-        """An error of a hop: with its number on its path, and the number of the path where there are several."""
+        """An error of a hop. It names the hop by its number on the path, and the path by its number if there are several."""
         at = self._hops[hop]
         number = None if chunk is None else at.first + chunk
         said = f"path {at.number}: {message}" if len(self.plan.paths) > 1 else message
         return kind(said, hop=at.hop, channel=self.work.channels[hop], chunk=number)
 
     def finished(self, issue: Issue) -> None:
-        """A request has moved its bytes: forget what is needed no more, and count what has arrived."""
+        """Note the end of a request.
+
+        The last request of a chunk drops the chunk's copies. On the last hop, it also counts the bytes of the chunk as arrived.
+        """
         _, hop, chunk, _ = issue
         with self._lock:
             key = hop, chunk
@@ -260,17 +276,17 @@ class Execution:
         self.event.moved(payload)
 
     def located(self, action: Callable[[], None]) -> None:
-        """Do something that belongs to the last hop; failures say so."""
+        """Call `action` as part of the last hop: an error that it raises names that hop."""
         try:
             action()
         except RunError as error:
             raise self._located(type(error), str(error), len(self.channels) - 1) from error
 
     def check(self) -> None:
-        """Called between requests.
+        """Check for cancellation, between requests.
 
         Raises:
-            Cancelled: the transfer is to stop.
+            Cancelled: the transfer has to stop.
         """
         if self.stopped or (self.token is not None and self.token.is_set()):
             raise Cancelled("cancelled; no destination file was left")
@@ -291,7 +307,7 @@ class Execution:
         return slots[chunk % len(slots)]
 
     def parts_of(self, hop: int, number: int) -> list[list[StridedCopy]]:
-        """What the requests of a chunk of a hop move. Asked first, it puts the slot behind the hop in its place."""
+        """The copies of each request of a chunk on a hop. The first call for a chunk also places the slot behind the hop."""
         key = hop, number
         found = self._parts.get(key)
         if found is None:
@@ -305,8 +321,11 @@ class Execution:
         return found
 
     def _split(self, hop: int, copies: list[StridedCopy]) -> list[list[StridedCopy]]:
-        """The copies of a chunk as its requests, cut where a disk's pages begin. Those that a channel reads across gaps it gets
-        together: in parts, it would read what lies between them for every part anew."""
+        """Split the copies of a chunk into its requests, at page boundaries of the disk.
+
+        Copies that the channel reads together, gaps included, stay in one request. In several requests it would read the gaps
+        once for each.
+        """
         count = self.work.requests[hop]
         close, others = self.channels[hop].kept_together(copies) if count > 1 else ([], copies)
         if close:
@@ -321,7 +340,10 @@ class Execution:
         return [*found, *([] for _ in range(count - len(found)))]
 
     def _worth(self, hop: int, copies: list[StridedCopy]) -> int:
-        """How many requests the copies of a chunk are worth, which may be smaller than most: all requests are about as long."""
+        """The number of requests for the copies of a chunk.
+
+        A chunk smaller than most chunks gets fewer requests, so that all requests are about as long.
+        """
         count = self.work.requests[hop]
         full = self._hops[hop].path.chunk_payload / count
         return max(1, min(count, math.ceil(sum([copy.nbytes for copy in copies]) / full)))
@@ -337,7 +359,7 @@ class Execution:
         return copies
 
     def _chunk(self, at: _HopOfPath, number: int) -> Chunk:
-        """What is in a chunk, by its number in the sequence; kept until it has arrived, for the hops to come."""
+        """A chunk by its number in the plan's sequence. It is kept for the following hops until it has arrived."""
         key = at.number, number - at.first
         found = self._chunks.get(key)
         if found is None:
@@ -345,10 +367,11 @@ class Execution:
         return found
 
     def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
-        """Shift the slot that a hop writes a chunk to, so that what a disk reads or writes in whole pages lies on pages in memory
-        too; and clear it where padding will leave it that nobody writes.
+        """Place the slot that a hop writes a chunk to.
 
-        Done before the first request writes to it: nobody else uses it then.
+        The shift puts data that a disk reads or writes in whole pages on page boundaries in memory. The slot is cleared if the
+        hop behind it moves padding that no request writes. This is done before the first request writes to the slot, because no
+        other request uses it then.
         """
         shift, at = 0, self._hops[hop]
         if at.hop == 0 and copies and self.source.alignment > 1:
@@ -362,25 +385,24 @@ class Execution:
         if self._cleared[at.ring]:
             slot.clear()
 
-    # ---- what was measured
+    # ---- measurements
 
     @property
     def moving_seconds(self) -> float:
-        """From the first request to the end of the last one."""
+        """Seconds from the start of the first request to the end of the last one."""
         return max(0.0, self.spans.last - self.spans.first)
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What ends, memories and channels have to say of how it went."""
+        """The notes of ends, memories and channels about this run."""
         notes = [note for path in self.memories for memory in path for note in memory.notes]
         notes += [note for channel in self.channels for note in channel.notes]
         return (*self.source.notes, *self.destination.notes, *dict.fromkeys(notes))
 
     def measured(self, flush_seconds: float) -> tuple[HopMeasurement, ...]:
-        """Seconds that the hops were at work, bytes and requests. Waiting for what was left in caches belongs to the last hop of
-        each path.
+        """The busy seconds, bytes and requests of every hop. Flushing the destination counts for the last hop of each path.
 
-        A hop is at work while any of its requests is: several in flight count once.
+        A hop is busy while any of its requests is in flight. Several requests in flight count once.
         """
         busy = self.spans.busy()
         return tuple(
@@ -390,8 +412,10 @@ class Execution:
 
 
 def trace_of(executions: Iterable[Execution], *, moving: bool = False) -> Trace:
-    """What happened when to some transfers of an engine; what is not over ends now. `moving` leaves out what comes before the
-    first request: opening files, getting pages, generating data."""
+    """The trace of some transfers of an engine. Transfers that are still running end now in it.
+
+    With `moving`, the times before the first request are left out: opening files, allocating pages, generating data.
+    """
     transfers: list[TransferSpan] = []
     requests: list[RequestSpan] = []
     for each in executions:

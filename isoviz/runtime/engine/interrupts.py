@@ -1,7 +1,7 @@
-"""Ctrl-C, and whatever else raises in the main thread, deferred while a transfer is half submitted or half put away.
+"""Ctrl-C and other signals in the main thread, deferred while a transfer is partly submitted or partly cleaned up.
 
-Python raises KeyboardInterrupt between any two steps of the main thread, and so do handlers of other signals that end a command.
-One that comes between what the scheduler says and the doing of it would leave a transfer that never ends.
+Python raises KeyboardInterrupt between any two steps of the main thread. Handlers of other signals that end a command also raise
+there. An exception between an instruction of the scheduler and its execution would leave a transfer that never ends.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP
 
 
 class _State:
-    """Of the main thread, the only one that signals interrupt."""
+    """State of the main thread, the only thread that runs signal handlers."""
 
     permitted = False
-    handlers: dict[int, Any] = {}  # noqa: RUF012  # there is one state
+    handlers: dict[int, Any] = {}  # noqa: RUF012  # the class is never instantiated
     came: tuple[int, FrameType | None] | None = None
 
 
@@ -33,14 +33,15 @@ def _interrupted(number: int, frame: FrameType | None) -> None:
 
 @contextmanager
 def defer_interrupts() -> Iterator[None]:
-    """Signals come at the end of this, or where `permit_interrupts` lets them come. Other threads than the main one have nothing
-    to defer.
+    """Defer signals to the end of the block, except inside `permit_interrupts`.
+
+    Only the main thread runs signal handlers. In other threads this does nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     handlers = {number: signal.getsignal(number) for number in _SIGNALS}
-    if _interrupted in handlers.values():  # within another one, where they are perhaps permitted
+    if _interrupted in handlers.values():  # nested: an outer block may permit signals
         before, _State.permitted = _State.permitted, False
         try:
             yield
@@ -62,7 +63,7 @@ def defer_interrupts() -> Iterator[None]:
 
 @contextmanager
 def permit_interrupts(when: bool = True) -> Iterator[None]:
-    """Within `defer_interrupts`, where signals may come after all."""
+    """Handle signals inside a `defer_interrupts` block, first the one that was deferred. Without `when` this does nothing."""
     if (
         not when
         or threading.current_thread() is not threading.main_thread()

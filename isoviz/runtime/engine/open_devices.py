@@ -1,4 +1,4 @@
-"""The real memories and channels that an engine has asked its devices for, each once; a channel with its dispatcher."""
+"""The real memories and channels of an engine, each opened once, and the dispatcher of each channel."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Devices, RealChannel, RealMemory
 
 _YES, _PERHAPS = Holds.YES, Holds.PERHAPS
-"""Small copies ask for them: looking a member of an enum up takes as long as the question."""
+"""Small copies compare with these constants, because looking up an enum member takes as long as a call of `holds`."""
 
 
 class OpenedDevices:
-    """The devices of one machine on this computer, opened where they are first needed. Any thread may ask."""
+    """The devices of one machine on this computer, opened at their first use. Any thread may use it."""
 
     def __init__(self, machine: Machine, devices: Devices) -> None:
         self.machine = machine
@@ -36,7 +36,8 @@ class OpenedDevices:
         """The memories of each path of a plan.
 
         Raises:
-            TransferError: the plan is for another machine, this computer lacks one of them, or a buffer would be where none can.
+            TransferError: the plan is for another machine, this computer lacks one of its memories, or a memory cannot hold a
+                buffer that the plan puts there.
         """
         if plan.machine_digest != self.machine.digest:
             raise TransferError(
@@ -51,11 +52,13 @@ class OpenedDevices:
         return [[self._memory(name) for name in path.memories] for path in plan.paths]
 
     def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
-        """What a caller handed to `copy`, as an instance: of the first memory that holds it, else of the first one that can.
-        `like` is the source, where the destination is asked for.
+        """An object that a caller passed to `copy`, as an instance. `like` is the source if the object is the destination.
+
+        The instance is in the first memory that holds the object, or else in the first memory that can hold such an object.
 
         Raises:
-            TransferError: no memory of the machine that this computer has takes it. InputError: the layout does not fit.
+            TransferError: no memory of the machine on this computer accepts it.
+            InputError: the layout does not fit.
         """
         perhaps = None
         for memory in self._all or self._all_here():
@@ -72,7 +75,7 @@ class OpenedDevices:
                     f"copy: this computer has no memory of machine {self.machine.name!r} that holds an object of the caller,"
                     f" here {kind}"
                 )
-            raise TransferError(f"copy: expected {taken}, not {kind}; machine {self.machine.name!r} has no memory here for that")
+            raise TransferError(f"copy: expected {taken}, not {kind}; no memory of machine {self.machine.name!r} here holds that")
         return perhaps.describe(given, layout, like)
 
     def channel(self, name: str) -> RealChannel:
@@ -84,16 +87,19 @@ class OpenedDevices:
         return self._channel(name)[0]
 
     def dispatcher(self, name: str) -> Dispatcher:
-        """The dispatcher of a channel: with as many threads as it takes requests at a time, with one if it is asynchronous."""
+        """The dispatcher of a channel.
+
+        It has one thread for each request that the channel takes at a time. For an asynchronous channel it has one thread.
+        """
         return self._channel(name)[1]
 
     def dispatchers(self) -> list[Dispatcher]:
-        """Those of all channels that were asked for."""
+        """The dispatchers of all channels in use."""
         with self._lock:
             return [dispatcher for _, dispatcher in self._channels.values()]
 
     def forget(self) -> None:
-        """Hold no memory any more, nor the slots that it keeps."""
+        """Drop all memories, and with them the slots that they keep."""
         self._memories.clear()
         self._all = ()
 
@@ -118,7 +124,7 @@ class OpenedDevices:
         for memory in self.machine.memories:
             real = self._memories.get(memory.name)
             if real is None:
-                with suppress(TransferError):  # it is bound to a device that is not here
+                with suppress(TransferError):  # it is bound to a device that this computer lacks
                     real = self.devices.memory(memory)
                 if real is not None:
                     self._memories[memory.name] = real

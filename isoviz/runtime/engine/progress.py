@@ -1,4 +1,4 @@
-"""Waiting for a transfer while telling how far it is."""
+"""Waiting for a transfer and reporting its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is. `stage` is "move" while bytes move, then "verify"; the numbers are those of the moving."""
+    """The progress of a run. `stage` is "move" while bytes move, then "verify". The numbers count what has moved."""
 
     stage: str
     chunks_done: int
@@ -25,11 +25,11 @@ class Progress:
 
 ProgressCallback = Callable[[Progress], None]
 _TICK = 0.05
-"""Seconds between two looks at a cancel token."""
+"""Seconds between two checks of a cancel token."""
 
 
 def setting(*events: threading.Event) -> Callable[[Execution], None]:
-    """What sets events, in this order, once nothing of an execution moves any more."""
+    """A function that sets events, in this order, once no bytes of an execution move any more."""
 
     def over(_: Execution) -> None:
         for event in events:
@@ -46,7 +46,7 @@ def watch(
     token: CancelToken | None,
     cancel: Callable[[], None],
 ) -> None:
-    """Wait until `moved`, telling `progress` whenever something has `arrived`, and cancel when the token says so."""
+    """Wait until `moved` is set. Report to `progress` when bytes have `arrived`; cancel when the token is set."""
     tell(execution, progress, "move")
     if progress is None and token is None:
         moved.wait()
@@ -55,7 +55,7 @@ def watch(
     while not moved.is_set():
         (arrived if progress is not None else moved).wait(_TICK)
         arrived.clear()
-        opening = execution.is_granted and execution.is_open is None  # it does not stop before that is done
+        opening = execution.is_granted and execution.is_open is None  # a cancel takes effect only after opening
         if token is not None and not opening and token.is_set():
             cancel()
         if told != (told := execution.event.bytes_done):
@@ -65,8 +65,8 @@ def watch(
 
 
 def tell(execution: Execution, progress: ProgressCallback | None, stage: str) -> None:
-    """Tell how far an execution is."""
+    """Report the progress of an execution."""
     if progress is not None:
         plan = execution.plan
         progress(Progress(stage, execution.chunks_done, plan.chunk_count, execution.event.bytes_done, plan.bytes))
-        execution.event.home.require()  # `progress` may have forked: nothing would ever arrive in that child
+        execution.event.home.require()  # `progress` may have forked: no bytes would ever arrive in the child

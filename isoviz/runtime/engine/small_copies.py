@@ -1,4 +1,4 @@
-"""Small copies: planned once, and carried out by the caller's own thread where nobody else uses their channel."""
+"""Small copies: planned once, and carried out by the caller's thread if their channel is idle."""
 
 from __future__ import annotations
 
@@ -16,14 +16,18 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Endpoint, RealChannel, RealMemory
 
 MOST_PREPARED = 4096
-"""Copies whose plans an engine keeps at hand."""
+"""The number of copies whose plans an engine keeps."""
 AT_ONCE = 64 << 10
-"""Bytes up to which a copy is small: handing it over to another thread would take longer."""
+"""Bytes. A copy up to this size is small: handing it to another thread would take longer than moving it."""
 
 
 class Prepared(NamedTuple):
-    """A copy that was made before: its ends (kept, so that they keep their identities), its plan, and what moves where it is
-    small."""
+    """A copy with its plan.
+
+    - `here`, `there`: its ends. They are kept because their `id` identifies the copy.
+    - `copies`: what a small copy moves; None for other copies.
+    - `memories`: the memories of its path.
+    """
 
     here: Instance
     there: Instance
@@ -35,7 +39,8 @@ class Prepared(NamedTuple):
         """The stores of a copy between two objects of the caller.
 
         Raises:
-            TransferError: they are the same. FileError, TransferError: one is not what the plan expects.
+            TransferError: source and destination are the same, or one is not what the plan expects.
+            FileError: a file is not what the plan expects.
         """
         transfer = self.plan.transfer
         here = self.memories[0].source(transfer.source, source)
@@ -45,7 +50,7 @@ class Prepared(NamedTuple):
         return here, there
 
     def move(self, channel: RealChannel, here: Endpoint, there: Endpoint) -> RunError | None:
-        """Carry the copy out in this thread; returns what it failed with."""
+        """Carry out the copy in this thread. Returns the error if it fails."""
         assert self.copies is not None
         try:
             channel.move(self.copies, here, there, _go_on)
@@ -55,7 +60,7 @@ class Prepared(NamedTuple):
 
 
 class PreparedCopies:
-    """The copies whose plans an engine has at hand. Any thread may ask."""
+    """The copies whose plans an engine keeps. Any thread may use it."""
 
     def __init__(self, real: OpenedDevices) -> None:
         self._real = real
@@ -65,7 +70,7 @@ class PreparedCopies:
         return len(self._known)
 
     def of(self, here: Instance, there: Instance, priority: int, options: Options) -> Prepared:
-        """The copy between two instances, planned if that was not done before.
+        """The copy between two instances. It is planned if it is not known yet.
 
         Raises:
             InputError: there is no plan for it, or this computer lacks one of its memories.
@@ -75,7 +80,7 @@ class PreparedCopies:
             return found
         plan = make_plan(Transfer(here, there, priority=priority), self._real.machine, None, options)
         found = _prepared(here, there, plan, self._real.memories(plan)[0], self._real.channel(plan.hops[0].channel))
-        if here.path is None and there.path is None:  # files are described anew each time
+        if here.path is None and there.path is None:  # a file gets a new instance for every copy
             if len(self._known) >= MOST_PREPARED:
                 self._known.clear()
             self._known[id(here), id(there), priority] = found
@@ -87,7 +92,7 @@ class PreparedCopies:
 
 
 def _prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMemory], channel: RealChannel) -> Prepared:
-    """What is known of a copy from its plan; `channel` is that of its first hop."""
+    """The copy of a plan. `channel` is the channel of its first hop."""
     copies = None
     if len(plan.hops) == 1 and plan.bytes <= AT_ONCE and channel.at_once:
         copies = tuple([copy for chunk in range(plan.chunk_count) for copy in plan.copies(0, chunk)])
@@ -95,11 +100,11 @@ def _prepared(here: Instance, there: Instance, plan: Plan, memories: list[RealMe
 
 
 def ended(plan: Plan, error: RunError | None) -> Event:
-    """The event of a copy that has ended already."""
+    """The event of a copy that has already ended."""
     event = Event(plan)
     event.end(error)
     return event
 
 
 def _go_on() -> None:
-    """Nobody cancels what takes microseconds."""
+    """Never stop: a small copy takes microseconds."""

@@ -1,1 +1,1 @@
-"""The ledger: earlier runs, predicted and measured, and the intervals that they give to trials."""
+"""The ledger: earlier runs with predicted and measured times, and the prediction intervals that follow from them."""

@@ -1,9 +1,9 @@
-"""The prediction ledger: every run of this computer's engine, predicted and measured, hop by hop.
+"""The prediction ledger: the predicted and measured times of every run of this computer's engine, hop by hop.
 
-It is a file in the user's cache directory with one JSON object per line; lines are only appended. `ISOVIZ_LEDGER` names another
-file, or says `off`. Any number of processes may append at once: each line is one write. Torn lines (a full disk, a process that
-was killed) are skipped and counted when the file is read. A file that has become too large is renamed to `….1.jsonl` and replaces
-the one that was renamed before.
+The ledger is a file in the user's cache directory, with one JSON object per line. Lines are only appended. `ISOVIZ_LEDGER` names
+another file, or says `off`. Any number of processes may append at the same time, because each line is one write. Torn lines (full
+disk, killed process) are skipped and counted when the file is read. A file that has become too large is renamed to `….1.jsonl`
+and replaces the previous file of that name.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from isoviz.user_cache import cache_folder, expanded
 
 VARIABLE = "ISOVIZ_LEDGER"
 MOST_BYTES = 4 << 20
-"""Bytes of one file: a few thousand runs."""
+"""The largest size of a file in bytes: a few thousand runs."""
 RECENT_BYTES = 256 << 10
-"""Bytes at the end of the file that `recent` reads at first."""
+"""The bytes at the end of the file that `recent` reads first."""
 RECENT_RUNS = 500
 
 
 class Reading(NamedTuple):
-    """The entries of a ledger, oldest first, and the number of lines that cannot be read."""
+    """The entries of a ledger, oldest first, and the number of unreadable lines."""
 
     entries: tuple[LedgerEntry, ...]
     unreadable: int
 
 
 class Ledger:
-    """A ledger in a file; any thread may use it. A file larger than `most_bytes` is set aside."""
+    """A ledger in a file. Any thread may use it. A file larger than `most_bytes` is set aside as `older`."""
 
     def __init__(self, path: Path, most_bytes: int = MOST_BYTES) -> None:
         self.path = path
@@ -56,7 +56,7 @@ class Ledger:
         return self.path.with_name(f"{self.path.stem}.1{self.path.suffix}")
 
     def append(self, entry: LedgerEntry) -> bool:
-        """Add a run; False where that is not possible. It never raises, so that no run fails because of it."""
+        """Append a run; False if that is not possible. It never raises, so that no run fails because of the ledger."""
         try:
             line = entry.to_line()
             descriptor = self._opened()
@@ -67,7 +67,7 @@ class Ledger:
             if not stat.S_ISREG(status.st_mode):
                 return False
             if status.st_size and os.pread(descriptor, 1, status.st_size - 1) != b"\n":
-                line = b"\n" + line  # the last line was torn: this one begins a new line
+                line = b"\n" + line  # the last line is torn: begin a new line
             written = os.write(descriptor, line)
         except OSError:
             return False
@@ -78,7 +78,7 @@ class Ledger:
         return written == len(line)
 
     def _opened(self) -> int:
-        # O_NONBLOCK: a pipe in its place must not hold a run up.
+        # O_NONBLOCK: if the path is a pipe, opening it must not block a run.
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
         try:
             return os.open(self.path, flags, 0o600)
@@ -87,7 +87,7 @@ class Ledger:
             return os.open(self.path, flags, 0o600)
 
     def _set_aside(self) -> None:
-        """Begin a new file. Where several processes find this one too large, only the first does so."""
+        """Begin a new file. If several processes find the file too large, only the first one renames it."""
         import fcntl
 
         with suppress(OSError):
@@ -100,10 +100,10 @@ class Ledger:
                 os.close(guard)
 
     def read(self) -> Reading:
-        """All runs, also those that were set aside. A missing file holds none.
+        """All runs, including those set aside. A missing file has none.
 
         Raises:
-            FileError: a file is there and cannot be read.
+            FileError: a file exists but cannot be read.
         """
         entries: list[LedgerEntry] = []
         unreadable = 0
@@ -120,12 +120,12 @@ class Ledger:
         return Reading(tuple(entries), unreadable)
 
     def recent(self) -> tuple[LedgerEntry, ...]:
-        """The last runs, oldest first. Only lines that are new since the last call are read. Empty where there is no file."""
+        """The latest runs, oldest first; empty if there is no file. Only lines that are new since the last call are read."""
         with self._lock:
             try:
                 status = self.path.stat()
                 file = status.st_dev, status.st_ino
-                if self._file != file or status.st_size < self._read_to:  # another one, or written anew
+                if self._file != file or status.st_size < self._read_to:  # the file was replaced or truncated
                     self._file, self._read_to = file, max(0, status.st_size - RECENT_BYTES)
                     self._recent.clear()
                     content, self._read_to = _lines_from(self.path, self._read_to)
@@ -135,13 +135,13 @@ class Ledger:
                     content = b""
             except (OSError, FileError):
                 return tuple(self._recent)
-            complete = content.rfind(b"\n") + 1  # a line that is still being written is read next time
+            complete = content.rfind(b"\n") + 1  # an incomplete last line is read by the next call
             self._recent.extend(_entries(content[:complete]).entries)
             self._read_to += complete
             return tuple(self._recent)
 
     def clear(self) -> None:
-        """Forget all runs.
+        """Delete all runs.
 
         Raises:
             FileError: a file cannot be removed.
@@ -157,12 +157,12 @@ class Ledger:
 
 
 def _lines_from(path: Path, start: int) -> tuple[bytes, int]:
-    """The content of a file from the first line that begins at or after `start`, and where that line begins."""
+    """The content of a file from the first line that begins at or after `start`, and the offset of that line."""
     descriptor, _ = open_for_reading(path)
     with os.fdopen(descriptor, "rb") as file:
         if start == 0:
             return file.read(), 0
-        file.seek(start - 1)  # where the line before ends, if one begins here
+        file.seek(start - 1)  # the line break before `start`, if a line begins at `start`
         content = file.read()
     skipped = content.find(b"\n") + 1 or len(content)
     return content[skipped:], start - 1 + skipped
@@ -190,7 +190,7 @@ def _ledger(path: Path) -> Ledger:
 
 
 def ledger() -> Ledger | None:
-    """The user's ledger; None where `ISOVIZ_LEDGER` says `off`, or no folder can be written to."""
+    """The user's ledger; None if `ISOVIZ_LEDGER` says `off`, or no cache folder is writable."""
     chosen = os.environ.get(VARIABLE, "").strip()
     if chosen.lower() in ("off", "0", "no"):
         return None
@@ -201,13 +201,13 @@ def ledger() -> Ledger | None:
 
 
 def recording() -> Ledger | None:
-    """The ledger that runs go into; None inside `unrecorded`."""
+    """The ledger that runs are recorded in; None inside `unrecorded`."""
     return None if _unrecorded.get() else ledger()
 
 
 @contextmanager
 def unrecorded() -> Iterator[None]:
-    """Runs in this context go into no ledger: the thousands of a benchmark would crowd out those of the user."""
+    """Record no runs inside this context. The thousands of runs of a benchmark would displace those of the user."""
     token = _unrecorded.set(True)
     try:
         yield

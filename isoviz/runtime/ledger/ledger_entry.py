@@ -1,6 +1,6 @@
-"""One run in the prediction ledger: what the model and the trial predicted, and what was measured.
+"""One run in the prediction ledger: the predictions of the model and of the trial, and the measurements.
 
-An entry names memories and layouts, never paths of files.
+An entry names memories and layouts, but no paths of files.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OWNER = "ledger entry"
 
 @dataclass(frozen=True)
 class LedgerHop:
-    """One hop of a run; `predicted` and `measured` are bytes per second while it is at work."""
+    """One hop of a run. `predicted` and `measured` are bytes per second while the hop is busy."""
 
     channel: str
     kind: str
@@ -44,15 +44,20 @@ class LedgerHop:
 
 @dataclass(frozen=True)
 class LedgerEntry:
-    """One run. Times are seconds, sizes bytes.
+    """One run. Times are in seconds, sizes in bytes.
 
-    `machine` and `digest` name the machine it was planned on. `predicted` is what was expected of the run: the trial's seconds
-    where it was `tried` just before, else the plan's. `model` is what the plan said (None: as `predicted`), `scatter` how much
-    the repeats of the trial differed (`isoviz.planner.time.spread.Prediction`; None: not known). `interval` went with the
-    prediction (None: there was none); `basis` says where it came from: `"model"`, `"trial"` or `"none"`, in older files also
-    `"spread"`, `"history"` or `"rehearsal"`. `flush` is the part of `measured` that was spent waiting for a disk. `emulated` says
-    that a memory of the path was held in another one, `origin` what ran it: `"run"` for a user, or a benchmark. The rates of the
-    hops are the plan's.
+    - `machine`, `digest`: the machine that the run was planned on.
+    - `predicted`: the expected time: the trial's if the run was `tried` just before, else the plan's.
+    - `model`: the plan's time (None: the same as `predicted`).
+    - `scatter`: how much the repeats of the trial differed (`isoviz.planner.time.spread.Prediction`; None: not known).
+    - `interval`: the interval of the prediction (None: there was none).
+    - `basis`: the source of the interval: `"model"`, `"trial"` or `"none"`; in older files also `"spread"`, `"history"` or
+      `"rehearsal"`.
+    - `flush`: the part of `measured` spent waiting for a disk.
+    - `emulated`: whether a memory of the path was held in another memory.
+    - `origin`: `"run"` for a run by a user, or the name of a benchmark.
+
+    The predicted rates of the hops are the plan's.
     """
 
     date: str
@@ -86,14 +91,14 @@ class LedgerEntry:
 
     @property
     def by_model(self) -> float:
-        """The seconds of the plan, without a trial."""
+        """The predicted time of the plan, without a trial."""
         return self.predicted if self.model is None else self.model
 
     @property
     def is_real(self) -> bool:
-        """Whether the run says something about this computer and today's predictions.
+        """Whether the run is evidence about this computer and the current predictions.
 
-        Runs in emulated memories do not, nor do those of older versions that were predicted by a rehearsal.
+        Runs in emulated memories are not, nor are runs of older versions that were predicted by a rehearsal.
         """
         return not self.emulated and self.basis != "rehearsal"
 
@@ -109,20 +114,20 @@ class LedgerEntry:
 
     @cached_property
     def outcome(self) -> Outcome:
-        """What was expected of the run, by the trial if there was one, beside what was measured."""
+        """The expected time, from the trial if there was one, beside the measured time."""
         label = f"{self.date} {self.source} {self.source_layout} to {self.destination} {self.destination_layout}"
         return Outcome(" → ".join(self.kinds), label, self.nbytes, self.predicted, self.measured, self.interval)
 
     @property
     def model_outcome(self) -> Outcome:
-        """What the model alone said, beside what was measured. With a trial the model's interval is not known."""
+        """The model's prediction beside the measured time. If there was a trial, the model's interval is not known."""
         return replace(self.outcome, predicted=self.by_model, interval=None) if self.tried else self.outcome
 
     def to_line(self) -> bytes:
-        """One line of JSON with its line break.
+        """One line of JSON, with its line break.
 
         Raises:
-            ValueError: a figure that is not finite.
+            ValueError: a number is not finite.
         """
         return json.dumps(self.to_json(), allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
@@ -174,10 +179,10 @@ class LedgerEntry:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> LedgerEntry:
-        """The entry that `to_json` described. What a later version adds is left out.
+        """The entry that `to_json` described. Fields that a later version has added are ignored.
 
         Raises:
-            InputError, KeyError, TypeError: not such an object.
+            InputError, KeyError, TypeError: `data` is no such object.
         """
         if data["format"] != FORMAT:
             raise InputError(f"{_OWNER}: expected format {FORMAT!r}")
@@ -217,7 +222,10 @@ class LedgerEntry:
 
 
 def hop_outcomes(entries: Iterable[LedgerEntry]) -> list[Outcome]:
-    """Every hop of some runs as an outcome, by the name of its channel: seconds at the predicted and at the measured rate."""
+    """Every hop of some runs as an outcome with the name of its channel.
+
+    Its times are the seconds at the predicted and at the measured rate.
+    """
     return [
         Outcome(hop.channel, each.outcome.label, each.nbytes, each.nbytes / hop.predicted, each.nbytes / hop.measured)
         for each in entries

@@ -1,7 +1,7 @@
-"""Errors of predictions as a distribution over runs.
+"""The distribution of prediction errors over runs.
 
-The error of a prediction is |predicted − measured| / measured. It never exceeds 100 % where the prediction is too short, so the
-ratio measured / predicted stands beside it.
+The error of a prediction is |predicted − measured| / measured. If the prediction is too short, it never exceeds 100 %. Therefore
+the ratio measured / predicted is reported as well.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from typing import Any
 
 MEDIAN_GOAL, TAIL_GOAL = 0.10, 0.30
-"""The goals of predictions: half of all errors below the first, 95 % below the second."""
+"""The goals of predictions: half of all errors are below `MEDIAN_GOAL`, 95 % are below `TAIL_GOAL`."""
 
 
 @dataclass(frozen=True)
 class Outcome:
     """A prediction and the measured time, in seconds.
 
-    `path` names the kinds of channels, `label` the transfer. `interval` went with the prediction (None: there was none).
+    `path` names the kinds of channels, `label` the transfer. `interval` is the interval of the prediction (None: there was none).
     """
 
     path: str
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def ratio(self) -> float:
-        """Measured as a multiple of predicted: above 1 it took longer."""
+        """The ratio measured / predicted: above 1, the run took longer than predicted."""
         return self.measured / self.predicted
 
     @property
@@ -46,14 +46,20 @@ class Outcome:
 
     @property
     def held(self) -> bool | None:
-        """Whether the measured time lies in the interval; None where there was none."""
+        """Whether the measured time lies in the interval; None if there was none."""
         return None if self.interval is None else self.interval[0] <= self.measured <= self.interval[1]
 
 
 @dataclass(frozen=True)
 class ErrorSummary:
-    """The errors of `count` predictions: the median and the 95th percentile, the median of measured / predicted, the largest
-    factor between the two, and how many of the `with_interval` intervals `held`."""
+    """The errors of `count` predictions.
+
+    - `median`, `tail`: the median and the 95th percentile of the errors.
+    - `ratio`: the median of measured / predicted.
+    - `worst`: the largest factor between predicted and measured.
+    - `with_interval`: the number of predictions with an interval.
+    - `held`: the number of intervals that held.
+    """
 
     path: str
     count: int
@@ -66,16 +72,16 @@ class ErrorSummary:
 
     @property
     def coverage(self) -> float | None:
-        """The share of the intervals that held; None where there were none."""
+        """The share of the intervals that held; None if there were none."""
         return self.held / self.with_interval if self.with_interval else None
 
     @property
     def meets_goals(self) -> bool:
-        """Whether median and tail are what predictions aim at."""
+        """Whether median and tail meet the goals of predictions."""
         return self.median <= MEDIAN_GOAL and self.tail <= TAIL_GOAL
 
     def to_json(self) -> dict[str, Any]:
-        """As a JSON object; errors are shares."""
+        """The summary as a JSON object. Errors are shares."""
         return {
             "path": self.path,
             "count": self.count,
@@ -90,7 +96,7 @@ class ErrorSummary:
 
 
 def summarized(outcomes: Sequence[Outcome], path: str = "all") -> ErrorSummary:
-    """The summary of some outcomes, at least one."""
+    """The summary of at least one outcome."""
     errors = sorted(each.error for each in outcomes)
     ratios = sorted(each.ratio for each in outcomes)
     held = [each.held for each in outcomes if each.held is not None]
@@ -109,7 +115,7 @@ def by_path(outcomes: Iterable[Outcome]) -> list[ErrorSummary]:
 
 
 def quantile(values: Sequence[float], share: float) -> float:
-    """The value below which a share of sorted values lies, between neighbours in proportion."""
+    """The quantile of sorted values at `share`, with linear interpolation between neighbours."""
     place = share * (len(values) - 1)
     low = math.floor(place)
     high = min(low + 1, len(values) - 1)
@@ -117,10 +123,10 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 
 def percent_text(share: float) -> str:
-    """A share as people write it: `7.5 %`, `38 %`."""
+    """A share as a percentage: `7.5 %`, `38 %`."""
     return f"{100 * share:.1f} %" if 0 < abs(share) < 0.0995 else f"{100 * share:.0f} %"
 
 
 def factor_text(factor: float) -> str:
-    """A factor in three digits: `0.942`, `12.3`, `1,360`."""
+    """A factor with three digits: `0.942`, `12.3`, `1,360`."""
     return f"{factor:,.0f}" if factor >= 999.5 else f"{factor:.3g}"

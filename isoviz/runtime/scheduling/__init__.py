@@ -1,1 +1,1 @@
-"""The scheduler: values in, values out; no threads, no clocks, no memory."""
+"""The scheduler: stimuli in, instructions out; no threads, no clocks, no memory."""

@@ -1,11 +1,12 @@
-"""Who gets buffers when: all buffers of a transfer at once, in one order for all memories (Isometry, section 3.6).
+"""Admission: it decides when a transfer gets its buffers.
 
-A transfer that waits keeps its place: another one that comes later, or has a lower priority, and wants bytes of a memory that it
-waits for, waits behind it, even where its own few bytes would fit. So small transfers do not starve large ones. No transfer waits
-while it holds buffers, so one of them always ends.
+A transfer gets all of its buffers at once, in one order for all memories (Isometry, section 3.6). A waiting transfer keeps its
+place in every memory that it waits for. A transfer that comes later or has a lower priority, and needs bytes of one of these
+memories, waits behind it, even if its own bytes would fit. So small transfers do not starve large ones. No transfer waits while
+it holds buffers, so there is no deadlock.
 
-One process can hold the admission for schedulers in several (`isoviz.runtime.scheduling.coordinator`): it knows transfers by
-their numbers only.
+One process can hold the admission for schedulers in several processes (`isoviz.runtime.scheduling.coordinator`), because the
+admission knows transfers only by their numbers.
 """
 
 from __future__ import annotations
@@ -22,22 +23,24 @@ _Place = tuple[int, int, int]
 
 
 class Admission:
-    """The transfers that wait for buffers, and those that hold some. `capacity` bounds the bytes of each memory; a memory that is
-    not named has no bound."""
+    """The transfers that wait for buffers or hold buffers.
+
+    `capacity` bounds the bytes of each memory. A memory that is not named is unbounded.
+    """
 
     def __init__(self, capacity: Mapping[str, int]) -> None:
         self.capacity = dict(capacity)
         self._free = dict(capacity)
         self._queues: dict[tuple[str, ...], list[_Place]] = {}
-        self._needs: dict[int, dict[str, int]] = {}  # of bounded memories
+        self._needs: dict[int, dict[str, int]] = {}  # bytes, in bounded memories only
         self._priority: dict[int, int] = {}
-        self._waits: dict[int, int] = {}  # with the number of their arrival
+        self._waits: dict[int, int] = {}  # by transfer: the number of its arrival
         self._holders: dict[str, set[int]] = {name: set() for name in capacity}
         self._lent: dict[str, int | None] = {}
         self._arrivals = itertools.count()
 
     def __len__(self) -> int:
-        """How many transfers wait."""
+        """The number of transfers that wait."""
         return len(self._waits)
 
     @property
@@ -46,29 +49,29 @@ class Admission:
         return not self._needs
 
     def free(self, memory: str) -> int | None:
-        """Bytes of a memory that nobody holds; None: it has no bound."""
+        """Free bytes of a memory; None if it is unbounded."""
         return self._free.get(memory)
 
     def request(self, transfer: int, needs: Mapping[str, int], priority: int) -> None:
-        """A transfer wants so many bytes of each memory; `granted` says when it has them."""
+        """Request `needs` bytes of each memory for a transfer. `granted` yields the transfer when it has them."""
         bounded = {memory: nbytes for memory, nbytes in sorted(needs.items()) if memory in self.capacity and nbytes}
         arrival = next(self._arrivals)
         self._needs[transfer], self._priority[transfer], self._waits[transfer] = bounded, priority, arrival
         heappush(self._queues.setdefault(tuple(bounded), []), (-priority, arrival, transfer))
 
     def withdraw(self, transfer: int) -> None:
-        """A transfer no longer waits."""
+        """Remove a transfer that waits."""
         del self._waits[transfer], self._needs[transfer], self._priority[transfer]
 
     def release(self, transfer: int) -> None:
-        """A transfer gives its buffers back."""
+        """Free the buffers of a transfer."""
         for memory, nbytes in self._needs.pop(transfer).items():
             self._free[memory] += nbytes
             self._holders[memory].discard(transfer)
         del self._priority[transfer]
 
     def granted(self) -> Iterator[int]:
-        """The transfers that hold their buffers from now on."""
+        """Grant buffers, and yield the transfers that have just got theirs."""
         passed: set[str] = set()
         heads = [(head, memories) for memories in list(self._queues) if (head := self._head(memories)) is not None]
         heapify(heads)
@@ -91,8 +94,11 @@ class Admission:
     # ---- lent priorities
 
     def revalued(self) -> Iterator[tuple[int, int]]:
-        """The holders of memories for which another priority waits than when this was last asked. Each has the priority that
-        comes with it: its own, or the highest that waits for one of its memories."""
+        """The transfers whose priority may have changed, each with its current priority.
+
+        They hold buffers in memories where the highest waiting priority has changed since the last call. The priority of a holder
+        is its own, or the highest that waits for one of its memories.
+        """
         if not self._waits and not self._lent:
             return
         now: dict[str, int | None] = {}
@@ -110,7 +116,7 @@ class Admission:
             yield transfer, max([self._priority[transfer], *lent])
 
     def _head(self, memories: tuple[str, ...]) -> _Place | None:
-        """The next one of those that want bytes of just these memories."""
+        """The next waiting transfer among those that need exactly these memories."""
         queue = self._queues[memories]
         while queue and self._waits.get(queue[0][2]) != queue[0][1]:
             heappop(queue)

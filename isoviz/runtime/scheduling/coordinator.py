@@ -1,11 +1,13 @@
-"""What one process holds for the schedulers of several ranks: the admission of buffers, and how each transfer ends.
+"""The coordinator: one process admits the transfers for the schedulers of all ranks, and decides how each transfer ends.
 
-Every rank that carries out hops of a transfer asks for its buffers (`Request`). Once all have asked, the transfer waits its turn;
-it is granted to all of them at once. A rank that has nothing of it to do any more says so (`Settled`). Once all ranks have, the
-buffers are free and the transfer ends everywhere with one outcome (`End`). If it fails or is cancelled on one rank (`Abort`), the
-others are told to stop, and settle. So nobody frees a buffer that another rank still writes or reads.
+Every rank that carries out hops of a transfer asks for its buffers (`Request`). When all have asked, the transfer waits for
+admission. The buffers are granted to all its ranks at once (`Grant`). A rank that has nothing more to do for the transfer reports
+this (`Settled`). When all ranks have settled, the buffers are free and the transfer ends on all ranks with one outcome (`End`).
+If it fails or is cancelled on one rank (`Abort`), the other ranks are told to stop (`Stop`), and settle. So no buffer is freed
+while another rank writes or reads it.
 
-Messages between two processes have to come in the order in which they were sent; between other pairs they may overtake.
+Messages from one process to another have to arrive in the order in which they were sent. Messages between different pairs of
+processes may overtake each other.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 
 Message = Request | Abort | Settled
 Answer = tuple[int, "Stimulus"]
-"""A rank, and what to tell its scheduler."""
+"""A rank, and a stimulus for its scheduler."""
 
 
 class _Shared:
@@ -34,11 +36,11 @@ class _Shared:
     def __init__(self, request: Request) -> None:
         self.request = request
         self.priority = request.priority
-        """Its own, or the one that the ranks were told."""
+        """Its own priority, or the one last sent to the ranks."""
         self.asked: set[int] = set()
         self.settled: set[int] = set()
         self.waits: bool | None = None
-        """Whether it waits for buffers; None while it has not begun to, or never will."""
+        """Whether it waits for buffers: None before all ranks have asked, or if it was given up while it waited."""
         self.outcome, self.reason = "", ""
 
     @property
@@ -47,7 +49,7 @@ class _Shared:
 
 
 class Coordinator:
-    """See the module. `capacity` bounds the bytes of each memory of the machine; a memory that is not named has no bound."""
+    """The coordinator; see the module. `capacity` bounds the bytes of each memory. A memory that is not named is unbounded."""
 
     def __init__(self, capacity: Mapping[str, int] | None = None) -> None:
         self._admission = Admission(capacity or {})
@@ -55,19 +57,21 @@ class Coordinator:
 
     @property
     def is_idle(self) -> bool:
-        """Whether it knows no transfer, and nobody holds buffers."""
+        """Whether it has no transfers and all buffers are free."""
         return not self._shared and self._admission.is_idle
 
     def free(self, memory: str) -> int | None:
-        """Bytes of a memory that nobody holds; None: it has no bound."""
+        """Free bytes of a memory; None if it is unbounded."""
         return self._admission.free(memory)
 
     def handle(self, rank: int, message: Message) -> list[Answer]:
-        """What to tell which ranks now that one has sent a message. Messages about transfers that have ended are ignored, and so
-        are those that come twice.
+        """Handle a message from a rank, and return the stimuli for the ranks.
+
+        Messages about transfers that have ended, and repeated messages, are ignored.
 
         Raises:
-            InputError: the rank has no part in the transfer, ranks disagree about it, or a rank settles what it was not granted.
+            InputError: the rank has no part in the transfer, ranks disagree about the transfer, or a rank settles a transfer that
+                was neither granted nor given up.
         """
         shared = self._shared.get(message.transfer)
         if type(message) is Request:
@@ -92,7 +96,7 @@ class Coordinator:
         if rank in shared.asked:
             return []
         shared.asked.add(rank)
-        if shared.outcome:  # another rank has given it up already
+        if shared.outcome:  # another rank gave it up before
             return [(rank, Stop(number, shared.outcome, shared.reason))]
         if len(shared.asked) < len(shared.ranks):
             return []
@@ -126,7 +130,7 @@ class Coordinator:
         return answers + self._serve()
 
     def _serve(self) -> list[Answer]:
-        """Grant buffers to those who can have them, and lend the priorities of those who cannot."""
+        """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""
         answers: list[Answer] = []
         for number in self._admission.granted():
             shared = self._shared[number]

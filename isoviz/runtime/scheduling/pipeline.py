@@ -1,4 +1,4 @@
-"""From a plan to what a scheduler needs to know of it."""
+"""The conversion of a plan into work for a scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import RealChannel
 
 REQUEST_BYTES = 1 << 20
-"""Longer chunks go in several requests, between which a channel can turn to a more urgent transfer."""
+"""Bytes. Longer chunks are cut into several requests, so that a more urgent transfer can go first between two of them."""
 
 
 def work_of(
@@ -27,10 +27,13 @@ def work_of(
     chunks: int | None = None,
     channels: Sequence[RealChannel] | None = None,
 ) -> Work:
-    """The work of a plan. `priority` is that of its transfer unless given. Requests have about `request_bytes` bytes; the real
-    `channels` of the hops cut them, or the rules of the described kinds where none are given. With `chunks` only that many
-    of each path move.
-    Not `pipelined`, every hop moves everything before the next one begins, through buffers that hold all of it.
+    """The work of a plan.
+
+    - `priority`: replaces the transfer's priority.
+    - `pipelined`: without it, every hop moves all chunks before the next hop begins, through buffers that hold all chunks.
+    - `request_bytes`: the approximate length of requests in bytes.
+    - `chunks`: move only the first `chunks` chunks of each path.
+    - `channels`: the real channels of the hops, which cut the requests. Without them, the rules of the described kinds apply.
 
     Raises:
         InputError: `chunks` is below 1.
@@ -49,7 +52,7 @@ def _path_work(
     if channels is None:
         requests = tuple([requests_of_chunk(path, hop, request_bytes) for hop in path.hops])
     else:
-        pairs = zip(path.hops, channels, strict=False)  # the hops first: they end before the channels of further paths
+        pairs = zip(path.hops, channels, strict=False)  # hops first: at their end, zip takes no channel of the next path
         requests = tuple([channel.requests_of_chunk(path, hop, request_bytes) for hop, channel in pairs])
     rings = tuple(Ring(each.memory, each.nbytes, each.slots if pipelined else count) for each in path.buffers)
     return PathWork(tuple(hop.channel for hop in path.hops), count, rings, requests, pipelined, path.overlap)

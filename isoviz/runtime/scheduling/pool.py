@@ -1,4 +1,4 @@
-"""What a scheduler keeps of transfers and channels: XDs, the pool of each channel, and the policies by which it chooses."""
+"""The state of a scheduler: transfers, XDs, the pool of XDs of each channel, and the policies that choose among them."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ if TYPE_CHECKING:
     from isoviz.runtime.scheduling.work import Instruction, PathWork, Work
 
 WAITS, RUNS, STOPS, SETTLED, ENDED = "waits", "runs", "stops", "settled", "ended"
-"""States of a transfer. It has settled where nothing of it is under way on this rank, but perhaps on others."""
+"""States of a transfer. In `SETTLED` this rank has no request of it in flight, but other ranks may have."""
 
 
 class XD:
-    """A transfer descriptor: one hop of one transfer (Isometry, section 3.4), at position `at` of its path. `order` says who came
-    first.
+    """A transfer descriptor (XD): one hop of one transfer (Isometry, section 3.4), at position `at` of its path.
 
-    What it depends on is two counters of its own: `arrived`, how many chunks of its input are there, and `credit`, how many
-    chunks its output has had slots for. The hops beside it advance them, those of other ranks by messages.
+    `order` is its place in the order of arrival. Two counters limit its progress: `arrived`, the number of chunks of its input
+    that have been written, and `credit`, the number of chunks that its output has provided slots for. The neighbouring hops
+    advance the counters, those on other ranks by messages.
     """
 
     __slots__ = (
@@ -50,24 +50,24 @@ class XD:
         self.chunks = self.arrived = self.credit = path.chunks
         self.requests = path.requests[at] if path.requests else 1
         self.chunk = self.request = 0
-        """What it hands over next."""
+        """The chunk and the request that it issues next."""
         self.moved = 0
-        """Chunks that are completely moved, without a gap from the first one on."""
+        """The number of chunks that are completely moved, without a gap from the first one on."""
         self.partly: dict[int, int] = {}
-        """How many requests are done of chunks that are not completely moved."""
+        """The number of finished requests of each chunk that `moved` does not count yet."""
         self.queued = False
         self.feeds: XD | None = None
-        """Whose `arrived` it advances, to `moved` + `lead`; where `whole`, once it has moved everything."""
+        """The XD whose `arrived` it advances to `moved` + `lead`; if `whole`, only once all chunks are moved."""
         self.lead = 0
         self.whole = not path.pipelined
         self.releases: XD | None = None
-        """Whose `credit` it advances, to `moved` + `slots`."""
+        """The XD whose `credit` it advances to `moved` + `slots`."""
         self.slots = 0
         self.tells: tuple[Tells, ...] = ()
-        """Which hops of other ranks it tells how far it is."""
+        """The hops on other ranks that it informs of its progress."""
 
     def waits_for(self, moving: XD, reason: str, lead: int) -> None:
-        """Let another XD of this scheduler advance a counter of this one, as `PathWork.dependencies` says."""
+        """Let another XD of this scheduler advance a counter of this XD, as `PathWork.dependencies` says."""
         if reason == "slot":
             moving.releases, moving.slots, self.credit = self, lead, lead
         else:
@@ -75,13 +75,13 @@ class XD:
 
     @property
     def ready(self) -> bool:
-        """Whether its next request may go: its input is there and its output has a free slot."""
+        """Whether its next request may be issued: its input has arrived and its output has a free slot."""
         chunk = self.chunk
         return chunk < self.arrived and chunk < self.credit
 
 
 class Tells:
-    """A hop of another rank that a hop here has to tell how many chunks it has moved: the count is `moved` + `lead`."""
+    """A hop on another rank that is informed of the progress of a hop here. The count it gets is `moved` + `lead`."""
 
     __slots__ = ("hop", "lead", "rank", "send", "sent")
 
@@ -90,7 +90,7 @@ class Tells:
         self.sent = 0
 
     def tell(self, xd: XD, out: list[Instruction]) -> None:
-        """Send what is new, but never more than all chunks."""
+        """Send the count if it has grown. It never exceeds the number of chunks."""
         count = min(xd.moved + self.lead, xd.chunks)
         if count > self.sent and not (xd.whole and self.send is SendArrived and xd.moved < xd.chunks):
             self.sent = count
@@ -98,7 +98,7 @@ class Tells:
 
 
 class TransferState:
-    """A transfer under way. `priority` is what it has, its own or lent; `xds` are its hops by number."""
+    """A running transfer. `priority` is its current priority, its own or a lent one. `xds` are its hops by number."""
 
     __slots__ = (
         "early",
@@ -123,17 +123,17 @@ class TransferState:
         self.in_flight = 0
         self.xds: dict[int, XD] = {}
         self.unfinished = 0
-        """How many XDs have chunks to move."""
+        """The number of XDs that still have chunks to move."""
         self.nbytes = 0
         """Bytes of its buffers."""
         self.holds = False
-        """Whether it holds them."""
+        """Whether it holds its buffers."""
         self.early: dict[tuple[str, int], int] = {}
-        """Counts in messages that came before it held its buffers, by counter and hop."""
+        """Counts from messages that came before it held its buffers, by counter and hop."""
 
 
 class Level:
-    """The unfinished XDs of one priority on a channel: how many, and those that can go on, first come first."""
+    """The unfinished XDs of one priority on a channel, and those of them that can continue, first come first."""
 
     __slots__ = ("ready", "unfinished")
 
@@ -143,7 +143,7 @@ class Level:
 
 
 class ChannelState:
-    """The pool of a channel's XDs by priority, and how many of its requests are under way."""
+    """The XDs of a channel by priority, and the number of its requests in flight."""
 
     __slots__ = ("in_flight", "levels", "limit", "name", "policy", "top")
 
@@ -155,7 +155,7 @@ class ChannelState:
         """The highest priority with an unfinished XD."""
 
     def join(self, xd: XD) -> None:
-        """An XD comes onto the channel, or changes its priority."""
+        """Add an XD to the channel, at its current priority."""
         priority = xd.transfer.priority
         level = self.levels.get(priority)
         if level is None:
@@ -165,7 +165,7 @@ class ChannelState:
             self.top = priority
 
     def leave(self, xd: XD) -> None:
-        """An XD has handed over everything and all of it was moved, or stops."""
+        """Remove an XD from the channel: it is finished, stopped, or about to change its priority."""
         priority = xd.transfer.priority
         level = self.levels[priority]
         level.unfinished.discard(xd)
@@ -175,25 +175,28 @@ class ChannelState:
         xd.queued = False
 
     def wake(self, xd: XD) -> None:
-        """An XD can go on."""
+        """Queue an XD that can continue."""
         if not xd.queued:
             xd.queued = True
             heappush(self.levels[xd.transfer.priority].ready, (xd.order, xd))
 
 
 Policy = Callable[[ChannelState], "XD | None"]
-"""Which XD of a channel hands over its next request; None: none may."""
+"""Chooses the XD of a channel that issues its next request; None if no XD may."""
 
 
 def highest_priority_first(channel: ChannelState) -> XD | None:
-    """The first come that can go on among the highest priority that is on the channel; lower ones wait even while it is idle."""
+    """The first come XD that can continue, of the highest priority on the channel.
+
+    Lower priorities wait, even if the channel is idle.
+    """
     if channel.top is None:
         return None
     return _first_ready(channel.levels[channel.top])
 
 
 def first_come_first_served(channel: ChannelState) -> XD | None:
-    """The first come that can go on, whatever its priority: what a queue without priorities does."""
+    """The first come XD that can continue, of all priorities: a queue without priorities."""
     found = [xd for level in channel.levels.values() if (xd := _first_ready(level)) is not None]
     return min(found, key=lambda xd: xd.order, default=None)
 

@@ -1,15 +1,15 @@
 """One of several schedulers that share transfers: each carries out the hops of its rank (DESIGN, section 3).
 
-Whether a hop may go on depends on two counters (`isoviz.runtime.scheduling.pool.XD`). Where the hop before or behind is on
-another rank, its scheduler answers with `SendArrived` or `SendCredit` when it has moved a chunk. The driver carries that to the
-rank named, and hands it in there as `Arrived` or `Credit`. The first credit is sent when a rank holds its buffers: no rank writes
-into slots that are not there yet.
+Whether a hop may continue depends on two counters (`isoviz.runtime.scheduling.pool.XD`). If the hop before or behind is on
+another rank, that rank's scheduler answers with `SendArrived` or `SendCredit` when it has moved a chunk. The driver sends this
+message to the rank named, which handles it as `Arrived` or `Credit`. A rank sends its first credit when it holds its buffers, so
+no rank writes into slots that do not exist yet.
 
-Messages count chunks from the first one on, so that one that comes twice, or after a later one, changes nothing. A message about
-a transfer that waits for its buffers here is kept; about one that is stopping or has ended, it is ignored. A message that cannot
-be meant for the hop raises InputError and changes nothing.
+Messages count chunks from the first one on. So a message that comes twice, or after a later one, changes nothing. A message about
+a transfer that still waits for its buffers here is kept. A message about a transfer that is stopping or has ended is ignored. A
+message that cannot be meant for the hop raises InputError and changes nothing.
 
-Who gets buffers when, and when a transfer has ended everywhere, is for the coordinator to say.
+The coordinator decides when a transfer gets its buffers, and when it has ended on all ranks.
 """
 
 from __future__ import annotations
@@ -29,10 +29,9 @@ if TYPE_CHECKING:
 
 
 class RankScheduler(Scheduler):
-    """See the module; the other parameters are those of `Scheduler`.
+    """The scheduler of rank `rank`; see the module. The other parameters are those of `Scheduler`.
 
-    All ranks that carry out hops of a transfer are told of it by the same `Submit`. If its paths name no ranks, all hops are
-    here.
+    All ranks that carry out hops of a transfer get the same `Submit`. If the paths name no ranks, all hops are on this rank.
     """
 
     handlers: ClassVar[Mapping[type, str]] = {
@@ -57,10 +56,11 @@ class RankScheduler(Scheduler):
         self.rank = rank
 
     def needs(self, work: Work) -> dict[str, int]:
-        """See `Scheduler.needs`: of the buffers on all ranks.
+        """See `Scheduler.needs`. The result counts the buffers on all ranks.
 
         Raises:
-            LimitError: more than a memory has. InputError: the work contradicts itself, could never end, or has no hop here.
+            LimitError: the transfer needs more than a memory has.
+            InputError: the work contradicts itself, could never end, or has no hop here.
         """
         found = super().needs(work)
         if self.rank not in (ranks := work.ranks(self.rank)):
@@ -70,25 +70,25 @@ class RankScheduler(Scheduler):
     # ---- stimuli from other ranks
 
     def arrived(self, number: int, hop: int, count: int) -> list[Instruction]:
-        """Another rank has written `count` chunks in all of the input of a hop.
+        """Another rank has written the first `count` chunks of the input of a hop.
 
         Raises:
-            InputError: nothing of the input of that hop comes from another rank, or there are not so many chunks.
+            InputError: no other rank writes the input of that hop, or `count` is not a possible number of chunks.
         """
         return self._told(ARRIVED, number, hop, count)
 
     def credit(self, number: int, hop: int, count: int) -> list[Instruction]:
-        """Another rank has had slots for `count` chunks in all of the output of a hop.
+        """Another rank has provided slots for the first `count` chunks of the output of a hop.
 
         Raises:
-            InputError: no other rank reads the output of that hop, or there are not so many chunks.
+            InputError: no other rank reads the output of that hop, or `count` is not a possible number of chunks.
         """
         return self._told(CREDIT, number, hop, count)
 
     # ---- stimuli from the coordinator
 
     def grant(self, number: int) -> list[Instruction]:
-        """A transfer has its buffers."""
+        """The coordinator has granted a transfer its buffers."""
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is not None and transfer.state is WAITS:
@@ -101,7 +101,7 @@ class RankScheduler(Scheduler):
         return out
 
     def lend(self, number: int, priority: int) -> list[Instruction]:
-        """A transfer has another priority now."""
+        """The coordinator has changed the priority of a transfer."""
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is not None:
@@ -124,7 +124,7 @@ class RankScheduler(Scheduler):
         """A transfer has ended on all ranks.
 
         Raises:
-            InputError: it has not settled on this one.
+            InputError: it has not settled on this rank.
         """
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
@@ -143,7 +143,7 @@ class RankScheduler(Scheduler):
         if transfer is None:
             return out
         check(transfer, self.rank, hop, count, counter)
-        if transfer.state is WAITS:  # another rank has its buffers already
+        if transfer.state is WAITS:  # another rank got its buffers first
             transfer.early[counter, hop] = max(count, transfer.early.get((counter, hop), 0))
         elif transfer.state is RUNS and (xd := transfer.xds.get(hop)) is not None and count > getattr(xd, counter):
             setattr(xd, counter, count)
@@ -171,7 +171,7 @@ class RankScheduler(Scheduler):
         out.append(Request(transfer.number, tuple(sorted(needs.items())), work.priority, work.ranks(self.rank)))
 
     def _withdraw(self, transfer: TransferState) -> None:
-        """The coordinator does that, when it gets the `Abort` of the rank that gives the transfer up."""
+        """Do nothing: the coordinator withdraws the request when it gets the `Abort`."""
 
     def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
         transfer.state = SETTLED

@@ -1,7 +1,7 @@
-"""Recordings: what a scheduler was told and what it answered, to be looked at and run again.
+"""Recordings: the stimuli and the answers of a scheduler, to be inspected and replayed.
 
-A scheduler has no clock and no chance in it, so the same stimuli have the same answers: a run on real memory that went wrong can
-be replayed, step by step, on a computer that has none of it.
+A scheduler has no clock and no random numbers, so equal stimuli get equal answers. A failed run on real memory can be replayed,
+step by step, on a computer without that memory.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _WORDS = {kind: word for words in (_STIMULI, _INSTRUCTIONS) for word, kind in wo
 
 
 class ReplayError(RunError):
-    """A scheduler answers otherwise than it did: to stimulus number `index`, with `got` in place of `expected`."""
+    """A scheduler answers differently from the recording: to stimulus number `index`, with `got` instead of `expected`."""
 
     def __init__(self, index: int, entry: Entry, got: tuple[Instruction, ...] | Exception) -> None:
         self.index, self.entry, self.got = index, entry, got
@@ -99,7 +99,7 @@ class ReplayError(RunError):
 
 
 class Entry(NamedTuple):
-    """A stimulus with its answer, so many seconds after the recording began."""
+    """A stimulus and its answer, `seconds` after the start of the recording."""
 
     seconds: float
     stimulus: Stimulus
@@ -108,8 +108,10 @@ class Entry(NamedTuple):
 
 @dataclass(frozen=True)
 class Recording:
-    """All that a scheduler was told and answered, and how it was made: see `Scheduler`. Policies are known by their names. `rank`
-    is that of a `RankScheduler`."""
+    """All stimuli and answers of a scheduler, and its parameters: see `Scheduler`.
+
+    Policies are stored by name. `rank` is the rank of a `RankScheduler`, None for a `Scheduler`.
+    """
 
     limits: Mapping[str, int]
     capacity: Mapping[str, int]
@@ -125,7 +127,7 @@ class Recording:
         return iter(self.entries)
 
     def scheduler(self) -> Scheduler:
-        """A fresh scheduler, made as the recorded one was.
+        """A fresh scheduler with the parameters of the recorded one.
 
         Raises:
             InputError: it used a policy that is not known by name (`POLICIES`).
@@ -137,10 +139,10 @@ class Recording:
         return RankScheduler(self.rank, self.limits, self.capacity, policies, policy)
 
     def replay(self, scheduler: Scheduler | None = None) -> Scheduler:
-        """Tell a fresh scheduler the same; returns it, in the state in which the recorded one was at the end.
+        """Replay the stimuli on a fresh scheduler. Returns it in the final state of the recorded one.
 
         Raises:
-            ReplayError: it does not answer the same.
+            ReplayError: it answers differently.
         """
         scheduler = scheduler or self.scheduler()
         for index, entry in enumerate(self.entries):
@@ -174,7 +176,7 @@ class Recording:
         """The recording that `to_json` described.
 
         Raises:
-            InputError: not such an object.
+            InputError: `data` is no such object.
         """
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"recording: expected an object of format {FORMAT!r}, got {show(data)}")
@@ -195,7 +197,7 @@ class Recording:
             raise InputError(f"recording: {type(error).__name__}: {error}") from None
 
     def save(self, path: str | Path) -> None:
-        """Write it to a file."""
+        """Write the recording to a file."""
         Path(path).write_text(json.dumps(self.to_json(), separators=(",", ":")) + "\n", encoding="utf-8")
 
     @classmethod
@@ -203,7 +205,8 @@ class Recording:
         """The recording in a file.
 
         Raises:
-            InputError: the file holds none. FileError: it cannot be read.
+            InputError: the file holds no recording.
+            FileError: it cannot be read.
         """
         descriptor, _ = open_for_reading(path)
         with os.fdopen(descriptor, encoding="utf-8") as file:
@@ -215,17 +218,17 @@ class Recording:
 
 
 class Recorder:
-    """A scheduler that keeps what it is told and what it answers. It takes the place of a fresh one.
+    """A scheduler that records its stimuli and answers. It wraps a fresh scheduler.
 
-    `clock` tells seconds: of this process unless given; a simulation has its own (`lambda: simulator.now`).
+    `clock` returns seconds. The default is the clock of this process; a simulation passes its own (`lambda: simulator.now`).
 
     Raises:
-        InputError: the scheduler has work already; a recording has to begin at the beginning.
+        InputError: the scheduler has work already, but a recording has to start with a fresh scheduler.
     """
 
     def __init__(self, scheduler: Scheduler, clock: Callable[[], float] = time.perf_counter) -> None:
         if scheduler.counts != Counts(0, 0, 0, 0):
-            raise InputError("recording: the scheduler is at work already")
+            raise InputError("recording: the scheduler already has work")
         self.scheduler = scheduler
         self._clock = clock
         self._begin = clock()
@@ -233,7 +236,7 @@ class Recorder:
 
     @property
     def recording(self) -> Recording:
-        """What there is so far."""
+        """The recording so far."""
         inner = self.scheduler
         policies = {channel: _name(policy) for channel, policy in inner.policies.items()}
         rank = inner.rank if isinstance(inner, RankScheduler) else None
@@ -242,7 +245,7 @@ class Recorder:
     # ---- the methods of a scheduler
 
     def handle(self, stimulus: Stimulus) -> list[Instruction]:
-        """See `Scheduler.handle`. What it refuses is not kept."""
+        """See `Scheduler.handle`. A stimulus that raises an error is not recorded."""
         seconds = self._clock() - self._begin
         instructions = self.scheduler.handle(stimulus)
         self._entries.append(Entry(seconds, stimulus, tuple(instructions)))
@@ -299,12 +302,12 @@ def _name(policy: Policy) -> str:
 def _policy(name: str) -> Policy:
     found = POLICIES.get(name)
     if found is None:
-        raise InputError(f"recording: policy {show(name)} is not one of {', '.join(POLICIES)}; hand a scheduler in")
+        raise InputError(f"recording: policy {show(name)} is not one of {', '.join(POLICIES)}; pass a scheduler")
     return found
 
 
 def _packed(value: Stimulus | Instruction) -> list[Any]:
-    """A stimulus or instruction as a list: its word, and its fields."""
+    """A stimulus or instruction as a list: its word and its fields."""
     return [_WORDS[type(value)], *(field.to_json() if isinstance(field, Work) else field for field in value)]
 
 
@@ -320,6 +323,6 @@ def _unpacked(data: Any, kinds: Mapping[str, Any]) -> Any:
 
 
 def _short(value: Stimulus | Instruction) -> str:
-    """A stimulus or instruction in a few words."""
+    """A stimulus or instruction as a short text."""
     fields = [str(field) for field in value if not isinstance(field, Work)]
     return " ".join([_WORDS[type(value)], *fields])

@@ -1,4 +1,4 @@
-"""Hops beside those of other ranks: which counters advance by messages, and which messages advance them."""
+"""Hops with neighbours on other ranks: the counters that messages advance, and the messages that have to be sent."""
 
 from __future__ import annotations
 
@@ -13,12 +13,15 @@ if TYPE_CHECKING:
     from isoviz.runtime.scheduling.work import Instruction, PathWork
 
 ARRIVED, CREDIT = "arrived", "credit"
-"""Messages, by the counter that they advance."""
+"""The counters, which are also the names of the messages that advance them."""
 
 
 def link(transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:
-    """Set the counters of the hops of a path that are here and depend on other ranks, and tell those what depends on hops here:
-    first of all, that there are slots. The first hop of the path has the number `start`."""
+    """Link the hops of a path with their neighbours on other ranks. The first hop of the path has the number `start`.
+
+    This sets the counters of the hops here that depend on other ranks. It also notes which hops here have to inform other ranks,
+    and sends the first credits.
+    """
     for at, rank in enumerate(path.ranks):
         waiting = transfer.xds.get(start + at)
         for reason, hop, lead in path.dependencies(at):
@@ -40,7 +43,8 @@ def check(transfer: TransferState, rank: int, hop: int, count: int, message: str
     """Refuse a message that cannot be meant for a hop.
 
     Raises:
-        InputError: no such hop, it is another rank's, no hop of another rank advances that counter, or it cannot count so far.
+        InputError: there is no such hop, the hop is another rank's, no hop of another rank advances that counter, or the count is
+            not a possible number of chunks.
     """
     where = f"{message} of transfer {transfer.number}, hop {hop}"
     places = transfer.work.places

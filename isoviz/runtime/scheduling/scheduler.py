@@ -1,15 +1,16 @@
-"""The scheduler: which request goes to which channel next (Isometry, sections 3.3 to 3.6).
+"""The scheduler: it decides which request goes to which channel next (Isometry, sections 3.3 to 3.6).
 
-A state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.runtime.scheduling.work`). The
-simulator, the engine and the ranks drive the same one, so what a picture of a simulation shows is what an engine does.
+It is a state machine without threads, clocks or memory: stimuli in, instructions out (`isoviz.runtime.scheduling.work`). The
+simulator, the engine and the ranks drive the same scheduler, so a simulation shows what an engine does.
 
-- A hop of a transfer is an XD. It hands over its chunks in order, each in requests. It may go on while the hop before has written
-  the chunk and the ring behind has a slot that the next hop has read: both are counters, which other ranks advance where they
-  have those hops.
-- A transfer is on its channels once it holds all of its buffers, which it gets at once. No transfer waits while it holds buffers,
-  and the highest priority that waits longest is served first in every memory: so everything ends.
-- A channel gives its next request to the highest priority that has an unfinished XD there, idle or not, and among those to the
-  first come that can go on. A transfer that waits for buffers lends its priority to those who hold them.
+- A hop of a transfer is an XD. It issues its chunks in order, each in requests. A chunk may start when the hop before has written
+  it and the ring buffer behind has a free slot. Both conditions are counters. If a neighbouring hop is on another rank, that rank
+  advances the counter.
+- A transfer gets all of its buffers at once and only then joins its channels. No transfer waits while it holds buffers. Every
+  memory serves the highest priority first and, within a priority, the transfer that has waited longest. So there is no deadlock.
+- A channel serves only the highest priority that has an unfinished XD there. Among the XDs of that priority, it serves the first
+  come that can continue. Lower priorities wait, even if the channel is idle. A transfer that waits for buffers lends its priority
+  to the transfers that hold them.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Counts:
-    """How much is going on: transfers that wait for buffers, that are under way; requests in flight; bytes of buffers held."""
+    """Numbers of transfers that wait for buffers, of running transfers and of requests in flight; bytes of buffers held."""
 
     waiting: int
     running: int
@@ -40,11 +41,13 @@ class Counts:
 
 
 class Scheduler:
-    """See the module.
+    """The scheduler of one process, which carries out all hops of its transfers; see the module.
 
-    `limits` says how many requests each channel takes at a time (a channel that is not named: one), `capacity` how many bytes of
-    buffers each memory has (one that is not named: any number), `policies` which channels do not use the default one.
-    It carries out all hops of its transfers; `isoviz.runtime.scheduling.rank_scheduler` has one of several that share transfers.
+    - `limits`: how many requests each channel takes at a time; 1 for a channel that is not named.
+    - `capacity`: the bytes of buffers that each memory has; unbounded for a memory that is not named.
+    - `policies`: the channels with another policy than `policy`, by name.
+
+    `isoviz.runtime.scheduling.rank_scheduler` has a scheduler that shares transfers with other ranks.
     """
 
     handlers: ClassVar[Mapping[type, str]] = {Submit: "submit", Done: "done", Failed: "failed", Cancel: "cancel"}
@@ -68,7 +71,7 @@ class Scheduler:
     def of(
         cls, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy, in_flight: int | None = None
     ) -> Scheduler:
-        """The scheduler of a machine; `in_flight` requests go to each channel at a time (None: as many as the machine says)."""
+        """The scheduler of a machine. Each channel takes `in_flight` requests at a time; if None, its `max_in_flight`."""
         limits = {channel.name: in_flight or channel.max_in_flight for channel in machine.channels}
         capacity = {memory.name: memory.capacity for memory in machine.memories if memory.capacity is not None}
         return cls(limits, capacity, policies, policy)
@@ -76,10 +79,11 @@ class Scheduler:
     # ---- stimuli
 
     def handle(self, stimulus: Stimulus) -> list[Instruction]:
-        """What to do now that this has happened. Stimuli about transfers that have ended are ignored.
+        """Handle a stimulus and return the instructions. Stimuli about transfers that have ended are ignored.
 
         Raises:
-            InputError: a stimulus that only schedulers of several ranks take; what the stimulus itself raises.
+            InputError: only a scheduler that shares transfers with other ranks takes such a stimulus.
+            Exception: what the method of the stimulus raises.
         """
         if type(stimulus) is Done:
             return self.done(*stimulus)
@@ -90,10 +94,11 @@ class Scheduler:
         return found
 
     def submit(self, number: int, work: Work) -> list[Instruction]:
-        """A new transfer.
+        """Submit a transfer.
 
         Raises:
-            LimitError: its buffers are larger than a memory. InputError: the number is taken, or the work could never end.
+            LimitError: its buffers are larger than a memory.
+            InputError: the number is in use, or the work could never end.
         """
         if number in self._transfers:
             raise InputError(f"transfer {number} is known already")
@@ -123,7 +128,7 @@ class Scheduler:
             self._fill(channel, out)
             return out
         if self._complete(xd, chunk):
-            # First all that has changed, then what follows: channels choose among all who can go on by now.
+            # Advance all counters before channels choose: every XD that can continue now has to be among the candidates.
             fed, freed = self._advanced(xd)
             if xd.tells:
                 for told in xd.tells:
@@ -141,7 +146,7 @@ class Scheduler:
         return out
 
     def failed(self, number: int, hop: int, chunk: int, request: int, reason: str) -> list[Instruction]:  # noqa: ARG002
-        """A request went wrong (or, with hop −1, the allocation): its transfer fails once nothing of it is under way."""
+        """A request failed, or with hop −1 the allocation. Its transfer fails when it has no request in flight."""
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is None:
@@ -157,7 +162,7 @@ class Scheduler:
         return out
 
     def cancel(self, number: int) -> list[Instruction]:
-        """A transfer is no longer wanted: it ends once nothing of it is under way."""
+        """Cancel a transfer. It ends when it has no request in flight."""
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is not None:
@@ -165,7 +170,7 @@ class Scheduler:
                 self._fill(channel, out)
         return out
 
-    # ---- what is going on
+    # ---- state
 
     @property
     def capacity(self) -> Mapping[str, int]:
@@ -174,7 +179,7 @@ class Scheduler:
 
     @property
     def counts(self) -> Counts:
-        """How much is going on."""
+        """The numbers of transfers and requests, and the bytes of buffers held."""
         transfers = self._transfers.values()
         return Counts(
             sum(transfer.state is WAITS for transfer in transfers),
@@ -184,10 +189,11 @@ class Scheduler:
         )
 
     def needs(self, work: Work) -> dict[str, int]:
-        """How many bytes of each memory the buffers of a transfer take.
+        """The bytes of buffers that a transfer needs in each memory.
 
         Raises:
-            LimitError: more than a memory has. InputError: the work contradicts itself, or could never end.
+            LimitError: it needs more than a memory has.
+            InputError: the work contradicts itself, or could never end.
         """
         if wrong := contradiction(work):
             raise InputError(f"transfer: {wrong}")
@@ -202,11 +208,11 @@ class Scheduler:
         return needs
 
     def priority(self, number: int) -> int:
-        """The priority that a transfer has now, its own or lent."""
+        """The current priority of a transfer: its own or a lent one."""
         return self._transfers[number].priority
 
     def is_idle(self, name: str) -> bool:
-        """Whether nobody is on a channel."""
+        """Whether a channel has no unfinished XD and no request in flight."""
         found = self._channels.get(name)
         return found is None or (found.top is None and not found.in_flight)
 
@@ -221,13 +227,13 @@ class Scheduler:
     # ---- inside
 
     def _complete(self, xd: XD, chunk: int) -> bool:
-        """Count a request of a chunk; whether that completed a chunk in sequence."""
+        """Count a finished request of a chunk. Returns whether the count of chunks moved without a gap has grown."""
         if xd.requests > 1:
             count = xd.partly.get(chunk, 0) + 1
             if count < xd.requests:
                 xd.partly[chunk] = count
                 return False
-        if chunk != xd.moved:  # an earlier one is still under way
+        if chunk != xd.moved:  # an earlier chunk is not complete
             xd.partly[chunk] = xd.requests
             return False
         xd.partly.pop(chunk, None)
@@ -238,7 +244,7 @@ class Scheduler:
         return True
 
     def _advanced(self, xd: XD) -> tuple[XD | None, XD | None]:
-        """An XD has moved more chunks: advance the counters of the hops beside it; returns those that can go on by that."""
+        """Advance the counters of the neighbouring hops after an XD has moved chunks. Returns the XDs that can continue now."""
         moved = xd.moved
         fed, freed = xd.feeds, xd.releases
         if fed is not None and (not xd.whole or moved == xd.chunks):
@@ -258,7 +264,7 @@ class Scheduler:
         return fed, freed
 
     def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
-        """Hand over requests while the channel takes any."""
+        """Issue requests until the channel has as many in flight as it takes, or no XD can continue."""
         policy = channel.policy
         while channel.in_flight < channel.limit:
             xd = policy(channel)
@@ -274,18 +280,18 @@ class Scheduler:
                 xd.chunk += 1
 
     def _admit(self, out: list[Instruction]) -> None:
-        """Give buffers to those who can have them, and lend the priorities of those who cannot."""
+        """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""
         touched: dict[ChannelState, None] = {}
         for number in self._admission.granted():
             self._begin(self._transfers[number], touched, out)
         for number, priority in self._admission.revalued():
             self._lend(self._transfers[number], priority, touched)
-        # Not before: channels choose by the priorities that all have by now.
+        # Only now, because channels choose by the updated priorities.
         for channel in touched:
             self._fill(channel, out)
 
     def _begin(self, transfer: TransferState, touched: dict[ChannelState, None], out: list[Instruction]) -> None:
-        """A transfer has its buffers: its hops come onto their channels."""
+        """Begin a transfer that was granted its buffers: its hops join their channels."""
         transfer.state = RUNS
         transfer.holds = True
         self._held_bytes += transfer.nbytes
@@ -303,7 +309,7 @@ class Scheduler:
                 touched[xd.channel] = None
 
     def _place(self, transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:  # noqa: ARG002  # ranks
-        """The hops of a path, the first of which has the number `start`, come onto their channels."""
+        """Let the hops of a path join their channels. The first hop of the path has the number `start`."""
         join, count = self._join, len(path.channels)
         xds = [join(transfer, path, at, start + at) for at in range(count)]
         if count > 1:
@@ -312,7 +318,7 @@ class Scheduler:
                     waiting.waits_for(xds[hop], reason, lead)
 
     def _join(self, transfer: TransferState, path: PathWork, at: int, hop: int) -> XD:
-        """A hop comes onto its channel."""
+        """Let a hop join its channel."""
         channel = self.channel(path.channels[at])
         xd = transfer.xds[hop] = XD(transfer, path, at, hop, channel, self._order)
         self._order += 1
@@ -320,7 +326,7 @@ class Scheduler:
         return xd
 
     def _lend(self, transfer: TransferState, priority: int, touched: dict[ChannelState, None]) -> None:
-        """Give a transfer the priority that it has by now: its own, or the highest of those that wait for its buffers."""
+        """Set the current priority of a transfer: its own, or the highest of the transfers that wait for its buffers."""
         if priority == transfer.priority or transfer.state is not RUNS:
             return
         unfinished = [xd for xd in transfer.xds.values() if xd.moved < xd.chunks]
@@ -335,11 +341,11 @@ class Scheduler:
             xd.channel.wake(xd)
 
     def _give_up(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
-        """Stop a transfer for a reason that came up here; returns the channels that have others to serve now."""
+        """Stop a transfer for a local reason. Returns the channels that have to choose again."""
         return self._stop(transfer, outcome, reason, out)
 
     def _stop(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
-        """Hand over nothing of a transfer any more; returns the channels that have others to serve now."""
+        """Stop issuing requests of a transfer. Returns the channels that have to choose again."""
         channels: list[ChannelState] = []
         if transfer.state in (WAITS, RUNS):
             transfer.outcome, transfer.reason = outcome, reason
@@ -355,7 +361,7 @@ class Scheduler:
         return channels
 
     def _finish(self, transfer: TransferState, out: list[Instruction]) -> None:
-        """A transfer is over."""
+        """Forget an ended transfer, and release its buffers if it holds them."""
         transfer.state = ENDED
         del self._transfers[transfer.number]
         if transfer.holds:
@@ -363,19 +369,19 @@ class Scheduler:
             out.append(Release(transfer.number))
         out.append(Finish(transfer.number, transfer.outcome, transfer.reason))
 
-    # ---- inside: what schedulers of several ranks leave to their coordinator
+    # ---- inside: steps that a scheduler of several ranks leaves to its coordinator
 
     def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
-        """A transfer wants its buffers."""
+        """Request the buffers of a transfer."""
         self._admission.request(transfer.number, needs, transfer.work.priority)
         self._admit(out)
 
     def _withdraw(self, transfer: TransferState) -> None:
-        """A transfer wants its buffers no more."""
+        """Withdraw the request for the buffers of a transfer."""
         self._admission.withdraw(transfer.number)
 
     def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
-        """Nothing of a transfer is under way any more."""
+        """End a transfer that has no request in flight."""
         if transfer.holds:
             self._admission.release(transfer.number)
         self._finish(transfer, out)

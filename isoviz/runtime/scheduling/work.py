@@ -1,7 +1,7 @@
-"""What a scheduler is told and what it answers: values without memory, clocks or threads.
+"""Stimuli and instructions of a scheduler: values without memory, clocks or threads.
 
-A driver (simulator, engine, ranks) hands stimuli in and carries the instructions out. Everything is a small tuple of names and
-numbers, so that a run can be written down and replayed.
+A driver (simulator, engine or ranks) passes stimuli to the scheduler and carries out its instructions. Each is a small tuple of
+names and numbers, so that a run can be recorded and replayed.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Ring(NamedTuple):
-    """An intermediate buffer: `slots` slots of `nbytes` bytes each, in one memory."""
+    """A ring buffer between two hops: `slots` slots of `nbytes` bytes each, in one memory."""
 
     memory: str
     nbytes: int
@@ -27,22 +27,28 @@ class Ring(NamedTuple):
 
 
 Dependency = tuple[str, int, int]
-"""What a hop waits for: (reason, hop, lead). Chunk c may begin once the hop at position `hop` of the path has moved more than
-c − `lead` chunks; on a path that is not pipelined, once that hop has moved all chunks.
+"""A dependency of a hop: (reason, hop, lead).
 
-The reason is "data" (the hop before has written the chunk), "slot" (the hop behind has read a slot) or "chunk" (the chunk before
-has passed the last hop).
+Chunk c may begin once the hop at position `hop` of the path has moved more than c − `lead` chunks. On a path that is not
+pipelined, it may begin once that hop has moved all chunks. The reasons are:
+
+- "data": the hop before has to write the chunk.
+- "slot": the hop behind has to read a slot.
+- "chunk": the chunk before has to pass the last hop.
 """
 
 
 class PathWork(NamedTuple):
-    """One path of a transfer as a scheduler sees it.
+    """One path of a transfer, as a scheduler sees it.
 
-    `channels` name the hops in order, `rings` the buffers between them, one less. All hops move `chunks` chunks, the hop at
-    position p each in `requests[p]` requests (empty: one each). Without `pipelined` a hop begins only when the one before has
-    moved everything, as Realm did with transfers of several hops (Isometry, section 6.1): then the rings hold all of it. Without
-    `overlap` a chunk goes through all hops before the next one begins. `ranks[p]` is the rank whose scheduler carries out the hop
-    at position p (empty: the scheduler that has the work carries out all hops).
+    - `channels`: the channels of the hops, in order.
+    - `chunks`: the number of chunks that each hop moves.
+    - `rings`: the ring buffers between the hops, one fewer than hops.
+    - `requests`: the number of requests per chunk, for each hop; if empty, one.
+    - `pipelined`: if false, a hop begins when the hop before has moved all chunks, and the ring buffers hold all chunks. Realm
+      did this with transfers of several hops (Isometry, section 6.1).
+    - `overlap`: if false, a chunk passes all hops before the next chunk begins.
+    - `ranks`: the rank whose scheduler carries out each hop. If empty, the scheduler that has the work carries out all hops.
     """
 
     channels: tuple[str, ...]
@@ -54,8 +60,10 @@ class PathWork(NamedTuple):
     ranks: tuple[int, ...] = ()
 
     def dependencies(self, hop: int) -> list[Dependency]:
-        """What the hop at a position waits for, besides its channel: at most one hop that writes its input, or else lets it begin
-        the next chunk, and at most one that frees its output."""
+        """The dependencies of the hop at a position, besides its channel.
+
+        There is at most one hop that writes its input or lets it begin the next chunk, and at most one hop that frees its output.
+        """
         last = len(self.channels) - 1
         in_turn = self.pipelined and not self.overlap
         found: list[Dependency] = []
@@ -63,7 +71,7 @@ class PathWork(NamedTuple):
             found.append(("data", hop - 1, 0))
         elif in_turn and last:
             found.append(("chunk", last, 1))
-        # Where hops take turns, a slot is free whenever a chunk comes; but another rank has to say that it has allocated it.
+        # Hops that take turns always find a free slot. But another rank has to report that it has allocated the slot.
         if hop < last and (not in_turn or (self.ranks and self.ranks[hop] != self.ranks[hop + 1])):
             found.append(("slot", hop + 1, self.rings[hop].slots))
         return found
@@ -77,7 +85,11 @@ class PathWork(NamedTuple):
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> PathWork:
-        """The path that `to_json` described; KeyError or TypeError where that is none."""
+        """The path that `to_json` described.
+
+        Raises:
+            KeyError, TypeError: `data` describes no path.
+        """
         rings = tuple(Ring(**ring) for ring in data["rings"])
         tuples = {name: tuple(data.get(name, ())) for name in ("requests", "ranks")}
         return cls(**{**data, **tuples, "channels": tuple(data["channels"]), "rings": rings})
@@ -89,9 +101,10 @@ class _Work(NamedTuple):
 
 
 class Work(_Work):
-    """A transfer as a scheduler sees it: paths that are admitted together and finished together, and a priority.
+    """A transfer, as a scheduler sees it: a priority, and paths that are admitted together and finish together.
 
-    Its hops are numbered path after path: hop `h` of `Issue`, `Done` and a trace is hop `h − start(path)` of its path.
+    Hops are numbered path after path. Hop `h` of `Issue`, `Done` and a trace has the position `h − start` on its path, where
+    `start` is the number of the path's first hop (`starts`).
     """
 
     @classmethod
@@ -116,21 +129,21 @@ class Work(_Work):
 
     @cached_property
     def requests(self) -> tuple[int, ...]:
-        """Requests of a chunk, for all hops."""
+        """The number of requests per chunk, for all hops."""
         return tuple(count for path in self.paths for count in path.requests or (1,) * len(path.channels))
 
     @cached_property
     def hop_chunks(self) -> tuple[int, ...]:
-        """How many chunks each hop moves: those of its path."""
+        """The number of chunks that each hop moves."""
         return tuple(path.chunks for path in self.paths for _ in path.channels)
 
     def ranks(self, here: int) -> tuple[int, ...]:
-        """The ranks that carry out its hops, in order; `here` is the rank of paths that name none."""
+        """The ranks that carry out its hops, sorted. `here` is the rank for paths that name none."""
         return tuple(sorted({rank for path in self.paths for rank in path.ranks or (here,)}))
 
     @property
     def chunks(self) -> int:
-        """Chunks of all paths."""
+        """The number of chunks of all paths."""
         return sum([path.chunks for path in self.paths])
 
     @cached_property
@@ -143,30 +156,37 @@ class Work(_Work):
 
     @cached_property
     def places(self) -> tuple[tuple[int, int], ...]:
-        """For all hops: the number of the path, and the position of the hop on it."""
+        """For all hops: the number of its path, and its position on that path."""
         return tuple((number, hop) for number, path in enumerate(self.paths) for hop in range(len(path.channels)))
 
     @cached_property
     def rings(self) -> tuple[Ring, ...]:
-        """The buffers of all paths."""
+        """The ring buffers of all paths."""
         return tuple(ring for path in self.paths for ring in path.rings)
 
     @cached_property
     def buffers(self) -> tuple[tuple[int, Ring], ...]:
-        """The buffers of all paths, each with the number of the hop that writes it."""
+        """The ring buffers of all paths, each with the number of the hop that writes it."""
         return tuple(
             (start + at, ring) for start, path in zip(self.starts, self.paths, strict=True) for at, ring in enumerate(path.rings)
         )
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes equal work: of one path the path's own, with the priority."""
+        """A JSON object from which `from_json` makes equal work.
+
+        Work of one path has the object of that path, with the priority added.
+        """
         if len(self.paths) == 1:
             return {**self.paths[0].to_json(), "priority": self.priority}
         return {"paths": [path.to_json() for path in self.paths], "priority": self.priority}
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Work:
-        """The work that `to_json` described; KeyError or TypeError where that is none."""
+        """The work that `to_json` described.
+
+        Raises:
+            KeyError, TypeError: `data` describes no work.
+        """
         rest = dict(data)
         priority = rest.pop("priority")
         if "paths" in rest:
@@ -175,7 +195,7 @@ class Work(_Work):
 
 
 def contradiction(work: Work) -> str | None:
-    """What keeps work from ever ending; None: nothing does."""
+    """The reason why work could never end; None if there is none."""
     paths = work.paths
     if len(paths) == 1:
         return _wrong_path(paths[0])
@@ -188,7 +208,7 @@ def contradiction(work: Work) -> str | None:
 
 
 def _wrong_path(path: PathWork) -> str | None:
-    """What keeps a path from ever ending."""
+    """The reason why a path could never end; None if there is none."""
     hops = len(path.channels)
     if not hops or len(path.rings) != hops - 1:
         return f"{hops} hops with {len(path.rings)} buffers between them"
@@ -209,7 +229,7 @@ def _wrong_path(path: PathWork) -> str | None:
 
 
 class Submit(NamedTuple):
-    """A transfer, with a number that no other one has. Schedulers of several ranks know it by the same number."""
+    """A new transfer, with a number that no other transfer has. The schedulers of all its ranks use the same number."""
 
     transfer: int
     work: Work
@@ -225,7 +245,7 @@ class Done(NamedTuple):
 
 
 class Failed(NamedTuple):
-    """A request, or with `hop` −1 the allocation of the buffers, went wrong."""
+    """A request failed, or with `hop` −1 the allocation of the buffers."""
 
     transfer: int
     hop: int
@@ -235,14 +255,16 @@ class Failed(NamedTuple):
 
 
 class Cancel(NamedTuple):
-    """Somebody no longer wants a transfer."""
+    """A transfer has to be cancelled."""
 
     transfer: int
 
 
 class Arrived(NamedTuple):
-    """Another rank says that the first `chunks` chunks of the input of a hop are there. A number that is known, or lower, changes
-    nothing: messages may come twice, or late."""
+    """Another rank has written the first `chunks` chunks of the input of a hop.
+
+    A count that is not higher than the known one changes nothing, because messages may come twice or late.
+    """
 
     transfer: int
     hop: int
@@ -250,8 +272,10 @@ class Arrived(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Another rank says that there are slots for the output of a hop up to the first `chunks` chunks. A number that is known, or
-    lower, changes nothing."""
+    """Another rank has provided slots for the first `chunks` chunks of the output of a hop.
+
+    A count that is not higher than the known one changes nothing.
+    """
 
     transfer: int
     hop: int
@@ -259,20 +283,20 @@ class Credit(NamedTuple):
 
 
 class Grant(NamedTuple):
-    """The coordinator says that a transfer has its buffers."""
+    """The coordinator grants a transfer its buffers."""
 
     transfer: int
 
 
 class Lend(NamedTuple):
-    """The coordinator says which priority a transfer has now, its own or lent."""
+    """The coordinator sets the current priority of a transfer, its own or a lent one."""
 
     transfer: int
     priority: int
 
 
 class Stop(NamedTuple):
-    """The coordinator says that a transfer has failed or was cancelled on another rank."""
+    """The coordinator reports that a transfer has failed or was cancelled on another rank."""
 
     transfer: int
     outcome: str
@@ -280,7 +304,7 @@ class Stop(NamedTuple):
 
 
 class End(NamedTuple):
-    """The coordinator says that nothing of a transfer is under way on any rank, and how it ended."""
+    """The coordinator reports the outcome of a transfer, which has settled on all ranks."""
 
     transfer: int
     outcome: str
@@ -294,13 +318,13 @@ Stimulus = Submit | Done | Failed | Cancel | Arrived | Credit | Grant | Lend | S
 
 
 class Allocate(NamedTuple):
-    """The buffers of a transfer are its own from now on."""
+    """Allocate the buffers of a transfer, which is granted them now."""
 
     transfer: int
 
 
 class Issue(NamedTuple):
-    """Hand a request to the channel of its hop: part `request` of a chunk."""
+    """Issue a request to the channel of its hop: part `request` of a chunk."""
 
     transfer: int
     hop: int
@@ -309,7 +333,7 @@ class Issue(NamedTuple):
 
 
 class Release(NamedTuple):
-    """Nothing of a transfer is under way any more: its buffers may go."""
+    """Release the buffers of a transfer. It has no request in flight."""
 
     transfer: int
 
@@ -323,7 +347,7 @@ class Finish(NamedTuple):
 
 
 class SendArrived(NamedTuple):
-    """Tell a rank `Arrived(transfer, hop, chunks)`."""
+    """Send `Arrived(transfer, hop, chunks)` to a rank."""
 
     rank: int
     transfer: int
@@ -332,7 +356,7 @@ class SendArrived(NamedTuple):
 
 
 class SendCredit(NamedTuple):
-    """Tell a rank `Credit(transfer, hop, chunks)`."""
+    """Send `Credit(transfer, hop, chunks)` to a rank."""
 
     rank: int
     transfer: int
@@ -341,7 +365,7 @@ class SendCredit(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Ask the coordinator for the buffers of a transfer: bytes by memory. `ranks` carry out its hops; each of them asks."""
+    """Ask the coordinator for the buffers of a transfer, in bytes by memory. `ranks` carry out its hops; each of them asks."""
 
     transfer: int
     needs: tuple[tuple[str, int], ...]
@@ -350,7 +374,7 @@ class Request(NamedTuple):
 
 
 class Abort(NamedTuple):
-    """Tell the coordinator that a transfer has failed or was cancelled here."""
+    """Report to the coordinator that a transfer has failed or was cancelled here."""
 
     transfer: int
     outcome: str
@@ -358,10 +382,10 @@ class Abort(NamedTuple):
 
 
 class Settled(NamedTuple):
-    """Tell the coordinator that this rank hands over nothing of a transfer any more, and nothing of it is under way here."""
+    """Report to the coordinator that this rank has no request of a transfer in flight and will issue no more."""
 
     transfer: int
 
 
 Instruction = Allocate | Issue | Release | Finish | SendArrived | SendCredit | Request | Abort | Settled
-"""A scheduler without a rank gives the first four only."""
+"""The instructions of a scheduler. A scheduler without a rank gives only the first four."""

@@ -1,1 +1,1 @@
-"""What happened when: spans, traces, the critical path, reports."""
+"""Traces: spans, the critical path and reports."""

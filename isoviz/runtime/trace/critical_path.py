@@ -1,4 +1,4 @@
-"""What held a run up: from its last request back to its first, each time to what was waited for longest."""
+"""The critical path of a run, followed backwards from its last request: each step goes to what was waited for longest."""
 
 from __future__ import annotations
 
@@ -11,20 +11,26 @@ if TYPE_CHECKING:
     from isoviz.runtime.trace.trace import Trace
 
 _SHARE = 0.05
-"""A transfer that ends within this share of the end of a wait for buffers is what ended it."""
+"""The last part of a wait for buffers, as a share of it. A transfer that ends in this part has ended the wait."""
 
 
 class Step(NamedTuple):
-    """A piece of the critical path: a request, and what it had waited for: "start", "data" (the hop before), "slot" (the hop
-    behind it had to make room), "chunk" (the chunk before had to be through, where hops do not overlap), "channel" (the
-    request before it there) or "buffers" (another transfer had to give back its own)."""
+    """A step of the critical path: a request, and what it waited for.
+
+    - "start": nothing but the start of its transfer.
+    - "data": the hop before had to write the chunk.
+    - "slot": the hop behind had to free a slot.
+    - "chunk": the chunk before had to pass the last hop, because hops do not overlap.
+    - "channel": the request before it on its channel had to end.
+    - "buffers": another transfer had to release its buffers.
+    """
 
     span: RequestSpan
     waited_for: str
 
 
 def critical_path(trace: Trace) -> tuple[Step, ...]:
-    """The critical path of a run, from its first request to its last; empty where nothing was moved."""
+    """The critical path of a run, from its first request to its last one. It is empty if nothing was moved."""
     if not trace.requests:
         return ()
     found = _Past(trace)
@@ -38,18 +44,18 @@ def critical_path(trace: Trace) -> tuple[Step, ...]:
 
 
 class _Past:
-    """What went before every request."""
+    """The predecessors of every request."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
         self.before: dict[RequestSpan, RequestSpan] = {}
-        """The request before it on its channel."""
+        """For every request, the request before it on its channel."""
         self.of_chunk: dict[tuple[int, int, int], RequestSpan] = {}
-        """The last request of a chunk of a hop."""
+        """The last request of every chunk of a hop, by (transfer, hop, chunk)."""
         self.of_transfer: dict[int, RequestSpan] = {}
-        """The last request of a transfer."""
+        """The last request of every transfer."""
         self.place: dict[RequestSpan, int] = {}
-        """The number of a request in the order in which they ended: what it waited for has a lower one, even at the same time."""
+        """The place of every request in the order of their ends. A request waits only for lower places."""
         last: dict[str, RequestSpan] = {}
         for span in sorted(trace.requests, key=lambda span: span.end):
             self.place[span] = len(self.place)
@@ -60,7 +66,7 @@ class _Past:
         self.by_end = sorted(trace.transfers, key=lambda transfer: transfer.ended)
 
     def waited_for(self, at: RequestSpan) -> tuple[str, RequestSpan | None]:
-        """What a request had waited for longest, and the request that ended the wait."""
+        """The reason that a request waited for longest, and the request that ended this wait."""
         reasons: list[tuple[float, str, RequestSpan | None]] = [(self.trace.of[at.transfer].began, "start", None)]
         for what, key in self.trace.waits(at):
             source = self.of_chunk.get(key)
@@ -75,10 +81,10 @@ class _Past:
         return what, source
 
     def _holder(self, waited: RequestSpan) -> RequestSpan | None:
-        """The last request of the transfer whose end gave that of another request the buffers that it had waited for."""
+        """The last request of another transfer, if the end of that transfer freed the buffers that a request waited for."""
         transfer = self.trace.of[waited.transfer]
         memories = {ring.memory for ring in transfer.work.rings}
-        # What else there is to wait for, the set-up, does not end just when another transfer does.
+        # A transfer also waits for its set-up. That does not end just when another transfer ends.
         earliest = transfer.began - _SHARE * (transfer.began - transfer.submitted)
         at = bisect_right(self.by_end, transfer.began, key=lambda other: other.ended)
         while at and self.by_end[at - 1].ended >= earliest > transfer.submitted:

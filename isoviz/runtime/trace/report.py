@@ -1,4 +1,4 @@
-"""What came out of a run: measured beside predicted."""
+"""Reports: the measured results of a run beside the predicted ones."""
 
 from __future__ import annotations
 
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HopMeasurement:
-    """One hop as it ran: seconds spent in it over all chunks, bytes moved, requests issued. `index` is its number on its path,
-    `path` the number of that."""
+    """The measurement of one hop: busy seconds, bytes moved and requests issued.
+
+    `index` is its position on its path. `path` is the number of that path.
+    """
 
     index: int
     seconds: float
@@ -28,20 +30,22 @@ class HopMeasurement:
 
     @property
     def throughput(self) -> float:
-        """Bytes per second while the hop was at work."""
+        """Bytes per second while the hop was busy."""
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class Report:
-    """A run of a plan.
+    """The report of a run of a plan.
 
-    `seconds` is what the transfer took: from the first request until the last byte was where it belongs, for files until the disk
-    has it (fsync). Planning, allocation, page faults of buffers, generated data, the copy that a partly written file begins as,
-    and verification are not in it. `flush_seconds` is the part that waiting for the disk took. `verified` is True after a
-    bit-for-bit comparison, None where it was not asked for. `trace` says what happened when. `prediction` is the plan's with
-    its interval, where one is known; `tried` the plan with the rates that its hops had in a trial just before, where one was
-    made.
+    - `seconds`: the time from the first request until the last byte is in place; for files, until it is on the disk (fsync). It
+      excludes planning, allocation, page faults of buffers, generating data, copying a file that is only partly overwritten, and
+      verification.
+    - `flush_seconds`: the part of `seconds` spent waiting for the disk.
+    - `verified`: True after a bit-for-bit comparison; None if none was requested.
+    - `trace`: the requests and transfers with their times.
+    - `prediction`: the plan's prediction with its interval, if one is known.
+    - `tried`: the plan with the rates that a trial just before the run measured for its hops, if there was a trial.
     """
 
     plan: Plan
@@ -56,7 +60,7 @@ class Report:
 
     @property
     def expected(self) -> Plan:
-        """The plan with what was expected of it: seconds and rates, by a trial where there was one."""
+        """The plan with its expected seconds and rates: from the trial if there was one."""
         return self.tried or self.plan
 
     @property
@@ -70,8 +74,11 @@ class Report:
         return self.bytes / self.seconds if self.seconds > 0 else 0.0
 
     def to_json(self) -> dict[str, Any]:
-        """The plan's JSON object with `verified`, `measured` and, per hop, `measured_throughput` added; with
-        `expected_throughput`, too, where it was tried."""
+        """The plan's JSON object with the results added.
+
+        These are `verified`, `measured` and, for each hop, `measured_throughput`. If there was a trial, each hop also has
+        `expected_throughput`.
+        """
         found = plan_to_json(self.plan)
         inside = [entry for path in found["paths"] for entry in path["hops"]]
         for entry, hop, expected in zip(inside, self.hops, self.expected.every_hop, strict=True):
@@ -107,7 +114,7 @@ class Report:
             cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
             lines.append("  " + "  ".join(cells))
         if self.flush_seconds > 0.01 * self.seconds:
-            lines.append(f"  of which waiting for the disk to have everything (fsync): {format_seconds(self.flush_seconds)}")
+            lines.append(f"  part of it spent waiting for the disk (fsync): {format_seconds(self.flush_seconds)}")
         if self.prediction is not None:
             lines.append(f"  {self.prediction}")
         if self.tried is not None:
@@ -121,13 +128,13 @@ def _ratio(measured: float, predicted: float) -> str:
 
 
 def emulated(plan: Plan, machine: Machine) -> tuple[str, ...]:
-    """A note for memories that stand in for hardware that is not there: what was measured says nothing about that."""
+    """A note for emulated memories: the measurements say nothing about the hardware that they stand in for."""
     found = [name for name in plan.every_memory if machine.memory(name).emulated]
     return (f"emulated in host memory: {', '.join(found)}",) if found else ()
 
 
 def unmeasured(plan: Plan, machine: Machine) -> tuple[str, ...]:
-    """A note for predictions that do not come from measurements: what differs from them says little about the plan."""
+    """A note for predictions without measurements: a deviation from them says little about the plan."""
     channels = {hop.channel: machine.channel(hop.channel).provenance for hop in plan.every_hop}
     found = [f"{name} ({provenance})" for name, provenance in channels.items() if not provenance.startswith("measured")]
     return (f"predicted without a measurement: {', '.join(found)}",) if found else ()

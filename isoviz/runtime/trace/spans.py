@@ -1,6 +1,6 @@
-"""When the requests of a transfer ran: all that a report needs of them, and the first ones as they were.
+"""The times of a transfer's requests: the sums that a report needs, and the first requests in full.
 
-A conversion of a terabyte has millions of requests; what is kept of them must not grow with the file.
+A conversion of a terabyte has millions of requests, so the memory for their times must not grow with their number.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from isoviz.runtime.trace.trace import RequestSpan
 
 MOST = 1 << 14
-"""Requests of one transfer that are kept for its trace: about 3 MiB."""
+"""The number of requests of one transfer that are kept for its trace, in about 3 MiB."""
 _FOLD = 1 << 10
 
 
 class Spans:
     """The requests of one transfer, in the order in which they ended. Any thread may append.
 
-    `first` and `last` are the start of the first and the end of the last one; iterating gives those that were kept.
+    `first` is the start of the first request, `last` the end of the last one. Iteration yields the requests that were kept.
     """
 
     def __init__(self, hops: int) -> None:
@@ -40,7 +40,7 @@ class Spans:
         return self.count
 
     def append(self, span: RequestSpan) -> None:
-        """One more."""
+        """Add a request."""
         with self._lock:
             self.count += 1
             self.first, self.last = min(self.first, span.start), max(self.last, span.end)
@@ -51,13 +51,19 @@ class Spans:
                 self._fold()
 
     def busy(self) -> list[float]:
-        """Seconds that every hop was at work: a hop is while any of its requests is, several in flight count once."""
+        """The busy seconds of every hop.
+
+        A hop is busy while any of its requests is in flight. Several requests in flight count once.
+        """
         with self._lock:
             self._fold()
             return list(self._busy)
 
     def _fold(self) -> None:
-        """Take the new ones into the sums. One that began before others of its hop were taken in counts from their end on."""
+        """Add the new requests to the sums.
+
+        If a request began before the last end in the sums of its hop, only the part after that end counts.
+        """
         self._new.sort(key=lambda span: span.start)
         for span in self._new:
             until = self._until[span.hop]

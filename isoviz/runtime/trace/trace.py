@@ -1,7 +1,7 @@
-"""What happened when: the requests and transfers of a run, simulated or real.
+"""Traces: the requests and transfers of a run, simulated or real, with their times.
 
-Everything else that can be seen (hops, chunks, waiting, how full a buffer was, what held the run up) follows from these two
-lists, so a simulated and a real run are looked at with the same figures.
+All other figures (hops, chunks, waiting times, buffer fill levels, the critical path) follow from these two lists. So the same
+figures show simulated and real runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RequestSpan(NamedTuple):
-    """A request: part `request` of a chunk of a hop, from when its channel began with it until it was done, in seconds."""
+    """A request: part `request` of a chunk of a hop. `start` and `end` are when its channel began and finished it, in seconds."""
 
     transfer: int
     hop: int
@@ -31,10 +31,10 @@ class RequestSpan(NamedTuple):
 
 
 class TransferSpan(NamedTuple):
-    """A transfer: submitted, given its buffers (None: never), ended, in seconds.
+    """A transfer. `submitted`, `admitted` (it got its buffers; None: it never did) and `ended` are times in seconds.
 
-    `chunk_bytes` are the bytes of a full chunk, `nbytes` those of all; the last chunk has the rest. Where it has several paths,
-    `shares` are both numbers for each of them: (bytes of all its chunks, bytes of a full chunk).
+    `nbytes` are the bytes of all chunks, `chunk_bytes` those of a full chunk; the last chunk has the rest. For several paths,
+    `shares` has for each path (bytes of all its chunks, bytes of a full chunk).
     """
 
     number: int
@@ -51,12 +51,12 @@ class TransferSpan(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """From submission to end."""
+        """Seconds from submission to end."""
         return self.ended - self.submitted
 
     @property
     def began(self) -> float:
-        """When it had its buffers, so that its first request could go; the submission where that is not known."""
+        """When it got its buffers, so that its first request could start. The submission if that time is not known."""
         return self.submitted if self.admitted is None else self.admitted
 
     def payload(self, hop: int, chunk: int) -> float:
@@ -70,8 +70,10 @@ class TransferSpan(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Something that took time. `kind` is "transfer", "hop", "chunk", "request" or "wait"; `hop`, `chunk` and `request` are −1
-    where it is not about one; `channel` is empty for transfers."""
+    """An interval of a run. `kind` is "transfer", "hop", "chunk", "request" or "wait".
+
+    `hop`, `chunk` and `request` are −1 if the interval does not belong to a single one. `channel` is empty for transfers.
+    """
 
     kind: str
     transfer: int
@@ -85,7 +87,7 @@ class Span(NamedTuple):
 
 
 class Use(NamedTuple):
-    """What a channel did: seconds at work, bytes moved; `share` is its part of the whole run, `idle` what is left of it."""
+    """The use of a channel: busy seconds, bytes moved and requests. `share` is the busy part of the whole run."""
 
     channel: str
     seconds: float
@@ -95,13 +97,13 @@ class Use(NamedTuple):
 
     @property
     def idle(self) -> float:
-        """The part of the run in which it did nothing."""
+        """The part of the run in which the channel was idle."""
         return 1.0 - self.share
 
 
 @dataclass(frozen=True)
 class Trace:
-    """A run: its transfers by number, and its requests in the order in which they ended. `where` says what ran it."""
+    """A run: its transfers by number, and its requests in the order in which they ended. `where` names the driver that ran it."""
 
     transfers: tuple[TransferSpan, ...]
     requests: tuple[RequestSpan, ...]
@@ -124,7 +126,7 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        """From the first submission to the last end."""
+        """Seconds from the first submission to the last end."""
         return self.end - self.begin
 
     @cached_property
@@ -149,8 +151,7 @@ class Trace:
     # ---- spans
 
     def spans(self) -> Iterator[Span]:
-        """Everything that took time: transfers with the waiting for their buffers, their hops and chunks, requests with the
-        waiting for their channel."""
+        """All intervals: transfers with their wait for buffers, hops, chunks, and requests with their wait for the channel."""
         for transfer in self.transfers:
             number, nbytes = transfer.number, transfer.nbytes
             yield Span("transfer", number, -1, -1, -1, "", transfer.submitted, transfer.ended, nbytes)
@@ -178,7 +179,7 @@ class Trace:
 
     @cached_property
     def chunk_ends(self) -> Mapping[tuple[int, int, int], float]:
-        """When a hop had moved a chunk, by transfer, hop and chunk."""
+        """When a hop had moved a chunk, by (transfer, hop, chunk)."""
         found: dict[tuple[int, int, int], float] = {}
         for span in self.requests:
             key = span[:3]
@@ -186,12 +187,15 @@ class Trace:
         return found
 
     def ready(self, span: RequestSpan) -> float:
-        """When nothing but its channel could hold a request back any more."""
+        """When a request was ready: from then on it waited only for its channel."""
         admitted = self.of[span.transfer].began
         return max((self.chunk_ends.get(key, admitted) for _, key in self.waits(span)), default=admitted)
 
     def waits(self, span: RequestSpan) -> Iterator[tuple[str, tuple[int, int, int]]]:
-        """What a request had to wait for besides its buffers and its channel: the reason, and which chunk of which hop."""
+        """The dependencies of a request besides its buffers and its channel.
+
+        Each is a reason and the (transfer, hop, chunk) that the request waited for.
+        """
         number, hop, chunk = span[:3]
         work = self.of[number].work
         at, place = work.places[hop]
@@ -205,7 +209,7 @@ class Trace:
 
     @cached_property
     def uses(self) -> tuple[Use, ...]:
-        """What every channel did. A channel with several requests at a time is at work while it has any."""
+        """The use of every channel. A channel that takes several requests at a time is busy while it has any."""
         found: dict[str, list[tuple[float, float]]] = defaultdict(list)
         moved: dict[str, float] = defaultdict(float)
         for span in self.requests:
@@ -219,18 +223,20 @@ class Trace:
 
     @cached_property
     def overlap(self) -> float:
-        """How many channels were at work on average while any was: 1 means one after the other."""
+        """The average number of busy channels while any channel is busy. 1 means that channels took turns."""
         any_busy = _union([(span.start, span.end) for span in self.requests])
         return sum(use.seconds for use in self.uses) / any_busy if any_busy else 0.0
 
     def fill(self, transfer: int, ring: int) -> tuple[tuple[float, float], ...]:
-        """How full the buffer behind the hop with number `ring` was: (time, slots in use from then on). A slot is in use from
-        when the first request into it begins until the last one out of it is done."""
+        """The fill level of the ring buffer behind hop `ring`: (time, slots in use from then on).
+
+        A slot is in use from the start of the first request that writes it to the end of the last request that reads it.
+        """
         return self._fills.get((transfer, ring), ())
 
     @cached_property
     def _fills(self) -> Mapping[tuple[int, int], tuple[tuple[float, float], ...]]:
-        """How full every buffer was, by transfer and hop before it. Where a transfer ended early, its slots end with it."""
+        """The fill levels of all ring buffers, by (transfer, hop before it). If a transfer ended early, its slots end with it."""
         begun: dict[tuple[int, int, int], float] = {}
         moved: dict[tuple[int, int, int], int] = defaultdict(int)
         for span in self.requests:
@@ -260,8 +266,10 @@ class Trace:
     # ---- other forms
 
     def to_chrome(self) -> dict[str, Any]:
-        """The Chrome trace format, which Perfetto (ui.perfetto.dev) opens: a group of tracks for the channels and one for every
-        transfer, with its hops."""
+        """The trace in the Chrome trace format, which Perfetto (ui.perfetto.dev) opens.
+
+        The channels are one group of tracks. Every transfer is another group, with a track for each hop.
+        """
         events = [_meta("process_name", 1, 0, "channels")]
         for each in self.transfers:
             events += [
@@ -270,11 +278,11 @@ class Trace:
             ]
             for hop, channel in enumerate(each.work.channels):
                 events.append(_meta("thread_name", 2 + each.number, hop + 1, f"hop {hop} {channel}"))
-        lanes: dict[str, list[float]] = {name: [] for name in self.channels}  # when each of a channel's tracks is free
+        lanes: dict[str, list[float]] = {name: [] for name in self.channels}  # for each track of a channel, when it is free
         first = {name: number * MOST_LANES for number, name in enumerate(self.channels)}
         for span in sorted(self.spans(), key=lambda span: span.start):
             if span.kind == "chunk" or (span.kind == "wait" and span.hop >= 0):
-                continue  # they lie across each other
+                continue  # they overlap, which tracks cannot show
             pid, tid, name = 2 + span.transfer, span.hop + 1, span.kind if span.hop < 0 else f"hop {span.hop} {span.channel}"
             if span.kind == "request":
                 free = lanes[span.channel]
@@ -289,7 +297,7 @@ class Trace:
         return {"traceEvents": events, "displayTimeUnit": "ms", "otherData": {"where": self.where}}
 
     def columns(self) -> dict[str, Any]:
-        """All spans as NumPy arrays, one for each field of `Span`: what `pandas.DataFrame` and `polars.DataFrame` take."""
+        """All spans as NumPy arrays, one for each field of `Span`, as `pandas.DataFrame` and `polars.DataFrame` accept them."""
         import numpy as np
 
         rows = list(self.spans())
@@ -320,7 +328,7 @@ class Trace:
         """The trace that `to_json` described.
 
         Raises:
-            InputError: not such an object.
+            InputError: `data` is no such object.
         """
         if not isinstance(data, dict) or data.get("format") != FORMAT:
             raise InputError(f"trace: expected an object of format {FORMAT!r}, got {show(data)}")
@@ -346,7 +354,7 @@ class Trace:
 
 FORMAT = "isoviz-trace-1"
 MOST_LANES = 1000
-"""Tracks that requests of one channel at a time may take."""
+"""The largest number of tracks for the concurrent requests of one channel."""
 
 
 def _transfer_json(transfer: TransferSpan) -> dict[str, Any]:
@@ -366,7 +374,7 @@ def _meta(what: str, pid: int, tid: int, name: str) -> dict[str, Any]:
 
 
 def _union(spans: Iterable[tuple[float, float]]) -> float:
-    """Seconds that are in any of the spans."""
+    """The total length of the union of the spans, in seconds."""
     total, reached = 0.0, float("-inf")
     for start, end in sorted(spans):
         if end > reached:
