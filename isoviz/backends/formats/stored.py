@@ -25,7 +25,7 @@ from isoviz.regular_files import open_for_reading
 
 @dataclass(frozen=True)
 class Stored:
-    """An instance in a file: its data begin at `data_offset`."""
+    """An instance in a file; its data begin at byte `data_offset`."""
 
     path: Path
     space: IndexSpace
@@ -35,7 +35,7 @@ class Stored:
 
     @property
     def linearization(self) -> Linearization:
-        """Of every byte in the file, gaps between fields included."""
+        """The order of all bytes in the file, including gaps between fields."""
         return self.layout.on(self.space, self.record.stored)
 
 

@@ -62,7 +62,7 @@ class HostStore(BaseEndpoint, BaseSlot):
 
     @property
     def identity(self) -> object:
-        """The address range, compared by overlap."""
+        """The address range; overlapping ranges compare equal."""
         address = self.array.__array_interface__["data"][0]
         return HostRange(address, address + self.nbytes)
 
