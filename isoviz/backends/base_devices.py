@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class BaseDevices(ABC):
-    """An `isoviz.runtime.protocols.Devices` that verifies any stores. `verify_budget` limits the memory of a comparison, in
-    bytes.
+    """Devices (`isoviz.runtime.protocols.Devices`) that verify any stores.
+
+    `verify_budget` limits the memory of a comparison, in bytes.
     """
 
     def __init__(self, verify_budget: int = BUDGET) -> None:

@@ -36,8 +36,9 @@ _INTEGERS: dict[int, np.dtype[Any]] = {8: np.dtype("u8"), 4: np.dtype("u4"), 2: 
 
 class _Reader(Protocol):
     def read(self, ranges: Ranges, field: str) -> Array:
-        """The elements of a box as integers. One axis per dimension in the transfer's order, and a last axis for the words of an
-        element.
+        """The elements of a box as integers.
+
+        There is one axis per dimension in the transfer's order, and a last axis for the words of an element.
         """
 
 
@@ -201,8 +202,9 @@ class _RunReader:
         return [run.gathered(buffer, at) for run, at in zip(runs, positions, strict=True)]
 
     def _fetch(self, runs: Sequence[_Runs]) -> tuple[list[IntArray], Bytes]:
-        """Read all runs in storage order, neighbouring runs together. Returns the positions of the runs in the buffer, and the
-        buffer.
+        """Read all runs in storage order, neighbouring runs together.
+
+        Returns the positions of the runs in the buffer, and the buffer.
         """
         starts = np.concatenate([run.starts.ravel() for run in runs])
         ends = starts + np.concatenate([np.broadcast_to(run.lengths, run.starts.shape).ravel() for run in runs])

@@ -1,5 +1,7 @@
-"""Measurements of this computer, kept in the user's cache directory so that the next plan has them at once: quick ones, and what
-`isoviz.probe` found."""
+"""Kept measurements of this computer: quick ones, and the results of `isoviz.probe`.
+
+They are in the user's cache directory, so that the next plan has them at once.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,10 @@ DISK = "node0.dsk"
 
 @dataclass(frozen=True)
 class LocalMeasurement:
-    """Throughput functions of this computer. The disk's are None where its directory could not be written to.
+    """Throughput functions of this computer. Those of the disk are None if its directory is not writable.
 
-    `host` is the computer's name, `date` the time of measuring (ISO 8601, UTC), `unbuffered` whether the disk was reached past
-    the page cache.
+    `host` is the computer's name and `date` the time of the measurement (ISO 8601, UTC). `unbuffered` tells whether the disk was
+    accessed with direct I/O.
     """
 
     host: str

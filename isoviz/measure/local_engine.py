@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 
 
 class Engine(_Engine):
-    """An engine with the devices of this computer: `Engine(machine).run(plan)`. For the other options see
-    `isoviz.runtime.Engine`.
+    """An engine with the devices of this computer: `Engine(machine).run(plan)`.
+
+    For the other options see `isoviz.runtime.Engine`.
 
     Runs on these devices are added to the user's prediction ledger, or to `ledger` (`isoviz.runtime.ledger.ledger`). Runs on
     other devices tell nothing about this computer: they are added only to an explicit `ledger`.

@@ -30,7 +30,7 @@ Triples = list[tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class DiskMeasurement:
-    """Samples (request bytes, bytes per second, relative spread) of reads and of writes, and whether they were unbuffered."""
+    """Samples (request bytes, bytes per second, relative spread) of reads and of writes, and whether direct I/O was used."""
 
     reads: Triples
     writes: Triples

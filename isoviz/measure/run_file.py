@@ -69,7 +69,7 @@ def as_stored(transfer: Transfer) -> Transfer:
     Raises:
         FileError: a file differs from the transfer.
     """
-    destination = _as_stored(transfer.destination) if transfer.is_partial else transfer.destination  # Other destinations are new files.
+    destination = _as_stored(transfer.destination) if transfer.is_partial else transfer.destination  # else a new file
     return replace(transfer, source=_as_stored(transfer.source), destination=destination)
 
 

@@ -51,11 +51,11 @@ nothing about the next moment.
 MOST_PARTS = 1 << 14
 """Most parts of an array that are distinguished. An array with more parts counts as one part."""
 PULL, MOST_PULL = 0.2, 1.5
-"""The part of log(model / trial) by which a trial is moved towards the model, and the ratio at which the correction stops
-growing.
+"""The weight and the largest ratio of the correction of a trial towards the model.
 
-A model that is further off says nothing about this conversion. In nine runs of the report the 95th percentile of the errors was
-31.9 % without the correction and 29.6 % with it.
+The weight is the part of log(model / trial) by which the trial is moved. Above the ratio the correction grows no further: a model
+that is further off says nothing about this conversion. In nine runs of the report the 95th percentile of the errors was 31.9 %
+without the correction and 29.6 % with it.
 """
 CROWDING = 1.5
 """The largest factor between the time of pipelined chunks and that of the pipeline model, in either direction."""

@@ -324,8 +324,9 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numb
 
 
 class DiskRead(BaseChannel):
-    """The channel from a file to host memory. Long runs take several requests; short runs close together share one (data
-    sieving).
+    """The channel from a file to host memory.
+
+    Long runs take several requests. Short runs close together share one request (data sieving).
     """
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:

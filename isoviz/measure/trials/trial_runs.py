@@ -149,7 +149,7 @@ def _tried(
     alone = len(short.hops) == 1  # The time between its requests belongs to the hop.
     least = tuning.FEWEST_PAIRS if several > count else tuning.FEWEST_REPEATS
     with suppress(Cancelled), Engine(machine, devices) as engine:
-        once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # This takes first-time costs such as page faults.
+        once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # This takes the page faults.
         while len(found.idle) < least or (len(found.idle) < tuning.MOST_REPEATS and spent < enough):
             other.view(np.uint64).max(initial=0)  # This empties the caches, as busy disks do.
             is_long = not found.idle and once.seconds > most

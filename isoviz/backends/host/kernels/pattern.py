@@ -126,8 +126,10 @@ def _pattern(shapes: tuple[Shape, ...], misalignment: int, frame: _Frame) -> Pat
 
 @lru_cache(maxsize=256)
 def _frame(bare: Bare, large: bool, short: bool) -> _Frame | None:
-    """The frame of copies at any offset, for a `short` or a long pattern; None where no loop repeats it often enough or it
-    would be too large."""
+    """The frame of copies at any offset, for a `short` or a long pattern.
+
+    None where no loop repeats the pattern often enough, or where the pattern would be too large.
+    """
     first = bare[0][1]
     if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in bare):
         return None
