@@ -132,7 +132,7 @@ class ChannelTimer:
                 rates = rates_together(engine.trace())
             if rates is not None:
                 return rates
-        raise RunError(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: could not be had to work at the same time")
+        raise RunError(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: never worked at the same time")
 
     def _plan_seconds(self, machine: Machine, plan: Plan, runs: int = 1) -> float:
         """The seconds of the last of `runs` runs."""

@@ -197,7 +197,7 @@ class DiskMemory(BaseMemory):
         """The notes about a file without a name."""
         if self._is_writable:
             return ()
-        return (f"{self.name}: {self._asked} cannot be written to; data without a file were in {tempfile.gettempdir()}",)
+        return (f"{self.name}: {self._asked} cannot be written to; data without a path were stored in {tempfile.gettempdir()}",)
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
         if isinstance(given, FileSource):
@@ -266,7 +266,7 @@ def _stored(path: Path, instance: Instance) -> Stored:
     """The instance as it is stored in the file at `path`."""
     stored = stored_as(path, instance.layout, instance.space, instance.fields)
     if stored.linearization.nbytes != instance.linearization.nbytes:
-        raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
+        raise FileError(f"{path}: has gaps between its fields, which the transfer does not describe")
     return stored
 
 

@@ -394,7 +394,7 @@ class NewFile(_OpenFile):
             self._unfinished.become(self.final, self.replace)
             self._sync_directory()
         except FileExistsError:
-            raise RunError(f"{self.final}: was created by somebody else in the meantime; it was left alone") from None
+            raise RunError(f"{self.final}: another process created this file in the meantime; that file was kept") from None
         except OSError as error:
             raise RunError(f"{self.final}: cannot be put in place: {reason(error)}") from None
 

@@ -65,9 +65,9 @@ class Record:
             if found.itemsize < 1:
                 raise FileError(f"{where}: field {name!r} ({found}) has no bytes")
             if name in formats or not name:
-                raise FileError(f"{where}: two fields named {name!r} once nested fields are named by their paths")
+                raise FileError(f"{where}: two fields have the same path {name!r}")
             if start < at:
-                raise FileError(f"{where}: field {name!r} overlaps another one; fields of their own bytes only")
+                raise FileError(f"{where}: field {name!r} overlaps another field; expected fields without overlap")
             if start > at:
                 stored[f"(gap at {at})"] = np.dtype(f"V{start - at}")
             stored[name] = opaque(found)
@@ -78,7 +78,7 @@ class Record:
         if at < dtype.itemsize:
             stored[f"(gap at {at})"] = np.dtype(f"V{dtype.itemsize - at}")
         if sum(found.itemsize for found in stored.values()) != dtype.itemsize:
-            raise FileError(f"{where}: a field is named as gaps are here, '(gap at …)'; rename it")
+            raise FileError(f"{where}: a field has a name that is reserved for gaps, '(gap at …)'; rename it")
         element = dtype
         if len(stored) > len(formats):
             from numpy.lib.recfunctions import repack_fields

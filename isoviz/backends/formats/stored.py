@@ -104,7 +104,7 @@ def _record_and_extents(
         if fields is None:
             fields = FieldSpace.of({f"f{i}": header.dtype for i in range(max(count, 1))})
         if len(fields) != count:
-            raise FileError(f"{path}: its axis of fields has {count}, {len(fields)} fields were given ({fields})")
+            raise FileError(f"{path}: its axis of fields has length {count}, but {len(fields)} fields were given ({fields})")
         record = Record.of_fields(FieldSpace.of(dict.fromkeys(fields.names, header.dtype)))
         found = record, header.extents[:place] + header.extents[place + 1 :]
     else:
