@@ -29,8 +29,8 @@ _C_INT = 2**31 - 1
 class Record:
     """The dtype of one entry of a stored array.
 
-    `stored` holds every byte of the entry, gaps included; `names` are the real fields, in order; `formats` their dtypes as the
-    file has them (sub-arrays not opaque); `element` the dtype of one packed entry, None where entries have no names.
+    `stored` has every byte of the entry, including gaps. `names` are the real fields in order, and `formats` their dtypes in the
+    file (sub-arrays not opaque). `element` is the dtype of one packed entry; None where entries have no named fields.
     """
 
     stored: FieldSpace

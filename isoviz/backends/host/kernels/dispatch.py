@@ -99,9 +99,9 @@ def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Non
 
 @remembered(maxsize=256)
 def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> Way | None:
-    """The way of a copy, by where its destination begins; None where NumPy is faster.
+    """The way of a copy, which depends on the alignment of its destination; None where NumPy is faster.
 
-    `start` is 0 at the beginning of a line, 4 at any other word of 4 bytes, otherwise the bytes behind a word.
+    `start` is 0 at the beginning of a cache line, 4 at any other word of 4 bytes, otherwise the bytes after a word.
     """
     if not loops and not goes_past(run, loops, large=large):
         return None

@@ -68,9 +68,9 @@ class _Frame(NamedTuple):
 def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = False) -> Pattern | None:
     """The pattern of copies with equal loops; None where other kernels are faster.
 
-    The offsets of `shapes` are relative to any address. The destination begins `misalignment` bytes behind the beginning of a
-    line. `large` says that they are a part of a large copy. There is no pattern where loops differ or turn too rarely, where
-    the pattern would be too large, or where a line takes bytes from many lines.
+    The offsets of `shapes` are relative to any address. The destination begins `misalignment` bytes after a cache line boundary.
+    `large` marks a part of a large copy. There is no pattern where loops differ or have too few turns, where the pattern would be
+    too large, or where a line takes bytes from many lines.
     """
     bare = tuple([shape[2:] for shape in shapes])
     for short in (True, False):
