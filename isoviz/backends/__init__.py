@@ -1,1 +1,1 @@
-"""Real memories and channels: what moves bytes on this computer."""
+"""Memories and channels of this computer, which move real bytes."""

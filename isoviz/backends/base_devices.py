@@ -1,4 +1,4 @@
-"""The base of devices: they compare both ends by reading them. Which memories and channels there are is for derived classes."""
+"""The base class of devices. It verifies transfers by reading both ends; derived classes provide the memories and channels."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 class BaseDevices(ABC):
-    """`isoviz.runtime.protocols.Devices` that verify any stores. `verify_budget` bounds the memory of a comparison, in bytes."""
+    """Devices (`isoviz.runtime.protocols.Devices`) that verify any stores.
+
+    `verify_budget` limits the memory of a comparison, in bytes.
+    """
 
     def __init__(self, verify_budget: int = BUDGET) -> None:
         self.verify_budget = verify_budget
@@ -26,5 +29,5 @@ class BaseDevices(ABC):
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None: ...
 
     def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
-        """Read both ends (`Store.read`) and compare them."""
+        """Read both ends with `Store.read` and compare them."""
         verify(plan.transfer, source, destination, self.verify_budget, check)

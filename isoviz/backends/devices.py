@@ -1,6 +1,6 @@
-"""What this computer has of a machine: the devices an engine is given.
+"""The devices of an engine: the memories and channels of a machine that exist on this computer.
 
-Two tables say which real memory or channel stands behind each kind. A package outside isoviz adds its own kinds to them:
+Two tables map each kind to a real memory or channel. A package outside isoviz can add its own kinds:
 
     devices = ThisComputer(memories={kind: make_memory}, channels={other_kind: make_channel})
     engine = isoviz.Engine(machine, devices=devices)
@@ -25,24 +25,26 @@ if TYPE_CHECKING:
     from isoviz.machines import Channel, Memory
 
 MemoryFactory = Callable[["Memory"], RealMemory | None]
-"""Makes the real memory behind a described one: None where this computer has none such, TransferError where it lacks the device
-that the memory is bound to."""
+"""Make the real memory of a memory in the description.
+
+Returns None if this computer has no such memory. Raises TransferError if the device that the memory is bound to is missing.
+"""
 ChannelFactory = Callable[["Channel", Bound, Bound], RealChannel | None]
-"""Makes the real channel between two memories; None where it does not join these."""
+"""Make the real channel between two memories; None if it cannot connect them."""
 
 
 class ThisComputer(BaseDevices):
-    """Host memory and files of this process, as node 0 of any machine, and the devices of further kinds that are handed in.
+    """Host memory and files of this process, as node 0 of any machine, and devices of further kinds.
 
-    `directory` is where files without a path are kept, whatever the machine says (None: in the directory that each disk is bound
-    to, else in the working directory), `verify_budget` the bytes of memory that a comparison may use, `shared_pages` those that
-    a file being written may keep (`isoviz.backends.disk.file_access.NewFile`).
+    `directory` holds the files without a path and overrides the machine description. None selects the directory that each disk is
+    bound to, else the working directory. `verify_budget` limits the memory of a comparison, in bytes. `shared_pages` limits the
+    pages that a file being written keeps in memory, in bytes (`isoviz.backends.disk.file_access.NewFile`).
 
-    `memories` and `channels` say how memories and channels of a kind are made, in addition to those of this computer or in their
-    place. Their factories are asked for every node of the machine.
+    `memories` and `channels` are factories for further kinds, or replace the factories of this computer. They are called for
+    every node of the machine.
 
-    Memories marked as emulated are held in host memory, whatever their kind (files: on the disk). A channel that has such an end
-    and host memory at the other one is a copy there. Reports say so.
+    Emulated memories of every kind but disks lie in host memory; emulated disks are files. A channel between an emulated memory
+    in host memory and host memory is a memory copy. Reports state the emulation.
     """
 
     def __init__(
@@ -77,7 +79,7 @@ class ThisComputer(BaseDevices):
         return None if factory is None else factory(channel, source, destination)
 
     def folder(self, memory: Memory) -> str | Path | None:
-        """Where a disk keeps files without a path; None for the working directory."""
+        """The directory of a disk for files without a path; None for the working directory."""
         return self.directory if self.directory is not None else cast("str | None", memory.device)
 
     def _host(self, memory: Memory) -> RealMemory | None:
@@ -95,15 +97,15 @@ def _are(here: type, source: Bound, there: type, destination: Bound) -> bool:
     return isinstance(source.real, here) and isinstance(destination.real, there)
 
 
-def _disk_read(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory's
+def _disk_read(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
     return DiskRead() if _are(DiskMemory, source, HostMemory, destination) else None
 
 
-def _disk_write(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory's
+def _disk_write(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
     return DiskWrite() if _are(HostMemory, source, DiskMemory, destination) else None
 
 
-def _memcpy(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory's
+def _memcpy(channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:  # noqa: ARG001  # a factory
     return Memcpy() if _are(HostMemory, source, HostMemory, destination) else None
 
 

@@ -1,7 +1,7 @@
-"""A machine emulated on this computer: real bytes in host memory, moved at the speed that its channels are described with.
+"""A machine emulated on this computer: real bytes move in host memory, at the rates of the machine description.
 
-For experiments that must not depend on the computer they run on, and for lectures: what a scheduler gains can be measured with
-real threads and real copies, on a machine nobody has.
+It serves experiments that must not depend on the computer, and lectures. The gain of a scheduler can be measured with real
+threads and real copies, even for a machine that is not available.
 """
 
 from __future__ import annotations
@@ -22,13 +22,14 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Bound, Check, RealChannel, RealMemory, Store
 
 _TICK = 0.05
-"""Seconds between two looks whether the transfer is still wanted."""
+"""Seconds between two checks for cancellation."""
 
 
 class RateLimited(BaseChannel):
-    """A channel that moves bytes for real and takes as long as its description says: a request of n bytes in runs of r takes
-    n / tp(r) seconds. Requests that are handed over while one is under way follow it without a gap, as they do in a device with
-    a queue (`max_in_flight` of the channel above 1). Faster than this computer's memory it cannot be.
+    """A channel that moves real bytes in the time that its description predicts.
+
+    A request of n bytes in runs of r bytes takes n / tp(r) seconds. Requests submitted while another is under way follow it
+    without a gap, as in a device with a queue (`max_in_flight` above 1). The rate cannot exceed that of this computer's memory.
     """
 
     def __init__(self, channel: Channel) -> None:
@@ -46,15 +47,15 @@ class RateLimited(BaseChannel):
         count = self._copy.move(copies, source, destination, check)
         while (left := end - time.perf_counter()) > 0:
             check()
-            time.sleep(min(left, _TICK))  # sleeping too long delays nothing: the next request has begun on time
+            time.sleep(min(left, _TICK))  # Oversleeping delays nothing: the next request already counts from `end`.
         return count
 
 
 class EmulatedMachine(BaseDevices):
-    """Every memory of a machine in host memory, every channel as fast as it is described."""
+    """Devices that hold every memory of a machine in host memory and give every channel its described rate."""
 
     def memory(self, memory: Memory) -> RealMemory:
         return HostMemory(memory.name, stands_in=memory.kind is not MemoryKind.SYS or memory.node != 0)
 
-    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel:  # noqa: ARG002  # the protocol's
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel:  # noqa: ARG002  # required by the protocol
         return RateLimited(channel)

@@ -1,7 +1,7 @@
-"""Data for transfers that name no source: quick to make, always the same, different wherever elements could be mixed up.
+"""Data for transfers without a source: fast to generate, reproducible, and different wherever elements could be confused.
 
 Word n of eight bytes is (n + 1) × an odd constant, modulo 2⁶⁴. Multiplication by an odd number is a bijection, so words and their
-aligned halves do not repeat within 32 GiB; the bytes look random, NaN payloads and denormal numbers among them.
+aligned halves do not repeat within 32 GiB. The bytes look random and include NaN payloads and denormal numbers.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ import numpy as np
 
 from isoviz.backends.pages import Bytes, page_aligned
 
-_ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: spreads consecutive numbers over all bytes
-_STEP = 1 << 16  # words at a time: stays in the cache
+_ODD = 0x9E3779B97F4A7C15  # 2⁶⁴ / golden ratio: it spreads consecutive numbers over all bytes
+_STEP = 1 << 16  # words at a time: they stay in the cache
 _PIECE = 4 << 20
 
 
 def fill(array: Bytes, start: int) -> None:
-    """Fill an array with the bytes `start`, `start` + 1, … of the sequence; `start` is a multiple of 8."""
+    """Fill an array with the sequence from byte `start` on; `start` is a multiple of 8."""
     whole = len(array) // 8
     words = array[: whole * 8].view(np.uint64)
     pattern = np.arange(1, _STEP + 1, dtype=np.uint64) * np.uint64(_ODD)
@@ -36,13 +36,13 @@ def _times(n: int) -> np.uint64:
 
 
 class Writable(Protocol):
-    """A file that takes bytes at any place."""
+    """A file that can be written at any offset."""
 
     def write_at(self, offset: int, data: Bytes) -> object: ...
 
 
 def fill_file(file: Writable, offset: int, nbytes: int) -> None:
-    """Fill a part of a file, a few MiB at a time.
+    """Fill a part of a file in pieces of a few MiB.
 
     Raises:
         RunError: the disk is full or fails.

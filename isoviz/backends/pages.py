@@ -1,4 +1,4 @@
-"""Pages of host memory: arrays that begin at a page boundary, in large pages where they are long enough."""
+"""Pages of host memory: page-aligned arrays, made of huge pages where they are long enough."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 PAGE = mmap.PAGESIZE
 HUGE = 2 << 20
-"""Bytes of a large page."""
+"""Bytes of a huge page."""
 
 
 def page_aligned(nbytes: int) -> Bytes:
-    """A writable uint8 array of `nbytes` that begins at a page boundary; zeroed, its pages untouched. From half a large page on
-    it consists of large pages, where the system has such.
+    """A writable uint8 array of `nbytes` bytes, page-aligned and zeroed. Its pages are not yet touched.
 
-    Strided copies visit very many pages: with large ones the processor remembers where they all are. And a disk's request is cut
-    where memory is: one of 1 MiB into 256 small pages takes up to four times as long as one into half a large page.
+    From half a huge page on it consists of huge pages, where the system supports them. Strided copies visit many pages, and huge
+    pages need fewer TLB entries. A disk request is also split at page boundaries of memory: 1 MiB in 256 small pages takes up to
+    four times as long as in half a huge page.
 
     Raises:
-        RunError: the system has no room for it.
+        RunError: the system has not enough memory.
     """
-    large = (nbytes + HUGE // 2) // HUGE * HUGE  # a rest of more than a half has a large page, too
+    large = (nbytes + HUGE // 2) // HUGE * HUGE  # A remainder of more than half a huge page gets a huge page, too.
     spare = large and HUGE
     try:
-        # An anonymous map is page-aligned and goes back to the system as soon as the last view of it is gone.
+        # An anonymous map is page-aligned. The system gets it back when its last view is deleted.
         memory = mmap.mmap(-1, max(nbytes, large, 1) + spare, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     except (OSError, OverflowError, ValueError, MemoryError):
         raise RunError(f"no room for {format_bytes(nbytes)} of host memory") from None
@@ -45,5 +45,5 @@ def page_aligned(nbytes: int) -> Bytes:
 
 
 def touch(array: Bytes) -> None:
-    """Write to every page, so that page faults do not count as transfer time."""
+    """Write to every page, so that no page fault counts as transfer time."""
     array[::PAGE] = 0

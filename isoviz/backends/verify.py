@@ -1,9 +1,9 @@
-"""Did every byte arrive? A comparison of both ends by other means than those that moved the data.
+"""Verification of a transfer: both ends are compared, by other means than the copy that moved the data.
 
-Every store is read by `Store.read`. A store that reads in place is taken as the array that its layout describes in NumPy: bytes
-reshaped to the digits of the layout, transposed to the dimensions. Any other store is read by runs whose offsets follow from the
-strides of the layout. Neither way uses the copy geometry. Bytes are compared as integers, so NaNs and negative zeros count for
-what they are. The comparison goes tile by tile within a memory budget.
+Every store is read by `Store.read`. A store that reads in place becomes the NumPy array of its layout: the bytes are reshaped to
+the digits of the layout and transposed to the dimensions. Any other store is read in runs, whose offsets follow from the strides
+of the layout. Neither method uses the copy geometry. Bytes are compared as integers, so NaNs and negative zeros must match
+exactly. The comparison goes tile by tile within a memory budget.
 """
 
 from __future__ import annotations
@@ -29,23 +29,27 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 Ranges = dict[str, tuple[int, int]]
 
 BUDGET = 64 << 20
-_GAP = 4096  # bytes between two runs that are cheaper to read than to skip
-_PIECE = 1 << 20  # bytes that are read at a time: what is read is copied, and stays in a cache until then
+_GAP = 4096  # bytes between two runs that take less time to read than to skip
+_PIECE = 1 << 20  # bytes per read: they are copied while they are still in a cache
 _INTEGERS: dict[int, np.dtype[Any]] = {8: np.dtype("u8"), 4: np.dtype("u4"), 2: np.dtype("u2"), 1: np.dtype("u1")}
 
 
 class _Reader(Protocol):
     def read(self, ranges: Ranges, field: str) -> Array:
-        """The elements of a box as integers: one axis per dimension in the transfer's order, one for the words of an element."""
+        """The elements of a box as integers.
+
+        There is one axis per dimension in the transfer's order, and a last axis for the words of an element.
+        """
 
 
 def verify(
     transfer: Transfer, source: Store, destination: Store, budget: int = BUDGET, check: Callable[[], None] | None = None
 ) -> None:
-    """Compare what a transfer moved, bit for bit. `budget` bounds the memory used, in bytes; `check` may raise to stop.
+    """Compare the data of a transfer bit for bit. `budget` limits the memory used, in bytes; `check` may raise to stop.
 
     Raises:
-        VerificationError: naming the first index and field that differ. RunError: a store cannot be read.
+        VerificationError: names the first index and field that differ.
+        RunError: a store cannot be read.
     """
     ends = []
     for store, instance, origin in (
@@ -98,9 +102,9 @@ def _read(store: Store, offset: int, nbytes: int) -> Bytes:
 
 
 def _tiles(transfer: Transfer, orders: Sequence[Linearization], budget: int) -> Iterator[Ranges]:
-    """Boxes that fit the budget and are long in both orders, in turn."""
+    """Tiles that fit the budget and are long in both storage orders, one after the other."""
     sizes = transfer.space.as_dict()
-    # Two copies of the data and their comparison; at worst positions of eight bytes, a few at a time, for every element.
+    # Two copies of the data and their comparison. In the worst case every element also needs a few positions of eight bytes.
     each = 6 * max(lin.fields.nbytes for lin in orders) + 48 * len(transfer.fields)
     entries = max(1, budget // each)
     tile = dict.fromkeys(sizes, 1)
@@ -126,7 +130,7 @@ def _word(size: int) -> np.dtype[Any]:
 
 
 class _ArrayReader:
-    """Bytes that are read in place, as the array their layout describes."""
+    """A store read in place, as the array of its layout."""
 
     def __init__(self, array: Bytes, linearization: Linearization, dims: Sequence[str]) -> None:
         self.lin = linearization
@@ -150,7 +154,7 @@ class _ArrayReader:
         return words[self._coordinates(axes, ranges)]
 
     def _coordinates(self, axes: Sequence[Mode], ranges: Ranges) -> tuple[IntArray, ...]:
-        """The digits of every coordinate of a box, an open mesh over the dimensions."""
+        """The digits of all coordinates of a box, as an open mesh over the dimensions."""
         found = []
         for digit in axes:
             coordinates = np.arange(*ranges[digit.dim], dtype=np.int64) // digit.step % digit.extent
@@ -161,7 +165,7 @@ class _ArrayReader:
 
 
 class _RunReader:
-    """A store, read by contiguous runs. The tile read last is kept for its other fields."""
+    """A store read in contiguous runs. The last tile is kept for its other fields."""
 
     def __init__(self, store: Store, linearization: Linearization, dims: Sequence[str]) -> None:
         self.store = store
@@ -170,7 +174,7 @@ class _RunReader:
         self._held: tuple[Ranges, dict[str, Array]] | None = None
 
     def forget(self) -> None:
-        """Give the memory of the last tile back."""
+        """Free the memory of the last tile."""
         self._held = None
 
     def read(self, ranges: Ranges, field: str) -> Array:
@@ -181,7 +185,7 @@ class _RunReader:
 
     def _tile(self, ranges: Ranges) -> dict[str, Array]:
         fields = self.lin.fields
-        if self.lin.inner_count == 1:  # fields of an entry together: read entries
+        if self.lin.inner_count == 1:  # The fields of an entry lie together: read whole entries.
             records = self._elements([(0, fields.nbytes, fields.names[0])], ranges)[0]
             found = {}
             for name, start, size in zip(fields.names, fields.starts, fields.sizes, strict=True):
@@ -192,13 +196,16 @@ class _RunReader:
         return {name: array.view(_word(size)) for (_, size, name), array in zip(units, elements, strict=True)}
 
     def _elements(self, units: Sequence[tuple[int, int, str]], ranges: Ranges) -> list[Array]:
-        """For every unit (base, size, field) the bytes of its elements: shape of the box + (size,)."""
+        """The bytes of the elements of every unit (base, size, field), each of shape (box..., size)."""
         runs = [_Runs(self.lin, self.dims, ranges, *unit) for unit in units]
         positions, buffer = self._fetch(runs)
         return [run.gathered(buffer, at) for run, at in zip(runs, positions, strict=True)]
 
     def _fetch(self, runs: Sequence[_Runs]) -> tuple[list[IntArray], Bytes]:
-        """Read all runs in the order of the store, neighbours together; where each begins in the buffer."""
+        """Read all runs in storage order, neighbouring runs together.
+
+        Returns the positions of the runs in the buffer, and the buffer.
+        """
         starts = np.concatenate([run.starts.ravel() for run in runs])
         ends = starts + np.concatenate([np.broadcast_to(run.lengths, run.starts.shape).ravel() for run in runs])
         order = np.argsort(starts, kind="stable")
@@ -227,7 +234,7 @@ class _Runs:
         self.size = size
         digits = {dim: [(digit, stride) for digit, stride in lin.strides(field) if digit.dim == dim] for dim in dims}
         self.shape = tuple(hi - lo for lo, hi in (ranges[dim] for dim in dims))
-        # The dimension along which neighbours touch; any one where none do.
+        # The dimension along which elements are contiguous; an arbitrary one where there is none.
         touching = [self.shape[d] * any(stride == size for _, stride in digits[dim]) for d, dim in enumerate(dims)]
         self.fast = max(range(len(dims)), key=touching.__getitem__) if dims else -1
         first = np.zeros(1, np.int64)
@@ -248,15 +255,15 @@ class _Runs:
         self.starts: IntArray = others.reshape(-1, 1) + first
 
     def gathered(self, buffer: Bytes, positions: IntArray) -> Array:
-        """The elements out of a buffer in which every run begins at a position: uint8 of shape (box..., size)."""
+        """Gather the elements from a buffer, given the position of every run. Returns uint8 of shape (box..., size)."""
         if (self.counts == self.counts[0]).all():
             width = int(self.lengths[0])
-        else:  # ragged: element by element
+        else:  # Segments of different lengths: gather single elements.
             within = np.arange(int(self.counts.sum()), dtype=np.int64)
             within -= np.repeat(np.cumsum(self.counts) - self.counts, self.counts)
             positions = np.repeat(positions, self.counts, axis=1) + within * self.size
             width = self.size
-        if positions.size == 1:  # one run: nothing to gather
+        if positions.size == 1:  # A single run needs no gathering.
             elements = buffer[int(positions.flat[0]) :][:width]
             return self._shaped(elements)
         windows: Array = np.ndarray((len(buffer) - width + 1,), f"V{width}", buffer.data, 0, (1,))
@@ -270,7 +277,7 @@ class _Runs:
 
 
 def _along(digits: Sequence[tuple[Mode, int]], lo: int, hi: int) -> IntArray:
-    """What the coordinates of one dimension add to the offset."""
+    """The contribution of one dimension's coordinates to the offset."""
     coordinates = np.arange(lo, hi, dtype=np.int64)
     if len(digits) == 1:
         return coordinates * digits[0][1]

@@ -1,1 +1,1 @@
-"""Measurements of this computer: the probe, quick measurements, trials of plans, and what is kept of them."""
+"""Measurements of this computer: the probe, quick measurements, trials of plans, and the cache of results."""

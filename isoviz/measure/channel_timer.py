@@ -1,7 +1,7 @@
-"""Timing channels: an engine carries out plans for real, with the chunks, requests and threads that it always has.
+"""Timing of channels: an engine runs real plans, with its usual chunks, requests and threads.
 
-So the rates contain what predictions have to contain: the speed of the device, less the cost of a chunk's geometry, of handing
-requests to threads and of learning that they are done.
+The measured rates therefore include the costs that predictions have to include: the rate of the device, the computation of a
+chunk's geometry, and the hand-over of requests to threads and back.
 """
 
 from __future__ import annotations
@@ -46,15 +46,21 @@ _LAYOUTS = {
     "join": ("<x, F>", "<F, x>"),
 }
 SHAPES = ("stream", "piped", "copied", "gather", "scatter", "sparse", "split", "join", "transpose")
-"""Ways of moving. `stream`: from end to end, in chunks of a run. `gather`: structs of four fields of a run each become four
-arrays; `scatter`: the way back; `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean
-is the run; `transpose`: the rows of a matrix, whose elements are a run, become columns. `sparse`: one field of structs, so far
-from the next one that a disk does not read what lies between. `piped`: in chunks of a run through a buffer in host memory, from
-or into which a copy converts: a pipeline as most plans for disks are. `copied`: the same from a disk to itself."""
+"""The kinds of jobs.
+
+- `stream`: contiguous chunks of one run.
+- `gather`: structs of four fields, each a run long, become four arrays. `scatter` is the inverse.
+- `split` and `join`: the same with fields of a quarter, a half, one and 9/4 of a run, whose mean is the run.
+- `transpose`: rows of a matrix become columns; an element is a run.
+- `sparse`: one field of structs, with gaps so large that a disk does not read through them.
+- `piped`: chunks of a run go through a buffer in host memory, and a copy converts them there. Most plans for disks are such
+  pipelines.
+- `copied`: `piped` from a disk to itself.
+"""
 
 
 class Job(NamedTuple):
-    """`nbytes` to move on a channel in runs of `run` bytes, in one of the ways of `SHAPES`."""
+    """A job: move `nbytes` bytes over a channel in runs of `run` bytes, in one of the `SHAPES`."""
 
     channel: str
     shape: str
@@ -63,13 +69,14 @@ class Job(NamedTuple):
 
 
 class ChannelTimer:
-    """Times jobs on real memory and files of this computer: `with ChannelTimer(directories, room) as timer`.
+    """Time jobs on real memory and files of this computer: `with ChannelTimer(directories, room) as timer`.
 
-    `directories` are those of the disks, by memory. `room` is the size in bytes of the arrays and files that jobs read. They are
-    walked through, so that nothing is in a cache from the run before. Nothing is left behind at the end.
+    `directories` are those of the disks, by memory. `room` is the size in bytes of the arrays and files that jobs read. Jobs use
+    successive parts of them, so that no data of an earlier run are in a cache. All files are removed at the end.
 
     Raises:
-        FileError: a directory cannot be written to. RunError: no room.
+        FileError: a directory cannot be written to.
+        RunError: not enough space.
     """
 
     def __init__(self, directories: Mapping[str, Path], room: int) -> None:
@@ -84,7 +91,7 @@ class ChannelTimer:
         try:
             self._source, self._destination = page_aligned(self.room), page_aligned(self.room)
             fill(self._source, 0)
-            self._destination[:] = 1  # its pages are there
+            self._destination[:] = 1  # This takes the page faults before any measurement.
             for memory, directory in self.directories.items():
                 file = self._files[memory] = NewFile(None, self.room, directory)
                 self._stack.callback(file.close)
@@ -100,32 +107,32 @@ class ChannelTimer:
         self._source = self._destination = page_aligned(0)
 
     def is_unbuffered(self, memory: str) -> bool:
-        """Whether a disk is reached past the page cache."""
+        """Whether a disk is accessed with direct I/O."""
         return self._files[memory].is_direct
 
     def seconds(self, machine: Machine, job: Job) -> float:
-        """The seconds of a job alone, as a report counts them: until the disk has everything."""
+        """The seconds of a job alone, as in a report: until the disk has all data."""
         return self._plan_seconds(machine, job_plan(machine, job), 2 if job.nbytes <= tuning.TIMED_TWICE else 1)
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
-        """The seconds of a transfer by its plan on a machine."""
+        """The seconds of a transfer with its plan on a machine."""
         return self._plan_seconds(machine, make_plan(transfer, machine))
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
-        """Bytes per second of every channel while all of them are at work on these jobs.
+        """Bytes per second of every channel while all of them work on these jobs.
 
         Raises:
-            RunError: one of them was always done before the last one began.
+            RunError: the channels never worked at the same time.
         """
         plans = [job_plan(machine, job) for job in jobs]
-        for times in tuning.LONGER_JOBS:  # short jobs may be over before the last one begins
+        for times in tuning.LONGER_JOBS:  # Short jobs may end before the last one begins.
             with Engine(machine, _TimerDevices(self), record=True) as engine:
                 for event in [engine.submit(plan, *self._ends(plan)) for plan in _in_turns(plans) for _ in range(times)]:
                     event.wait()
                 rates = rates_together(engine.trace())
             if rates is not None:
                 return rates
-        raise RunError(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: could not be had to work at the same time")
+        raise RunError(f"{' and '.join(dict.fromkeys(job.channel for job in jobs))}: never worked at the same time")
 
     def _plan_seconds(self, machine: Machine, plan: Plan, runs: int = 1) -> float:
         """The seconds of the last of `runs` runs."""
@@ -133,7 +140,7 @@ class ChannelTimer:
             return [engine.run(plan, *self._ends(plan), verify=False).seconds for _ in range(runs)][-1]
 
     def _ends(self, plan: Plan) -> tuple[Any, Any]:
-        """The ends of a plan: the next part of the arrays and files."""
+        """The ends of a plan: the next parts of the arrays and files."""
         transfer = plan.transfer
         nbytes = max(transfer.source.linearization.nbytes, transfer.destination.linearization.nbytes)
         if nbytes > self.room:
@@ -155,23 +162,23 @@ class ChannelTimer:
         return found[0], found[1]
 
     def _forget_cached(self, file: NewFile) -> None:
-        """Empty the page cache of a buffered file, so that it is read from the disk."""
+        """Drop a buffered file from the page cache, so that it is read from the disk."""
         if not file.is_direct and hasattr(os, "posix_fadvise"):
             os.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 class _Part(FileStore):
-    """A part of a file that stays open after the transfer that reads it."""
+    """A part of a file that stays open after its transfer."""
 
     def __init__(self, file: NewFile, base: int, nbytes: int) -> None:
         super().__init__(file, base, nbytes, identity=(file.identity, base))
 
     def close(self) -> None:
-        """The timer closes its files itself."""
+        """Do nothing: the timer closes its files."""
 
 
 class _TimerDevices(ThisComputer):
-    """This computer, with the files of a timer on its disks."""
+    """The devices of this computer, with the files of a timer on its disks."""
 
     def __init__(self, timer: ChannelTimer) -> None:
         super().__init__()
@@ -184,7 +191,7 @@ class _TimerDevices(ThisComputer):
 
 
 class _TimerDisk(DiskMemory):
-    """A disk with the file of a timer."""
+    """A disk that accepts parts of a timer's file as sources."""
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
         return given if isinstance(given, _Part) else super().source(instance, given)
@@ -232,15 +239,15 @@ def _transfer(space: IndexSpace, source: str, destination: str, here: str, there
 
 
 def _on_channel(plan: Plan, channel: Channel) -> Plan:
-    """A plan of one hop, moved to a given one of several channels between its ends."""
+    """The plan of one hop, with another channel between the same ends."""
     return plan.changed(hops=(plan.hops[0]._replace(channel=channel.name),))
 
 
 def shapes(channel: Channel, run: int) -> tuple[str, ...]:
-    """The ways of moving in which a channel is measured with runs of `run` bytes: those of plans with such runs.
+    """The shapes of jobs that measure a channel with runs of `run` bytes; plans with such runs look like them.
 
-    Short runs are parts of a chunk that is converted; in a file that is read they lie apart. Longer runs are whole chunks, on a
-    disk in a pipeline and alone.
+    Short runs are parts of a chunk that is converted; in a file that is read they have gaps. Longer runs are whole chunks; those
+    of a disk are measured in a pipeline and alone.
     """
     if channel.is_self_loop:
         if run >= tuning.WHOLE_CHUNKS_COPY:
@@ -255,7 +262,7 @@ def shapes(channel: Channel, run: int) -> tuple[str, ...]:
 
 
 def _in_turns(plans: Sequence[Plan]) -> list[Plan]:
-    """Plans in turn over their channels, so that every channel begins soon."""
+    """Order plans in turn over their channels, so that every channel begins early."""
     number: Counter[str] = Counter()
     ranks = []
     for plan in plans:
@@ -266,9 +273,9 @@ def _in_turns(plans: Sequence[Plan]) -> list[Plan]:
 
 
 def rates_together(trace: Trace) -> dict[str, float] | None:
-    """Bytes per second of every channel while all of them are at work: from when the last one begins until the first is done.
+    """Bytes per second of every channel while all of them work: from the start of the last one to the end of the first one.
 
-    None where there is no such time, or a channel paused for all of it.
+    None if there is no such period, or a channel moved nothing in it.
     """
     spans: dict[str, list[tuple[float, float, float]]] = {}
     for span in trace.requests:
@@ -284,7 +291,7 @@ def rates_together(trace: Trace) -> dict[str, float] | None:
 
 
 def _within(span: tuple[float, float, float], begin: float, end: float) -> float:
-    """Bytes of a request that moved between two moments, if it moved evenly."""
+    """The bytes of a request that moved between two moments, at a constant rate."""
     start, stop, nbytes = span
     if stop <= start:
         return nbytes if begin <= start < end else 0.0

@@ -1,4 +1,4 @@
-"""Devices of which only some are at work, to measure a few hops of a plan on their own."""
+"""Devices that carry out only some hops of a plan, to measure these hops alone."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class IdleDevices(ThisComputer):
-    """This computer with all channels idle but those of some hops: the other hops of a plan are done at once."""
+    """This computer, with only the channels of some hops at work. All other hops complete at once."""
 
     def __init__(self, machine: Machine, plan: Plan, hops: Sequence[int]) -> None:
         super().__init__()
@@ -33,23 +33,23 @@ class IdleDevices(ThisComputer):
 
 
 class _Store(BaseEndpoint):
-    """Bytes that nobody reads or writes: an end, or a slot."""
+    """Bytes that are neither read nor written: an end, or a slot."""
 
     def __init__(self, nbytes: int, alignment: int) -> None:
         self.nbytes, self.alignment = nbytes, alignment
 
-    def read(self, offset: int, nbytes: int) -> bytes:  # noqa: ARG002  # the protocol's
+    def read(self, offset: int, nbytes: int) -> bytes:  # noqa: ARG002  # required by the protocol
         return bytes(nbytes)
 
     def place(self, shift: int) -> None:
-        """Nothing has to be shifted."""
+        """Do nothing: there is no data to shift."""
 
     def clear(self) -> None:
-        """It holds nothing."""
+        """Do nothing: there is no data."""
 
 
 class _Memory(BaseMemory):
-    """A memory that no copy touches."""
+    """A memory that no copy accesses."""
 
     def __init__(self, name: str, alignment: int) -> None:
         super().__init__(name)
@@ -58,15 +58,15 @@ class _Memory(BaseMemory):
     def slot(self, nbytes: int) -> _Store:
         return _Store(nbytes, 1)
 
-    def source(self, instance: Instance, given: Any | None) -> _Store:  # noqa: ARG002  # the protocol's
+    def source(self, instance: Instance, given: Any | None) -> _Store:  # noqa: ARG002  # protocol
         return _Store(instance.linearization.nbytes, self._alignment)
 
-    def destination(self, instance: Instance, given: Any | None, partial: bool) -> _Store:  # noqa: ARG002  # the protocol's
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> _Store:  # noqa: ARG002  # protocol
         return _Store(instance.linearization.nbytes, self._alignment)
 
 
 class _Channel(BaseChannel):
-    """A channel that moves nothing and is done at once."""
+    """A channel that moves nothing and completes at once."""
 
     at_once = True
 

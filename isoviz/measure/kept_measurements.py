@@ -1,5 +1,7 @@
-"""Measurements of this computer, kept in the user's cache directory so that the next plan has them at once: quick ones, and what
-`isoviz.probe` found."""
+"""Kept measurements of this computer: quick ones, and the results of `isoviz.probe`.
+
+They are in the user's cache directory, so that the next plan has them at once.
+"""
 
 from __future__ import annotations
 
@@ -35,10 +37,10 @@ DISK = "node0.dsk"
 
 @dataclass(frozen=True)
 class LocalMeasurement:
-    """Throughput functions of this computer. The disk's are None where its directory could not be written to.
+    """Throughput functions of this computer. Those of the disk are None if its directory is not writable.
 
-    `host` is the computer's name, `date` the time of measuring (ISO 8601, UTC), `unbuffered` whether the disk was reached past
-    the page cache.
+    `host` is the computer's name and `date` the time of the measurement (ISO 8601, UTC). `unbuffered` tells whether the disk was
+    accessed with direct I/O.
     """
 
     host: str
@@ -61,10 +63,10 @@ class LocalMeasurement:
 
     @classmethod
     def from_json(cls, node: Node) -> LocalMeasurement:
-        """The measurement that `to_json` described.
+        """The measurement in a JSON object from `to_json`.
 
         Raises:
-            MachineError: not such an object.
+            MachineError: the object is no measurement.
         """
         parts = node.members(("host", "date", "memcpy", "disk_read", "disk_write", "unbuffered"))
         owner = "measurement"
@@ -88,7 +90,7 @@ def _sampled(node: Node) -> Sampled:
 
 
 def measure(directory: Path) -> LocalMeasurement:
-    """Measure this computer's memory and the file system of a directory, for about a second."""
+    """Measure the memory of this computer and the file system of a directory, for about a second."""
     from isoviz.measure.quick_disk import measure_disk
     from isoviz.measure.quick_memory import measure_memcpy
 
@@ -109,12 +111,12 @@ def _function(triples: list[tuple[float, float, float]], date: str) -> Sampled:
 
 
 def _rounded(value: float) -> float:
-    """Four digits: more than the precision of a quick measurement, and short enough to read."""
+    """Round to four digits: this exceeds the precision of a quick measurement and is short to read."""
     return float(f"{value:.4g}")
 
 
 def cached(directory: Path) -> LocalMeasurement | None:
-    """The measurement kept for this computer and the device of a directory; None where there is none, or it is damaged."""
+    """The kept measurement of this computer and the device of a directory; None if it is missing or damaged."""
     try:
         root = Node(parse(read_text(_place(directory))))
         parts = root.members(("format", "version", "key", "measurement"))
@@ -126,7 +128,7 @@ def cached(directory: Path) -> LocalMeasurement | None:
 
 
 def keep(measurement: LocalMeasurement, directory: Path) -> bool:
-    """Keep a measurement for `cached`; False where the cache directory cannot be written to."""
+    """Keep a measurement for `cached`; False if the cache directory is not writable."""
     content = {"format": FORMAT, "version": VERSION, "key": _key(directory), "measurement": measurement.to_json()}
     try:
         write_text(_place(directory), format_json(content) + "\n")
@@ -136,9 +138,9 @@ def keep(measurement: LocalMeasurement, directory: Path) -> bool:
 
 
 def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
-    """Keep what a probe found about the host memory and one disk, for `kept_probe` in this directory's file system.
+    """Keep the results of a probe for the host memory and one disk. `kept_probe` finds them for directories of that file system.
 
-    False where the cache directory cannot be written to.
+    False if the cache directory is not writable.
     """
     kept = machine_to_json(_with_disk(machine, disk))
     content = {"format": PROBE_FORMAT, "version": VERSION, "key": _key(directory), "machine": kept}
@@ -150,9 +152,9 @@ def keep_probe(machine: Machine, disk: str, directory: Path) -> bool:
 
 
 def kept_probe(directory: Path) -> Machine | None:
-    """The probe kept for this computer and the device of a directory, with its disk as `node0.dsk`.
+    """The kept probe of this computer and the device of a directory, with its disk as `node0.dsk`.
 
-    None where there is none, it is damaged, or another version of isoviz measured it, which may be faster or slower.
+    None if it is missing or damaged, or was measured by another version of isoviz, whose rates may differ.
     """
     try:
         root = Node(parse(read_text(_place(directory, "probe"))))
@@ -167,13 +169,13 @@ def kept_probe(directory: Path) -> Machine | None:
 
 
 def forget_probe(directory: Path) -> None:
-    """Remove the kept probe for the device of a directory."""
+    """Delete the kept probe for the device of a directory."""
     with contextlib.suppress(OSError, FileError):
         _place(directory, "probe").unlink(missing_ok=True)
 
 
 def _with_disk(machine: Machine, disk: str) -> Machine:
-    """A machine with only one of its disks, under the name `node0.dsk`."""
+    """The machine with only one of its disks, named `node0.dsk`."""
     others = [memory.name for memory in machine.memories if memory.kind is MemoryKind.DSK and memory.name != disk]
     memories = [memory for memory in machine.memories if memory.name not in others]
     channels = [channel for channel in machine.channels if not {channel.source, channel.destination} & set(others)]
@@ -184,7 +186,7 @@ def _with_disk(machine: Machine, disk: str) -> Machine:
         channels = [_renamed(channel, disk) for channel in channels]
     measurement = machine.measurement
     if measurement is not None and others:
-        # Names in pairs and checks are those of all disks together.
+        # The pairs and checks name all disks.
         measurement = replace(measurement, directories=(), pairs=(), checks=())
     return replace(
         machine, memories=tuple(memories), channels=tuple(channels), resources=tuple(resources), measurement=measurement
@@ -199,7 +201,7 @@ def _renamed(channel: Channel, disk: str) -> Channel:
 
 
 def _place(directory: Path, what: str = "local") -> Path:
-    """Where a measurement is kept.
+    """The file of a measurement.
 
     Raises:
         FileError: nothing can be kept.
@@ -212,5 +214,5 @@ def _place(directory: Path, what: str = "local") -> Path:
 
 
 def _key(directory: Path) -> dict[str, Any]:
-    """What a measurement depends on: every computer, processor and device has its own."""
+    """The conditions of a measurement: computer, processor and device."""
     return {"host": host_name(), "processor": processor(), "cpus": os.cpu_count(), "device": directory.stat().st_dev}

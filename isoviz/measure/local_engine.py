@@ -21,14 +21,15 @@ if TYPE_CHECKING:
 
 
 class Engine(_Engine):
-    """An engine with the devices of this computer: `Engine(machine).run(plan)`. See `isoviz.runtime.Engine`, which says what the
-    other options mean.
+    """An engine with the devices of this computer: `Engine(machine).run(plan)`.
 
-    Runs on these devices go into the user's prediction ledger, or into `ledger` (`isoviz.runtime.ledger.ledger`). Runs on other
-    devices say nothing about this computer: they go only into a `ledger` that is given.
+    For the other options see `isoviz.runtime.Engine`.
 
-    `run` takes one more option, `trial`. True: a few MiB of the plan are tried just before it runs, and the prediction in the
-    report goes by that. A `Trial` (`isoviz.try_out`) that was made just before is used instead.
+    Runs on these devices are added to the user's prediction ledger, or to `ledger` (`isoviz.runtime.ledger.ledger`). Runs on
+    other devices tell nothing about this computer: they are added only to an explicit `ledger`.
+
+    `run` has a further option, `trial`. True tries a few MiB of the plan just before the run, and the prediction in the report
+    uses the result. An existing `Trial` (`isoviz.try_out`) replaces the new one.
     """
 
     def __init__(self, machine: Machine, devices: Devices | None = None, *, ledger: Ledger | None = None, **options: Any) -> None:
@@ -54,7 +55,7 @@ class Engine(_Engine):
         from isoviz.runtime.ledger.ledger import recording
 
         self._home.require()
-        is_predicted = pipelined and chunks is None  # a plan stored and forwarded, or a part of it, is not what was predicted
+        is_predicted = pipelined and chunks is None  # The prediction holds for the whole pipelined plan.
         book = self._ledger or (recording() if self._is_here else None)
         tried = None
         if is_predicted and trial is not False:
@@ -69,12 +70,12 @@ class Engine(_Engine):
         return recorded(report, self.machine, book) if is_predicted else report
 
     def _tried(self, plan: Plan, source: Any, destination: Any, cancel: CancelToken | None, book: Ledger | None) -> Trial | None:
-        """A trial of a plan. An error in it happens again in the run, and is reported there."""
+        """A trial of a plan. Errors are ignored here: the run will raise and report them."""
         from isoviz.measure.trials.trial import try_out
 
         if not self._is_here:
             return None
-        room = destination if isinstance(destination, str | Path) else None  # arrays of the caller's stay as they are
+        room = destination if isinstance(destination, str | Path) else None  # Arrays of the caller stay unchanged.
         with suppress(Exception):
             if not any(self.machine.memory(name).emulated for name in plan.every_memory):
                 mine = cast("ThisComputer", self.devices)
@@ -84,9 +85,9 @@ class Engine(_Engine):
 
 
 def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:
-    """The report with a prediction, by the model alone where it has none yet, after its run was added to the ledger `book`.
+    """The report with a prediction, after its run was added to the ledger `book`.
 
-    An error here does not concern the run: then the report comes back as it was.
+    A report without a prediction gets that of the model. An error here does not affect the run: the report is returned unchanged.
     """
     from isoviz.planner.time.spread import spread_prediction
     from isoviz.runtime.ledger.ledger_entry import entry_of
@@ -95,6 +96,6 @@ def recorded(report: Report, machine: Machine, book: Ledger | None) -> Report:
         found = report if report.prediction is not None else replace(report, prediction=spread_prediction(report.plan, machine))
         if book is not None:
             book.append(entry_of(found, machine))
-    except Exception:  # noqa: BLE001  # a record is no reason to lose a run
+    except Exception:  # noqa: BLE001  # An error in the ledger must not lose the run.
         return report
     return found

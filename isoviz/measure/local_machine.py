@@ -21,25 +21,30 @@ from isoviz.measure import tuning
 
 MEASURE = ("cached", "fresh", "assumed")
 
-# Assumed where nothing is measured: round figures of a desktop computer, one thread and a solid-state disk.
+# Defaults without a measurement: round figures for a desktop computer with one thread and a solid-state disk.
 ASSUMED_MEMCPY = LatencyBandwidth(latency=0.5e-9, bandwidth=10e9)
 ASSUMED_DISK_READ = LatencyBandwidth(latency=80e-6, bandwidth=1.5e9)
 ASSUMED_DISK_WRITE = LatencyBandwidth(latency=80e-6, bandwidth=1.2e9)
 
 BLOCK = 4096
-"""Bytes that unbuffered disk requests are aligned to."""
+"""Alignment of direct I/O, in bytes."""
 
 
 def local(directory: str | Path | None = None, measure: str = "cached") -> Machine:
-    """This computer: `node0.sys`, `node0.dsk` (the file system of `directory`), Memcpy within the memory, DiskRead, DiskWrite.
+    """This computer: `node0.sys`, `node0.dsk` (the file system of `directory`), and the channels Memcpy, DiskRead and DiskWrite.
 
-    `measure` is `"cached"` (what `isoviz.probe` found, if it was asked for this file system; else an earlier quick measurement
-    from the user's cache directory, else a new one, which is kept), `"fresh"` (a new quick one, about a second, which is kept) or
-    `"assumed"` (round figures; nothing is measured). `directory` is the working directory where None; the disk is bound to it. A
-    directory that cannot be written to gets an assumed disk, labelled so. The provenance says which of these it was.
+    `measure` selects the source of the rates:
+
+    - `"cached"`: the results of `isoviz.probe` for this file system, else an earlier quick measurement from the user's cache
+      directory, else a new one, which is kept.
+    - `"fresh"`: a new quick measurement, which takes about a second and is kept.
+    - `"assumed"`: round figures, without a measurement.
+
+    The disk is bound to `directory` (None: the working directory). If it is not writable, its disk has assumed rates and a label
+    that says so. The provenance names the source of the rates.
 
     Raises:
-        MachineError: no such directory, or another word for `measure`.
+        MachineError: there is no such directory, or `measure` has another value.
     """
     chosen: object = measure
     if not isinstance(chosen, str) or chosen not in MEASURE:
@@ -100,7 +105,7 @@ def _checked_directory(directory: object) -> Path:
 
 
 def host_memory() -> int | None:
-    """Bytes of memory that this process may use: those of the computer, or fewer by its control group (containers)."""
+    """Bytes of memory available to this process: those of the computer, or the limit of its control group (containers)."""
     found = []
     with contextlib.suppress(ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

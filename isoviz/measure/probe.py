@@ -1,8 +1,8 @@
-"""The probe: what this computer has, measured, as a machine (DESIGN, section 5).
+"""The probe: it measures this computer and returns a machine (DESIGN, section 5).
 
-Every channel's throughput function is measured by running plans (`isoviz.measure.channel_timer`), sampled more closely where it
-bends (`isoviz.measure.sampling`); then pairs of channels at once, for what they share (`isoviz.measure.shared_resources`); then a
-few transfers, to see whether predictions hold.
+It first measures the throughput function of every channel by running plans (`isoviz.measure.channel_timer`), with more samples
+where the function bends (`isoviz.measure.sampling`). Then it measures pairs of channels at once, to find shared resources
+(`isoviz.measure.shared_resources`). Finally it checks predictions on a few transfers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ THOROUGH = Effort(repeats=11, samples=19, seconds=0.06, limit=300.0)
 
 @dataclass(frozen=True)
 class ProbeProgress:
-    """How far a probe is: `done` of `steps` steps, and in words what is being measured."""
+    """The progress of a probe: `done` of `steps` steps, and a text about the current measurement."""
 
     done: int
     steps: int
@@ -48,26 +48,27 @@ def probe(
 ) -> Machine:
     """Measure this computer: its host memory and the file systems of some directories, as a machine to plan with.
 
-    `disks` are directories, one for every file system to measure (None: the working directory); they become `node0.dsk`,
-    `node0.dsk1` and so on. A nameless file of 128 MiB or more is written to each, so that nothing is left behind in any case. It
-    takes less than a minute; `thorough` takes several, with more repetitions and samples. `progress` is called with every step.
-    With `keep` the preset `local` uses the result from now on, for directories on these file systems.
+    `disks` are directories, one per file system (None: the working directory). They become `node0.dsk`, `node0.dsk1` and so on. A
+    nameless file of at least 128 MiB is written to each, so that no file is left behind in any case. A probe takes less than a
+    minute. `thorough` takes several minutes, with more repetitions and samples. `progress` is called at every step. With `keep`
+    the preset `local` uses the result for directories on these file systems.
 
-    The machine's channels are as fast as the engine drives them, with their spread; its `measurement` names computer, date and
-    versions. Nothing is kept of a probe that is interrupted.
+    The rates of the machine's channels are those that the engine reaches, with their spread. Its `measurement` has computer, date
+    and versions. An interrupted probe keeps nothing.
 
-    Where repeated measurements differ much (`measurement.checks` far from 1, wide ranges), something was busy: measure again.
+    If repeated measurements differ much (`measurement.checks` far from 1, wide ranges), the computer was busy: measure again.
 
     Raises:
-        FileError: a directory is missing, cannot be written to or has no room. RunError: a disk failed, or there is no memory.
-        InputError: `disks` is not a directory nor a collection of directories.
+        FileError: a directory is missing, not writable or has too little space.
+        RunError: a disk failed, or there is not enough memory.
+        InputError: `disks` is neither a directory nor a collection of directories.
     """
     directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
     effort = THOROUGH if thorough else QUICK
     room = max(tuning.PROBE_ROOM, working_set())
     tell = _teller(progress)
     tell(0, 1, "making the copy kernels ready")
-    kernels.prepare(wait=True)  # else only the later copies would be measured with them
+    kernels.prepare(wait=True)  # Otherwise only the later copies would use them.
     facts, date, began = this_computer(), datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
     with ChannelTimer(directories, room) as timer:
         buffered = [memory for memory in directories if not timer.is_unbuffered(memory)]
@@ -83,7 +84,7 @@ def probe(
 def with_measurement(
     machine: Machine, facts: ComputerFacts, date: str, seconds: float, directories: dict[str, Path], steps: Steps
 ) -> Machine:
-    """A machine with the record of its measurement."""
+    """The machine with the record of its measurement."""
     places = tuple((memory, _printable(place)) for memory, place in directories.items())
     made = (*versions(), ("copies", _line(kernels.state())))
     found = Measurement(facts, date, round(seconds, 1), made, places, tuple(steps.pairs), tuple(steps.checks))

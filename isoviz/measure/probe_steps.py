@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 SYS = "node0.sys"
 TWIN = "beside it"
-"""The second copy that runs beside the first, to see what two share."""
+"""The name of a second copy that runs beside the first, to measure what two copies share."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How much is measured: `repeats` of everything, up to `samples` of each function, about `seconds` each.
+    """The amount of measuring: `repeats` of everything, up to `samples` per function, about `seconds` each.
 
-    After `limit` seconds no function is refined and no round begins. Some of the repeats of a sample follow each other, to find
-    where a function bends. The others, more than half, are taken in rounds over all samples of all channels: the speed of a
-    computer changes within seconds, and the median of one moment may be off by half.
+    After `limit` seconds no function is refined and no round begins. Some repeats of a sample follow each other, to find where a
+    function bends. The others, more than half, are taken in rounds over all samples of all channels. The speed of a computer
+    changes within seconds, so the median of one moment may be off by half.
     """
 
     repeats: int
@@ -50,22 +50,22 @@ class Effort:
 
 
 class JobTimer(Protocol):
-    """Times jobs: for real (`isoviz.measure.channel_timer.ChannelTimer`), or in virtual time in tests."""
+    """Times jobs: in real time (`isoviz.measure.channel_timer.ChannelTimer`), or in virtual time in tests."""
 
     def seconds(self, machine: Machine, job: Job) -> float:
         """The seconds of a job alone."""
 
     def transfer_seconds(self, machine: Machine, transfer: Transfer) -> float:
-        """The seconds of a transfer by its plan on a machine."""
+        """The seconds of a transfer with its plan on a machine."""
 
     def together(self, machine: Machine, jobs: Sequence[Job]) -> dict[str, float]:
-        """Bytes per second of every channel while all of them are at work on these jobs."""
+        """Bytes per second of every channel while all of them work on these jobs."""
 
 
 class Steps:
-    """A probe of host memory and of the disks in `directories`. Those that are `buffered` have no blocks to align to.
+    """A probe of host memory and of the disks in `directories`. `buffered` disks need no alignment.
 
-    A job has at most `room` bytes. `tell` is called with (steps done, all steps, what is being measured).
+    A job moves at most `room` bytes. `tell` is called with (steps done, all steps, text about the current measurement).
     """
 
     def __init__(
@@ -89,10 +89,10 @@ class Steps:
         self.checks: list[Check] = []
         self.samples: dict[str, tuple[Sample, ...]] = {}
         self._jobs: dict[tuple[str, int], list[Job]] = {}
-        """The jobs behind the sample of a channel at a run."""
+        """The jobs of each sample, by channel and run."""
 
     def measure(self) -> Machine:
-        """The machine, without its measurement (`isoviz.measure.probe` adds it)."""
+        """The machine, without the record of its measurement (`isoviz.measure.probe` adds it)."""
         machine = self._skeleton()
         per_channel = self.effort.samples + 3 + self._later
         self._steps = len(machine.channels) * per_channel + 1 + 3 * len(self.directories) + len(self._transfers())
@@ -123,7 +123,7 @@ class Steps:
         said = [f"{nodes} NUMA nodes"] if nodes > 1 else []
         said += [f"caches {', '.join(format_bytes(cache.size) for cache in caches)}"] if caches else []
         memories = [Memory(SYS, MemoryKind.SYS, capacity=host_memory(), label="; ".join(said))]
-        guess = LatencyBandwidth(1e-5, 1e9)  # until it is measured; decides nothing but which channel comes first
+        guess = LatencyBandwidth(1e-5, 1e9)  # A placeholder until the measurement; it only orders the channels.
         channels = [Channel("", ChannelKind.MEMCPY, SYS, SYS, LatencyBandwidth(1e-9, 1e10), provenance=origin)]
         for name, place in self.directories.items():
             memories.append(Memory(name, MemoryKind.DSK, capacity=disk_space(place), device=str(place)))
@@ -145,7 +145,7 @@ class Steps:
     # ---- one channel
 
     def _in_flight(self, machine: Machine, channel: Channel) -> int:
-        """The number of requests in flight that pays: the fewest that are nearly as fast as the best number."""
+        """The number of requests in flight that pays: the smallest number that is nearly as fast as the best."""
         self._step(f"{channel.kind} {channel.name}: requests in flight")
         if channel.is_self_loop:
             candidates = [k for k in (1, 2, 4) if k <= self.facts.cpus]
@@ -169,14 +169,14 @@ class Steps:
         tried = {k: self._with(machine, replace(channel, max_in_flight=k)) for k in candidates}
         times: dict[int, list[list[float]]] = {k: [[] for _ in jobs] for k in candidates}
         for _ in range(self.effort.repeats):
-            for k in candidates:  # in turn, so that slow moments hit all alike
+            for k in candidates:  # The numbers alternate, so that slow moments affect all of them.
                 for found, job in zip(times[k], jobs, strict=True):
                     found.append(self.timer.seconds(tried[k], job))
         speed = {k: -math.fsum(math.log(median(each)) for each in times[k]) / len(jobs) for k in candidates}
         return fewest_that_pay(speed, tuning.COPIES_PAY if channel.is_self_loop else tuning.REQUESTS_PAY)
 
     def _setup(self, machine: Machine, channel: Channel) -> float:
-        """The seconds of a transfer of no bytes, on the line through the times of two sizes."""
+        """The seconds of a transfer of zero bytes, extrapolated from the times of two sizes."""
         self._step(f"{channel.kind} {channel.name}: set-up")
         shape, run = ("split", 16) if channel.is_self_loop else ("piped", tuning.MIB)
         sizes = tuning.MIB, min(32 * tuning.MIB, self.room // 4)
@@ -188,9 +188,9 @@ class Steps:
         return float(f"{max(0.0, small - sizes[0] * per_byte):.3g}")
 
     def _left(self, machine: Machine, channel: Channel, function: Sampled) -> tuple[float, float]:
-        """The set-up with which predictions of small transfers hold, and what a conversion within memory takes more.
+        """The set-up with which predictions of small transfers hold, and the additional set-up of a conversion within memory.
 
-        Both are seconds beyond the throughput function. `_setup`, which the function was freed of, is less certain: it is a
+        Both are seconds beyond the throughput function. `_setup`, which the function excludes, is less accurate: it is a
         difference of large times.
         """
         self._step(f"{channel.kind} {channel.name}: small transfers")
@@ -232,7 +232,7 @@ class Steps:
 
     @property
     def _later(self) -> int:
-        """The rounds in which samples are taken again: more than half of all repeats."""
+        """The number of later rounds over all samples: more than half of all repeats."""
         return self.effort.repeats * 3 // 5
 
     def _once_more(self, machine: Machine) -> Machine:
@@ -270,7 +270,7 @@ class Steps:
         return job.nbytes / self.timer.seconds(machine, job) > tuning.LIKE_COPIES * copy.rate(4096)
 
     def _job(self, machine: Machine, channel: Channel, shape: str, run: int) -> Job:
-        """A job of about the wanted seconds, sized by a small one."""
+        """A job of about the wanted duration, sized by a small job."""
         whole = shape in ("stream", "piped")
         most = self.room // (4 if channel.is_self_loop or not whole else 2)
         least = min(max(tuning.FEWEST_CHUNKS * run, tuning.MIB // 4), most) if whole else max(16 * run, tuning.MIB // 16)
@@ -280,7 +280,7 @@ class Steps:
         if shape == "sparse":
             wanted = min(wanted, self.room // (run + tuning.APART) * run)
         nbytes = max(1, wanted // unit) * unit
-        if shape == "transpose":  # a matrix as square as its plan has it
+        if shape == "transpose":  # The shape that `job_plan` gives the matrix.
             rows = max(2, math.isqrt(nbytes // run))
             nbytes = max(1, nbytes // run // rows) * rows * run
         elif shape == "piped":
@@ -347,7 +347,7 @@ class Steps:
             job = Job(read.name, "copied", run, nbytes)
             taken = median(self.timer.seconds(machine, job) for _ in range(self.effort.repeats))
             seconds = max(taken - read.setup - write.setup, taken / 2, tuning.CLOCK_TICK)
-            # The first chunk is only read while nothing is written, and the last one only written.
+            # The first chunk is read while nothing is written, and the last one written while nothing is read.
             chunks = nbytes / run
             gains.append(apart * run * (chunks - 1) / max(seconds - run * apart, seconds / 4))
         gain = math.sqrt(math.prod(gains))
@@ -379,9 +379,9 @@ class Steps:
 
 
 def fewest_that_pay(speed: Mapping[int, float], pays: float = tuning.COPIES_PAY) -> int:
-    """The fewest requests in flight that are nearly as fast as the best number; `speed` is in logarithms, by number.
+    """The smallest number of requests in flight that is nearly as fast as the best. `speed` has logarithms, by number.
 
-    More than one have to be faster by a factor of `pays`, because they slow other channels down.
+    More than one request must be faster by the factor `pays`, because it slows other channels down.
     """
     best = max(speed.values())
     alone = min(speed)

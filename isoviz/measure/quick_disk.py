@@ -1,7 +1,7 @@
-"""A quick measurement of a directory's file system: one request in flight, over the length of the requests.
+"""A quick measurement of a directory's file system: one request in flight, for several request lengths.
 
-Unbuffered (`O_DIRECT`, on macOS `F_NOCACHE`) where the file system allows; where it does not, buffered, with the page cache
-emptied of the file before it is read and every write forced out, and the result says so.
+It uses direct I/O (`O_DIRECT`, on macOS `F_NOCACHE`) where the file system supports it. Otherwise it uses buffered I/O: the file
+is dropped from the page cache before it is read, and every write is flushed. The result states which.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BLOCK = 4096
-"""Bytes that unbuffered requests are aligned to: no block device in use asks for more."""
+"""Alignment of direct I/O, in bytes: no block device in use needs more."""
 
 Triples = list[tuple[float, float, float]]
 
 
 @dataclass(frozen=True)
 class DiskMeasurement:
-    """Samples (request bytes, bytes per second, relative spread) of reads and of writes, and whether they were unbuffered."""
+    """Samples (request bytes, bytes per second, relative spread) of reads and of writes, and whether direct I/O was used."""
 
     reads: Triples
     writes: Triples
@@ -40,15 +40,15 @@ class DiskMeasurement:
 def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
     """Write and read a temporary file of at most 256 MiB in a directory, for about `seconds`. The file is removed.
 
-    Writes go to places of the file that were never written, as those of a new file do.
+    Writes go to parts of the file that were never written, like those of a new file.
 
     Raises:
-        FileError: the directory cannot be written to, or has no room.
+        FileError: the directory is not writable or has too little space.
     """
     path = directory / f".isoviz-measure-{secrets.token_hex(8)}"
     try:
         with _opened(path) as (descriptor, unbuffered), mmap.mmap(-1, tuning.QUICK_REQUESTS[-1]) as memory:
-            memory[:] = os.urandom(tuning.MIB) * (len(memory) // tuning.MIB)  # nothing a disk could compress
+            memory[:] = os.urandom(tuning.MIB) * (len(memory) // tuning.MIB)  # Random data, which a disk cannot compress.
             buffer = memoryview(memory)
             try:
                 share = seconds / (2 * len(tuning.QUICK_REQUESTS))
@@ -77,11 +77,11 @@ def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
 
 
 def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, share: float, end: int) -> tuple[Triples, int]:
-    """A sample of every request length, one behind the other in the file, and how far into it they reached."""
+    """A sample of every request length, at successive offsets in the file, and the largest offset reached."""
     result = []
     at = reached = 0
     for size in tuning.QUICK_REQUESTS:
-        at = -(-at // size) * size  # requests keep to their own grid
+        at = -(-at // size) * size  # Requests are aligned to their length.
         if at + 2 * size > end:
             at = 0
         times: list[float] = []
@@ -95,7 +95,7 @@ def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, sha
                 if size * len(times) >= tuning.QUICK_REQUESTS_BYTES or spent > 4 * share or (len(times) > 1 and spent > share):
                     break
         reached = max(reached, at)
-        # A rate is bytes over time, so the mean request counts; the spread is that of the middle half, past stray pauses.
+        # A rate is bytes over time, so the mean request counts. The spread is that of the middle half, without stray pauses.
         ordered = sorted(times)
         quarter = len(ordered) // 4
         spread = (ordered[-1 - quarter] - ordered[quarter]) / median(ordered)
@@ -105,14 +105,14 @@ def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, sha
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[int, bool]]:
-    """A new file without a name, open for reading and writing, and whether it bypasses the page cache."""
+    """A new nameless file, open for reading and writing, and whether it bypasses the page cache."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         unbuffered = False
         try:
             unbuffered = _bypass_cache(descriptor)
             if unbuffered:
-                with mmap.mmap(-1, BLOCK) as block:  # some file systems open so and then refuse
+                with mmap.mmap(-1, BLOCK) as block:  # Some file systems accept it and then refuse requests.
                     unbuffered = os.pwritev(descriptor, [block], 0) == BLOCK
         except OSError:
             _clear_direct(descriptor)

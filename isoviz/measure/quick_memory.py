@@ -1,7 +1,7 @@
-"""A quick measurement of how fast one thread converts layouts in host memory, over the length of the runs.
+"""A quick measurement of layout conversions in host memory by one thread, for several run lengths.
 
-Each sample is an AOS → SOA conversion of eight fields, each `run` bytes long: reads with gaps, writes in sequence, as layout
-conversions are. The data are walked so that nothing read or written is in a cache from before.
+Each sample is an AOS → SOA conversion of eight fields, each `run` bytes long. Like other layout conversions it reads with gaps
+and writes in sequence. Successive samples use different data, so that no data are in a cache from before.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ CopyKernel = Callable[[StridedCopy, Bytes, Bytes], None]
 def measure_memcpy(seconds: float = 0.5, copy: CopyKernel | None = None) -> list[tuple[float, float, float]]:
     """Samples (run bytes, bytes per second, relative spread), in about `seconds`.
 
-    `copy` carries out one strided copy between two contiguous uint8 arrays; by default NumPy, in pieces that fit the cache.
+    `copy` carries out one strided copy between two contiguous uint8 arrays. The default is NumPy, in pieces that fit the cache.
     """
     copy = convert if copy is None else copy
     half = working_set() // 2 // tuning.MIB * tuning.MIB
     source = np.empty(half, np.uint8)
     destination = np.empty(half, np.uint8)
-    source[:] = 1  # page faults happen here, not in a sample
+    source[:] = 1  # Take the page faults here, not in a sample.
     destination[:] = 1
     piece = min(half, 32 * tuning.MIB)
     result = []
@@ -57,7 +57,7 @@ def measure_memcpy(seconds: float = 0.5, copy: CopyKernel | None = None) -> list
 
 
 def convert(job: StridedCopy, source: Bytes, destination: Bytes) -> None:
-    """One strided copy of two loops with NumPy, short runs in pieces that fit the cache."""
+    """One strided copy of two loops with NumPy; short runs in pieces that fit the cache."""
     fields, entries = job.loops
     if job.run > tuning.WHOLE_LINE:
         apply((job,), source, destination)
@@ -69,12 +69,12 @@ def convert(job: StridedCopy, source: Bytes, destination: Bytes) -> None:
 
 
 def working_set() -> int:
-    """Bytes to walk through so that caches do not help: twice the largest cache, 64 MiB at least, 1 GiB at most."""
+    """Bytes to use in turn so that caches do not help: twice the largest cache, at least 64 MiB and at most 1 GiB."""
     return min(max(tuning.LEAST_WORKING_SET, 2 * largest_cache()), tuning.MOST_WORKING_SET)
 
 
 def largest_cache() -> int:
-    """Bytes of the largest cache of the first CPU, where the system says so (Linux), else 0."""
+    """Bytes of the largest cache of the first CPU, if the system reports it (Linux), else 0."""
     sizes = [0]
     for entry in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size"):
         try:

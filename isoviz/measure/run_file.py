@@ -1,4 +1,4 @@
-"""Running a transfer file: plan, files as they really are, report."""
+"""Running a transfer file: its plan for the real files, the run, and the report."""
 
 from __future__ import annotations
 
@@ -32,16 +32,17 @@ def run_file(
     progress: ProgressCallback | None = None,
     cancel: CancelToken | None = None,
 ) -> Report:
-    """Plan the transfer that a transfer file describes for its machine, and run it on this computer.
+    """Plan the transfer of a transfer file for its machine, and run it on this computer.
 
-    With `trial` a few MiB are tried just before, and the prediction goes by that. With `of` above 1 the plan and its best
-    alternatives are tried, `of` plans in all, and the quickest runs (`isoviz.try_out`).
+    With `trial` a few MiB are tried just before, and the prediction uses the result. With `of` above 1 the plan and its best
+    alternatives are tried, `of` plans in all, and the fastest one runs (`isoviz.try_out`).
 
-    Without a `path` in the file the source is generated and the destination given up after it was verified. A destination `path`
-    that exists is replaced once the new file is complete.
+    Without a source `path` in the file the source is generated. Without a destination `path` the destination is discarded after
+    its verification. An existing destination is replaced once the new file is complete.
 
     Raises:
-        InputError: the file, the machine or the data are not right, or `of` is not 1 without a trial; RunError: the run failed.
+        InputError: the file, the machine or the data are wrong, or `of` is not 1 without a trial.
+        RunError: the run failed.
     """
     file = path if isinstance(path, TransferFile) else load_transfer(path)
     file.check_source()
@@ -57,16 +58,16 @@ def run_file(
 
 
 def plan_transfer_file(file: TransferFile, machine: Machine, planner: str | None = None) -> Plan:
-    """The plan of a transfer file, for its data as they lie on the disk."""
+    """The plan of a transfer file, for its data as they are stored on the disk."""
     options = file.options if planner is None else replace(file.options, planner=planner)
     return make_plan(as_stored(file.transfer), machine, options.planner, options)
 
 
 def as_stored(transfer: Transfer) -> Transfer:
-    """The transfer with its `.npy` ends as they are on the disk: aligned structs have gaps between their fields.
+    """The transfer with its `.npy` ends as they are stored on the disk: aligned structs have gaps between their fields.
 
     Raises:
-        FileError: a file differs from what the transfer says.
+        FileError: a file differs from the transfer.
     """
     destination = _as_stored(transfer.destination) if transfer.is_partial else transfer.destination  # else a new file
     return replace(transfer, source=_as_stored(transfer.source), destination=destination)

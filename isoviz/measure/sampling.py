@@ -1,8 +1,8 @@
-"""Sampling a throughput function where it bends, and the monotone curve that planning uses.
+"""Adaptive sampling of a throughput function, and the monotone curve that planning uses.
 
-A throughput function is drawn between its samples as straight lines in log-log (`isoviz.machines.throughput`). So a sample is
-worth taking where the function is not straight there: half-way between two samples the line makes a prediction, and where what is
-measured differs from it, both halves are looked into again, the worst first. Straight parts get few samples, bends many.
+Between its samples a throughput function is a straight line in log-log (`isoviz.machines.throughput`). More samples help only
+where the real function is not straight. A sample half-way between two others is compared with the line. If it differs, both
+halves are refined, the worst first. Straight parts get few samples, bends get many.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sample:
-    """Rates with runs of `run` bytes, in bytes per second: one tuple of repetitions for every way of moving (`shapes`)."""
+    """Rates with runs of `run` bytes, in bytes per second: one tuple of repetitions for every job shape (`shapes`)."""
 
     run: int
     shapes: tuple[tuple[float, ...], ...]
 
     @property
     def middle(self) -> float:
-        """The rate to plan with: the median over the ways of moving of the medians of their repetitions, in logarithms."""
+        """The rate to plan with: the median over the shapes of the medians of their repetitions, in logarithms."""
         logs = [math.log(median(rates)) for rates in self.shapes]
         return math.exp(median(logs))
 
     @property
     def lowest(self) -> float:
-        """The lowest rate of all."""
+        """The lowest of all rates."""
         return min(min(rates) for rates in self.shapes)
 
     @property
     def highest(self) -> float:
-        """The highest rate of all."""
+        """The highest of all rates."""
         return max(max(rates) for rates in self.shapes)
 
     @property
     def noise(self) -> float:
-        """The error of the middle by chance: half the relative spread of the repetitions, the median over the ways of moving."""
+        """The random error of the middle: half the relative spread of the repetitions, the median over the shapes."""
         return median((max(rates) - min(rates)) / median(rates) for rates in self.shapes) / 2
 
 
@@ -58,15 +58,14 @@ def sample_adaptively(
     tolerance: float = tuning.BEND,
     enough: Callable[[], bool] = lambda: False,
 ) -> tuple[Sample, ...]:
-    """Samples by growing run: at all of `first`, then up to `most` in all where the curve bends by more than `tolerance` and
-    more than chance explains.
+    """Samples in ascending order of run: all of `first`, then up to `most` in total where the curve bends.
 
-    `between` names the run to measure between two others, None where there is nothing to measure. `enough` ends it early: once it
-    says so, only what is left of `first` is measured.
+    The curve bends where it deviates by more than `tolerance` and by more than noise explains. `between` returns the run to
+    measure between two others, or None. Once `enough` returns true, only the remaining runs of `first` are measured.
     """
     found = {run: measure(run) for run in sorted(set(first))}
     planned = _planned(found)
-    # How much each interval is worth looking into. At first: how much the slope changes at its ends.
+    # The priority of each interval, initially from the change of the slope at its ends.
     worth = _bends(planned)
     while worth and len(found) < most and not enough():
         (a, b), doubt = max(worth.items(), key=lambda item: (item[1], -item[0][0]))
@@ -80,13 +79,13 @@ def sample_adaptively(
         sample = found[middle] = measure(middle)
         planned = _planned(found)
         error = abs(math.log(planned[middle] / expected))
-        # An error in the middle says: the curve bends in one half or the other, by about as much.
+        # An error in the middle means that one of the two halves bends by about as much.
         worth[a, middle] = worth[middle, b] = error if error > max(sample.noise / 2, tolerance / 2) else 0.0
     return tuple(found[run] for run in sorted(found))
 
 
 def halfway(a: int, b: int) -> int | None:
-    """The power of two half-way between two runs; None where they are neighbours."""
+    """The power of two half-way between two runs; None if there is none between them."""
     middle = 1 << round(math.log2(a * b) / 2)
     return middle if a < middle < b else None
 
@@ -115,13 +114,13 @@ def _bends(rates: Mapping[int, float]) -> dict[tuple[int, int], float]:
 
 
 def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
-    """Rates to plan with that nowhere fall as runs grow.
+    """Rates to plan with, which never decrease as runs grow.
 
-    A small fall, or one within the noise, is replaced by its geometric mean (isotonic regression, pool adjacent violators), so
-    that predictions are right on average. Where the rates fall by more, longer runs are really slower than shorter ones, and the
-    lower rate is used up to there.
+    A small decrease, or one within the noise, is replaced by the geometric mean (isotonic regression, pool adjacent violators),
+    so that predictions are right on average. After a larger decrease, longer runs are really slower, and the lower rate also
+    replaces the higher ones before it.
     """
-    blocks: list[tuple[list[float], float]] = []  # logs of the rates, the largest noise among them
+    blocks: list[tuple[list[float], float]] = []  # Logarithms of the rates, and the largest noise among them.
     for sample in samples:
         logs, noise = [math.log(sample.middle)], sample.noise
         while blocks and _level(*blocks[-1]) > _level(logs, noise):
@@ -132,14 +131,14 @@ def never_falling(samples: Iterable[Sample]) -> tuple[float, ...]:
 
 
 def _level(logs: Sequence[float], noise: float) -> float:
-    """The one rate for several rates that fell, in logarithms."""
+    """The common rate of several decreasing rates, in logarithms."""
     if max(logs) - min(logs) <= max(2 * noise, math.log(tuning.EVENED_OUT)):
         return math.fsum(logs) / len(logs)
     return min(logs)
 
 
 def sampled(samples: Sequence[Sample], date: str | None = None) -> Sampled:
-    """The throughput function of a measurement: the rates to plan with, and beside them the measured ones and their spread."""
+    """The throughput function of a measurement: the rates to plan with, and also the measured rates and their spread."""
     hull = [_rounded(rate) for rate in never_falling(samples)]
     measured = tuple((float(sample.run), _rounded(sample.middle)) for sample in samples)
     planned = tuple((float(sample.run), rate) for sample, rate in zip(samples, hull, strict=True))
@@ -153,5 +152,5 @@ def sampled(samples: Sequence[Sample], date: str | None = None) -> Sampled:
 
 
 def _rounded(value: float) -> float:
-    """Four digits: more than the precision of a measurement, and short enough to read."""
+    """Round to four digits: this exceeds the precision of a measurement and is short to read."""
     return float(f"{value:.4g}")

@@ -1,29 +1,29 @@
-"""From channels measured two at a time to the resources they share.
+"""Shared resources, derived from channels that were measured in pairs.
 
-**What was measured.** Of every pair: the rates a, b of both channels alone, and a′, b′ while both are at work. With the shares
-x = a′/a and y = b′/b that each keeps, x + y is 1 where the two take turns and 2 where they do not notice each other.
+**Measurement.** For every pair: the rates a, b of both channels alone, and a′, b′ while both work. The shares that they keep are
+x = a′/a and y = b′/b. Then x + y is 1 if the two take turns, and 2 if they do not affect each other.
 
-**A device** (the channels to and from one disk) is held by a channel while it works, with large requests and with small ones:
-what a copy of a file on a disk moves is κ / (1/a + 1/b) with the same κ, little above 1, for chunks of 128 KiB and of 8 MiB, a
-and b being what reading and writing do with such chunks. So it is a resource that is held, with weight 1 for both and capacity
-κ = x + y; a path that reads and writes at once has TP × (1/a + 1/b) ≤ κ, whatever its chunks.
+**A device** (the channels to and from one disk) is held by a channel while it works. This holds for large and small requests: a
+file copy on a disk runs at the rate κ / (1/a + 1/b), where a and b are the rates of reading and writing with the same chunks. κ
+is the same for chunks of 128 KiB and of 8 MiB, little above 1. So the device is a held resource with capacity κ = x + y and
+weight 1 for both channels. A path that reads and writes at once has TP × (1/a + 1/b) ≤ κ for all chunk sizes.
 
-**The memory** is the memory bus, or the processors, or both. Let uᵢ be the part of it that channel i takes when it is alone (at
-most 1, or it could not be that fast). Two channels that slow each other down use it up, so u₁ x + u₂ y = 1: one equation for each
-pair. Two copies at once, of one channel that keeps x and y of its speed, give u = 1 / (x + y); then every other channel beside
-that copy gives its own u = (1 − u x) / y.
+**The memory** is the memory bus, the processors, or both. Channel i alone takes the part uᵢ ≤ 1 of it. Two channels that slow
+each other down use all of it, so u₁ x + u₂ y = 1: one equation for each pair. Two copies at once on one channel, which keeps x
+and y of its rate, give u = 1 / (x + y). Every other channel beside that copy then gives its own part (1 − u x) / y.
 
-A bus is paid for by the byte: with capacity C and weights wᵢ it is uᵢ = wᵢ aᵢ / C; a copy reads and writes every byte, so its
-weight is 2 and the capacity is in bytes per second through the memory. Processors are held: a conversion at a fifth of the speed
-of a copy takes all of one, too, and a disk whose bytes a processor of the host moves suffers from it as much. Which of the two it
-is, a conversion shows that is measured beside the same channels: the gain x + y that it has is nearer to that of copies, or to
-what would be left if only its bytes counted. Where it is held, the capacity is 1 and the weights are the parts.
+A bus is used by the byte: with capacity C and weights wᵢ, uᵢ = wᵢ aᵢ / C. A copy reads and writes every byte, so its weight is 2,
+and the capacity is in bytes per second through the memory. Processors are held: a conversion at a fifth of the rate of a copy
+still takes a whole processor. A disk whose bytes are moved by a host processor suffers equally from both. A conversion measured
+beside the same channels decides between the two cases. Its gain x + y is close either to the gain of copies (held), or to the
+gain expected if only its bytes counted (by the byte). A held memory has capacity 1, and the weights are the parts.
 
-The memory alone leaves the slower of two in peace: it takes what it needs, and the faster one what is left. Measured, both lose.
-So **a channel beside a copy** is a resource, too: held by the channel with weight 1, and by a copy with (1 − y′) / x′, so that
-both at once use it up, where x′ and y′ are what a conversion and the channel keep: most copies on the way to a disk convert.
+In the memory model alone, the slower of two channels keeps its rate and the faster one gets the rest. In measurements both lose.
+So **a channel beside a copy** is a resource, too. The channel holds it with weight 1, and a copy with (1 − y′) / x′, so that both
+at once use all of it. Here x′ and y′ are the shares that a conversion and the channel keep, because most copies on the way to a
+disk convert.
 
-Pairs that keep almost all of their speed share nothing that is worth writing down.
+Pairs that keep almost all of their rate share no resource.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
 
 Found = tuple[Resource, dict[str, float]]
-"""A resource, and by channel what a byte costs of it."""
+"""A resource, and the cost of a byte in it by channel."""
 
 
 def device_resource(name: str, pair: Pair, provenance: str) -> Found | None:
-    """The device behind two channels: the resource, and by channel what it holds of it. None where they share nothing."""
-    # They work at one rate, so the faster one is idle now and then even where they share nothing.
+    """The device behind two channels, and the weight of each channel. None if they share nothing."""
+    # They work at one rate, so the faster one is sometimes idle even if they share nothing.
     slower, faster = sorted(pair.alone)
     if pair.gain >= tuning.SHARES_NOTHING / 2 * (1 + slower / faster):
         return None
-    capacity = max(pair.gain, 1.0)  # below 1 would be slower than taking turns: that is noise
+    capacity = max(pair.gain, 1.0)  # A gain below 1 would be slower than taking turns: that is noise.
     return Resource(name, _rounded(capacity), provenance, held=True), {pair.first: 1.0, pair.second: 1.0}
 
 
 def beside_copies(name: str, pair: Pair, provenance: str) -> Found | None:
-    """The resource by which a copy (first of the pair) slows another channel down; None where it hardly does."""
+    """The resource by which a copy (first of the pair) slows another channel down; None if the loss is small."""
     x, y = pair.shares
     part = (1 - min(y, 1.0)) / min(x, 1.0)
     if part < tuning.LEAST_LOSS:
@@ -70,10 +70,10 @@ def memory_resource(
     provenance: str,
     conversions: Sequence[Pair] = (),
 ) -> Found | None:
-    """What a copy within a memory shares with another copy and with the channels to and from it; None where nothing.
+    """The resource that a copy within a memory shares with another copy and with the channels to and from it; None if nothing.
 
-    `copies` is the pair of two copies on one channel, `others` pairs of that channel (first) with others (second);
-    `conversions` are those of `others` with something slow instead of the copy, in the same order (none: paid by the byte).
+    `copies` is the pair of two copies on one channel. `others` are pairs of that channel (first) with others (second).
+    `conversions` are the same pairs with something slow instead of the copy, in the same order (none: used by the byte).
     """
     own = 1 / min(max(copies.gain, 1.0), 2.0)
     parts = {copies.first: own}
@@ -97,7 +97,7 @@ def memory_resource(
 def is_held(own: float, parts: Mapping[str, float], others: Sequence[Pair], conversions: Sequence[Pair]) -> bool:
     """Whether conversions, which are slower than copies, take as much of a memory as copies do.
 
-    `own` is the part of a copy, `parts` are those of the channels beside it.
+    `own` is the part of a copy. `parts` are those of the channels beside it.
     """
     as_copies = by_the_byte = 0.0
     for copy, slow in zip(others, conversions, strict=False):

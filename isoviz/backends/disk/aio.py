@@ -1,10 +1,10 @@
-"""Many unbuffered requests handed to Linux in one call, from one thread.
+"""Asynchronous direct I/O on Linux: one system call submits many requests from one thread.
 
-Threads that read and write in turns of the interpreter reach a disk's rate with long requests; with short ones they wait for
-each other. One call of `io_submit` hands over as many requests as there are, one of `io_getevents` waits for them, and neither
-holds the interpreter. Where the system has no such calls, or allows none, requests go one by one.
+Threads that call `pread` and `pwrite` reach a disk's rate with long requests. With short requests they wait for each other's GIL.
+One call of `io_submit` submits a batch of requests, and one call of `io_getevents` waits for it. Neither holds the GIL. Where the
+system lacks these calls or forbids them, requests are carried out one by one.
 
-Through `syscall`, for the C library has no names for these; see io_submit(2).
+The calls go through `syscall`, because the C library has no wrappers for them; see io_submit(2).
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from isoviz.backends.pages import Bytes
 from isoviz.forks import Lock, in_child
 
 DEPTH = 64
-"""Requests that are handed over together."""
+"""The most requests under way at a time."""
 READ, WRITE = 0, 1
-"""What a request does: the system's codes for `pread` and `pwrite`."""
+"""The kernel's operation codes for `pread` and `pwrite`."""
 _NUMBERS = {"x86_64": (206, 208, 209), "aarch64": (0, 4, 2), "riscv64": (0, 4, 2)}
-"""By architecture, the numbers of `io_setup`, `io_getevents` and `io_submit`."""
+"""The system call numbers of `io_setup`, `io_getevents` and `io_submit`, by architecture."""
 _REQUEST = np.dtype(
     [
         ("number", "<u8"),
@@ -50,46 +50,49 @@ _REQUEST = np.dtype(
 )
 _EVENT = np.dtype([("number", "<u8"), ("request", "<u8"), ("result", "<i8"), ("more", "<i8")])
 _SEVERAL = 2
-"""Requests from which handing them over together is worth it."""
+"""The fewest requests for which submitting them together is faster."""
 
 SHARE = 4
-"""Of requests by way of slots, the share (1 in so many) of those under way that is waited for before the next ones are begun."""
+"""`read_by_slots` waits for 1/`SHARE` of the requests under way before it submits the next ones."""
 
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
 Arrived = Callable[[Numbers, Numbers], None]
-"""Told of requests that have come: which ones, and where each begins in the buffer."""
+"""Callback for completed reads: the indices of the requests, and where the data of each begin in the buffer."""
 
 
 class Requests(ABC):
-    """A way to carry out up to `DEPTH` requests at a time, for one thread."""
+    """A way to carry out up to `DEPTH` requests at a time. It belongs to one thread."""
 
     @abstractmethod
     def begin(
         self, code: int, file: int, numbers: Numbers, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers
     ) -> None:
-        """Begin requests: `nbytes` each, from `offsets` in a file to `places` in memory or back. `numbers`, below `DEPTH`, tell
-        them from others under way."""
+        """Submit requests between a file and memory.
+
+        Each request moves `nbytes` bytes between `offsets` in the file and `places` in memory. `numbers` (below `DEPTH`) identify
+        the requests among those under way.
+        """
 
     @abstractmethod
     def some(self, least: int) -> tuple[Numbers, Numbers]:
-        """Wait for about so many of those under way: the numbers of some that are done, and how many bytes each has moved, or the
-        negative number of its error.
+        """Wait for about `least` of the requests under way.
+
+        Returns the numbers of some completed requests, and the bytes that each has moved or its negated error number.
 
         Raises:
-            OSError: the system does not say what became of them.
+            OSError: the system does not report the results.
         """
 
     @property
     @abstractmethod
     def under_way(self) -> int:
-        """How many have begun and were not told of yet."""
+        """The number of requests that were submitted and not reported yet."""
 
     def carry_out(self, code: int, file: int, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers) -> Numbers:
-        """Carry out up to `DEPTH` requests and wait for them. Returns how many bytes each has moved, or the negative number of
-        its error.
+        """Carry out up to `DEPTH` requests and wait for them. Returns the bytes that each has moved, or its negated error number.
 
         Raises:
-            OSError: the system does not say what became of them.
+            OSError: the system does not report the results.
         """
         moved = np.zeros(len(offsets), np.int64)
         try:
@@ -104,12 +107,14 @@ class Requests(ABC):
     def read_by_slots(
         self, file: int, offsets: Numbers, nbytes: Numbers, buffer: Bytes, slot: int, arrived: Arrived, check: Callable[[], None]
     ) -> Numbers:
-        """Read by way of a buffer with slots of so many bytes: any number of requests, as many of them at a time as there are
-        slots (`DEPTH` at most). `arrived` is told which have come and where each begins in the buffer, and takes its bytes out;
-        the next ones are begun in their slots then. `check` is called before that, and may raise. Returns what `carry_out` does.
+        """Read any number of requests through a bounce buffer, which is divided into slots of `slot` bytes.
+
+        As many requests are under way as there are slots, `DEPTH` at most. `arrived` is called for completed requests and copies
+        their data out; their slots then take the next requests. `check` is called before each submission and may raise. Returns
+        the same as `carry_out`.
 
         Raises:
-            OSError: the system does not say what became of them. What `arrived` and `check` raise.
+            OSError: the system does not report the results. Errors of `arrived` and `check` pass through.
         """
         moved = np.zeros(len(offsets), np.int64)
         free = np.arange(min(DEPTH, len(buffer) // slot, len(offsets)))
@@ -131,13 +136,13 @@ class Requests(ABC):
         return moved
 
     def end(self) -> None:
-        """Wait until nothing is under way: nobody writes to memory afterwards."""
+        """Wait for all requests under way; afterwards the system no longer writes to the memory."""
         while self.under_way:
             self.some(self.under_way)
 
 
 class OneByOne(Requests):
-    """A request, then the next one."""
+    """Requests carried out one after the other."""
 
     def __init__(self) -> None:
         self._done: list[tuple[int, int]] = []
@@ -154,7 +159,7 @@ class OneByOne(Requests):
                 moved = -(error.errno or errno.EIO)
             self._done.append((number, moved))
 
-    def some(self, least: int) -> tuple[Numbers, Numbers]:  # noqa: ARG002  # all that have begun are done
+    def some(self, least: int) -> tuple[Numbers, Numbers]:  # noqa: ARG002  # Every submitted request is already complete.
         done, self._done = np.array(self._done, np.int64).reshape(-1, 2), []
         return done[:, 0], done[:, 1]
 
@@ -164,10 +169,10 @@ class OneByOne(Requests):
 
 
 class Queue(Requests):
-    """A queue of the system's.
+    """A request queue of the Linux kernel.
 
     Raises:
-        OSError: there are none here, or no more.
+        OSError: the system has no such queues, or no more of them.
     """
 
     def __init__(self) -> None:
@@ -188,7 +193,7 @@ class Queue(Requests):
         self._numbers, self._results = self._events["number"].view(np.int64), self._events["result"]
         self._what = -1, -1
         self._waiting = 0
-        self._early: list[tuple[Numbers, Numbers]] = []  # done, or not begun for an error, and not told of yet
+        self._early: list[tuple[Numbers, Numbers]] = []  # Completed or rejected requests that were not reported yet.
 
     def begin(
         self, code: int, file: int, numbers: Numbers, offsets: Numbers, memory: Bytes, places: Numbers, nbytes: Numbers
@@ -232,19 +237,19 @@ class Queue(Requests):
 
 @contextmanager
 def requests(count: int) -> Iterator[Requests]:
-    """The best way to carry out so many requests at a time, for one thread."""
+    """The fastest available way to carry out `count` requests at a time, for one thread."""
     queue = _taken() if count >= _SEVERAL else None
     try:
         yield queue or OneByOne()
     finally:
         if queue is not None and not queue.under_way:
-            with _lock:  # kept: to end one takes the system longer than many requests
+            with _lock:  # Queues are reused: destroying one takes the system longer than many requests.
                 _free.append(queue)
 
 
 @cache
 def is_available() -> bool:
-    """Whether this system takes many requests at a time: one was tried."""
+    """Whether this system has request queues. The first call tries one."""
     none = np.zeros(1, np.int64)
     try:
         queue = Queue()
@@ -258,7 +263,7 @@ def is_available() -> bool:
 
 
 def address_of(array: np.ndarray[Any, Any]) -> int:
-    """Where an array begins in memory."""
+    """The address of an array in memory."""
     return int(array.__array_interface__["data"][0])
 
 
@@ -278,7 +283,7 @@ def _taken() -> Queue | None:
         return None
 
 
-in_child(_free.clear)  # a child of this process does not have them
+in_child(_free.clear)  # A child process does not inherit the queues.
 
 
 def _failed() -> OSError:
@@ -288,7 +293,7 @@ def _failed() -> OSError:
 
 @cache
 def _calls() -> tuple[Callable[..., int], tuple[int, int, int]] | None:
-    """The system's entry, and the numbers of its calls; None where it has none."""
+    """The `syscall` function and the numbers of the three calls; None where the system has none."""
     numbers = _NUMBERS.get(platform.machine())
     if not sys.platform.startswith("linux") or numbers is None or sys.maxsize < 1 << 32 or sys.byteorder != "little":
         return None

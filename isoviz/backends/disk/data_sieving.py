@@ -1,4 +1,7 @@
-"""Runs of a file that are read together with what lies between them, where another request would take longer than reading on."""
+"""Data sieving: runs close together in a file are read in one request, together with the bytes between them.
+
+This pays where reading the unwanted bytes takes less time than another request.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ from isoviz.backends.pages import PAGE
 from isoviz.layouts import StridedCopy
 
 LONG = 128 << 10
-"""Bytes of runs from which on a request for each is as fast."""
+"""Run length in bytes from which one request per run is as fast."""
 GAP = 16 << 10
-"""Bytes between two runs that are read as soon as another request is answered."""
+"""Bytes between two runs that take as long to read as another request."""
 SIEVE = BOUNCE - 2 * PAGE
-"""Bytes that are read at once: with what the first and the last page have besides, they fit a thread's buffer."""
+"""Most bytes of one sieved request. With the rest of the first and the last page it still fits the thread's bounce buffer."""
 
 
 def groups(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
-    """Copies that are read together, such as the fields of structs, and others each on their own.
+    """Group the copies that are read together, such as the fields of structs. Other copies form groups of one.
 
-    Copies of a group have their slowest loop in common and begin within one turn of it, or are single runs close together.
+    The copies of a group share their slowest loop and begin within one iteration of it, or they are single runs close together.
     """
     found: list[list[StridedCopy]] = []
     for copy in sorted(copies, key=lambda copy: (slowest(copy), copy.source_offset)):
@@ -32,7 +35,7 @@ def groups(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
 
 
 def _goes_with(copy: StridedCopy, group: list[StridedCopy]) -> bool:
-    """Whether a copy belongs to a group of those before it."""
+    """Whether a copy belongs to the group of the copies before it."""
     first, last = group[0], group[-1]
     _, apart = common = slowest(copy)
     if common != slowest(first):
@@ -43,7 +46,7 @@ def _goes_with(copy: StridedCopy, group: list[StridedCopy]) -> bool:
 
 
 def is_close(group: Sequence[StridedCopy]) -> bool:
-    """Whether several runs of a group are read together: all of them, or those of a turn of its slowest loop."""
+    """Whether one request reads several runs of a group: all runs, or those of one iteration of its slowest loop."""
     if any(copy.run >= LONG for copy in group):
         return False
     if not slowest(group[0])[1]:
@@ -52,7 +55,7 @@ def is_close(group: Sequence[StridedCopy]) -> bool:
 
 
 def pieces(group: Sequence[StridedCopy], limit: int = SIEVE) -> Iterator[Sequence[StridedCopy]]:
-    """A group in parts that are read at once, each from up to so many bytes of the file; single runs may be longer."""
+    """Split a group into parts that one request reads. Each spans up to `limit` bytes of the file; single runs may be longer."""
     lo, hi = span(group)
     turns, apart = slowest(group[0])
     even = _is_even(group)
@@ -67,32 +70,34 @@ def pieces(group: Sequence[StridedCopy], limit: int = SIEVE) -> Iterator[Sequenc
     elif parts:
         for start, end in pairwise(turns * part // parts for part in range(parts + 1)):
             yield from pieces(_turn(group, start, end), limit)
-    else:  # these have no loop in common any more
+    else:  # These copies share no loop.
         for part in (group[: len(group) // 2], group[len(group) // 2 :]):
             yield from pieces(part, limit)
 
 
 def span(copies: Sequence[StridedCopy]) -> tuple[int, int]:
-    """The first byte in the source that copies touch, and the one behind the last; strides may be negative."""
+    """The first source byte that the copies touch, and the end of the last one. Strides may be negative."""
     los = [copy.source_offset + sum((loop[0] - 1) * min(loop[1], 0) for loop in copy.loops) for copy in copies]
     his = [copy.source_offset + copy.run + sum((loop[0] - 1) * max(loop[1], 0) for loop in copy.loops) for copy in copies]
     return min(los), max(his)
 
 
 def slowest(copy: StridedCopy) -> tuple[int, int]:
-    """The loop of a copy that goes furthest in the file: its turns, and the bytes from one to the next; zeros for one run."""
+    """The iterations and the stride in bytes of the loop with the largest stride in the file; zeros for a single run."""
     return max(((loop[0], loop[1]) for loop in copy.loops), key=lambda loop: abs(loop[1]), default=(0, 0))
 
 
 def _is_even(group: Sequence[StridedCopy]) -> bool:
-    """Whether copies have their slowest loop in common."""
+    """Whether all copies share their slowest loop."""
     first = slowest(group[0])
     return bool(first[1]) and all(slowest(copy) == first for copy in group[1:])
 
 
 def _as_a_whole(group: Sequence[StridedCopy]) -> bool:
-    """Whether nowhere in a group more lies between two runs, or two turns of a loop, than is read sooner than asked for anew, or
-    than they have themselves."""
+    """Whether a single request for the whole group is worth it.
+
+    It is where no gap between runs or loop iterations exceeds both `GAP` and the wanted bytes.
+    """
     lo, hi = span(group)
     if _is_even(group):
         turns, apart = slowest(group[0])
@@ -108,7 +113,7 @@ def _wanted(group: Sequence[StridedCopy]) -> int:
 
 
 def _turn(group: Sequence[StridedCopy], start: int, end: int) -> list[StridedCopy]:
-    """Some turns of the slowest loop that copies have in common."""
+    """A range of iterations of the slowest loop, which the copies share."""
     found = []
     for copy in group:
         k = [loop[:2] for loop in copy.loops].index(slowest(copy))

@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance
     from isoviz.runtime.protocols import Check, Store
 
-_BATCH = 1 << 14  # runs whose offsets are worked out together
+_BATCH = 1 << 14  # The number of runs whose offsets are computed together.
 
 
 @dataclass(frozen=True)
 class FileSource:
-    """An open file whose instance begins at byte `data_offset`; who opened it closes it."""
+    """An open file whose instance begins at byte `data_offset`. The caller closes it."""
 
     file: ReadFile
     data_offset: int
@@ -50,10 +50,10 @@ class FileSource:
 
 @dataclass(frozen=True)
 class FileTarget:
-    """A file to write, and the record its `.npy` header shall name (nested structs and sub-arrays, as the source had them).
+    """A file to write, and the record for its `.npy` header (nested structs and sub-arrays as in the source).
 
-    Unless `replace`, a file that has the name by the time the new one is complete stays. `accept` is called before the file gets
-    its name, and may refuse it by raising.
+    Without `replace`, a file that already has the name when the new one is complete is kept. `accept` is called before the file
+    gets its name; it refuses the file by raising.
     """
 
     path: Path
@@ -64,7 +64,7 @@ class FileTarget:
 
 @dataclass(frozen=True)
 class Scratch:
-    """A nameless file that one transfer writes and the next one reads; who made it closes it."""
+    """A nameless file that one transfer writes and the next one reads. The caller closes it."""
 
     file: NewFile
 
@@ -92,15 +92,15 @@ class FileStore(BaseEndpoint):
 
     @property
     def identity(self) -> object:
-        """Device and inode of the file, or what else was given."""
+        """Device and inode of the file, or the identity that was given."""
         return self._identity
 
     @property
-    def alignment(self) -> int:  # type: ignore[override]  # a file may leave unbuffered access while it is open
+    def alignment(self) -> int:  # type: ignore[override]  # An open file may fall back from direct I/O.
         return PAGE if self.file.is_direct else 1
 
     @property
-    def notes(self) -> tuple[str, ...]:  # type: ignore[override]  # they depend on how it went
+    def notes(self) -> tuple[str, ...]:  # type: ignore[override]  # The notes depend on how the transfer went.
         if self.file.is_direct:
             if self.file.cached_bytes * 8 <= self.file.moved_bytes:
                 return self._notes
@@ -109,7 +109,7 @@ class FileStore(BaseEndpoint):
         return (*self._notes, f"{printable(str(self.file.path))}: buffered (the file system takes no unbuffered access)")
 
     def read(self, offset: int, nbytes: int) -> Bytes:
-        """The bytes of the file, through the page cache."""
+        """Read bytes of the file through the page cache."""
         into = np.empty(nbytes, np.uint8)
         done = 0
         while done < nbytes:
@@ -137,25 +137,28 @@ class FileStore(BaseEndpoint):
 
 
 class LentFile(FileStore):
-    """An instance in a file that somebody else opened and will close, and that needs to outlast nothing: no flush, no name."""
+    """An instance in a file that the caller opened and closes. The file is temporary: it is neither flushed nor named."""
 
     durable = False
 
     def flush(self) -> None:
-        """What is read next is read through the same file."""
+        """Write the partly known pages; the next read uses the same file."""
         if isinstance(self.file, NewFile):
             self.file.write_shared()
 
     def publish(self) -> None:
-        """It has no name."""
+        """Do nothing: the file has no name."""
 
     def close(self) -> None:
-        """It stays open."""
+        """Do nothing: the caller closes the file."""
 
 
 class DiskMemory(BaseMemory):
-    """DSK: files. Data that nobody named a path for go to a nameless file in `directory` (None: the working directory), or where
-    the system keeps temporary files, if that cannot be written to. `shared` as in `NewFile`."""
+    """DSK: instances in files.
+
+    Data without a path go to a nameless file in `directory` (None: the working directory). If `directory` is not writable, they
+    go to the system's temporary directory. `shared` as in `NewFile`.
+    """
 
     takes = "the path of a file"
 
@@ -166,7 +169,7 @@ class DiskMemory(BaseMemory):
 
     @property
     def directory(self) -> Path:
-        """Where files without a name are.
+        """The directory of files without a name.
 
         Raises:
             FileError: this computer has no such directory.
@@ -180,7 +183,7 @@ class DiskMemory(BaseMemory):
         return os.access(self._asked, os.W_OK | os.X_OK)
 
     def holds(self, given: Any) -> Holds:
-        """A path; surely so where the file is, or will be, on the file system of the directory."""
+        """Whether this memory holds the path: YES on the file system of the directory, else PERHAPS."""
         if not isinstance(given, str | os.PathLike):
             return Holds.NO
         here = _file_system(Path(os.fspath(given)).parent)
@@ -191,10 +194,10 @@ class DiskMemory(BaseMemory):
 
     @property
     def _of_nameless(self) -> tuple[str, ...]:
-        """What is to be said of a file without a name."""
+        """The notes about a file without a name."""
         if self._is_writable:
             return ()
-        return (f"{self.name}: {self._asked} cannot be written to; data without a file were in {tempfile.gettempdir()}",)
+        return (f"{self.name}: {self._asked} cannot be written to; data without a path were stored in {tempfile.gettempdir()}",)
 
     def source(self, instance: Instance, given: Any | None) -> FileStore:
         if isinstance(given, FileSource):
@@ -213,7 +216,7 @@ class DiskMemory(BaseMemory):
         try:
             fill_file(file, 0, nbytes)
             file.flush()
-            # What went through the page cache must not be served from it: a first reading is what is measured.
+            # A measured read must come from the disk: drop these pages from the page cache.
             os.posix_fadvise(file.descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
         except BaseException:
             file.close()
@@ -223,7 +226,7 @@ class DiskMemory(BaseMemory):
     def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:
         lin = instance.linearization
         if isinstance(given, Scratch):
-            given.file.write_shared()  # of a transfer before that was cancelled
+            given.file.write_shared()  # An earlier transfer that was cancelled may have left partly known pages.
             return LentFile(given.file, 0, lin.nbytes)
         target = given if isinstance(given, FileTarget) else None
         path = target.path if target else _path(given, instance, "destination")
@@ -242,14 +245,14 @@ class DiskMemory(BaseMemory):
         return FileStore(file, len(header), lin.nbytes, identity=_identity(path), accept=target.accept if target else None)
 
     def _copied(self, path: Path, instance: Instance) -> FileStore:
-        """A new file that begins as a copy of the existing one, which stays as it is until the new one takes its place."""
+        """Create the new file as a copy of the existing one. The existing file is unchanged until the new one replaces it."""
         stored = _stored(path, instance)
         existing = ReadFile(path)
         try:
             file = NewFile(path, existing.size, shared=self.shared)
             try:
                 file.copy_of(existing)
-                file.flush()  # or the transfer would wait for it
+                file.flush()  # Without this flush the measured transfer would wait for the copy.
             except BaseException:
                 file.close()
                 raise
@@ -260,10 +263,10 @@ class DiskMemory(BaseMemory):
 
 
 def _stored(path: Path, instance: Instance) -> Stored:
-    """The instance as the file at `path` holds it."""
+    """The instance as it is stored in the file at `path`."""
     stored = stored_as(path, instance.layout, instance.space, instance.fields)
     if stored.linearization.nbytes != instance.linearization.nbytes:
-        raise FileError(f"{path}: has gaps between its fields, which this transfer does not know of")
+        raise FileError(f"{path}: has gaps between its fields, which the transfer does not describe")
     return stored
 
 
@@ -293,13 +296,13 @@ def _path(given: Any | None, instance: Instance, end: str) -> Path | None:
 
 
 def runs_in_order(copy: StridedCopy, disk: int) -> Iterator[tuple[Numbers, Numbers]]:
-    """Source and destination offsets of all runs, many together, in the order of the disk's end (1: source, 2: destination)."""
+    """Source and destination offsets of all runs, in batches, in the order of the disk's end (1: source, 2: destination)."""
     loops = sorted(copy.loops, key=lambda loop: -loop[disk])
     inner: list[tuple[int, int, int]] = []
     while loops and math.prod(loop[0] for loop in inner) * loops[-1][0] <= _BATCH:
         inner.insert(0, loops.pop())
     cuts = [(0, 0, tuple(inner))]
-    if loops:  # as much of the next one as goes with them
+    if loops:  # Split the next loop into batches as well.
         extent, here, there = loops.pop()
         piece = max(1, _BATCH // math.prod(loop[0] for loop in inner))
         cuts = [
@@ -321,10 +324,13 @@ def _offsets(base: int, loops: Sequence[tuple[int, int, int]], end: int) -> Numb
 
 
 class DiskRead(BaseChannel):
-    """The channel from a file to host memory: a run is a request, long ones are several, shorter ones close together are one."""
+    """The channel from a file to host memory.
+
+    Long runs take several requests. Short runs close together share one request (data sieving).
+    """
 
     def kept_together(self, copies: Sequence[StridedCopy]) -> tuple[list[StridedCopy], list[StridedCopy]]:
-        """Those of some copies that are read together with what lies between them, and the others."""
+        """Split copies into those read by data sieving and the others."""
         groups = sieve.groups(copies)
         near = [sieve.is_close(group) for group in groups]
         close, others = (
@@ -346,11 +352,11 @@ class DiskRead(BaseChannel):
         return requests
 
     def _sieved(self, group: list[StridedCopy], source: FileStore, memory: Bytes, check: Check) -> int:
-        """Read what lies between the wanted bytes too, and leave it out in memory."""
+        """Read a group by data sieving: the unwanted bytes are read too and not copied."""
         requests = 0
         for piece in sieve.pieces(group):
             lo, hi = sieve.span(piece)
-            # Whole pages: one request, and the page at the end of the file is no other one.
+            # Whole pages take one request. A page that the end of the file cuts short is no extra request.
             lead = (source.base + lo) % PAGE
             wanted = lead + hi - lo
             room = bounce()[: -(-wanted // PAGE) * PAGE]

@@ -1,9 +1,9 @@
-"""Files (DSK): read and written unbuffered (`O_DIRECT`) where the file system allows, else buffered and said so.
+"""Files (DSK): reads and writes with direct I/O (`O_DIRECT`) where the file system supports it, else buffered I/O with a note.
 
-Unbuffered requests want offsets, lengths and addresses in whole pages. A request that has them goes straight between the disk
-and where the data belong; another one goes through a small bounce buffer. Pages that two runs share are put together in memory
-(`isoviz.backends.disk.shared_pages`); what is left of them goes through the page cache. Nothing is ever mapped: mapped pages
-count as memory of the process.
+Direct I/O requires page alignment of offsets, lengths and addresses. An aligned request moves data directly between the disk and
+its place in memory. Other requests go through a small bounce buffer. Pages shared by two runs are completed in memory
+(`isoviz.backends.disk.shared_pages`); pages that stay incomplete go through the page cache. No file is mapped, because mapped
+pages count as memory of the process.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from isoviz.units import format_bytes
 if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check
 
-REQUEST = 8 << 20  # the largest single request: long enough for full speed, short enough to cancel between two
+REQUEST = 8 << 20  # The largest single request: long enough for the full rate, short enough to cancel between two requests.
 _DIRECT = getattr(os, "O_DIRECT", 0)
 _REFUSED = (errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def always() -> None:
-    """Nothing to check."""
+    """Check nothing."""
 
 
 def _direct(descriptor: int, flags: int) -> int | None:
-    """A second, unbuffered descriptor of an open file; None where the file system has no such thing."""
+    """Open a second descriptor of the file for direct I/O; None where the file system does not support it."""
     if not _DIRECT:
         return None
     try:
@@ -52,9 +52,11 @@ def _address(array: Bytes) -> int:
 
 
 def _read_around(direct: int, into: Bytes, offset: int, lead: int) -> int:
-    """Read in one request what begins `lead` bytes behind a page, in the file as in memory: its first and its last page, where
-    they are not whole, come by way of a buffer. Returns how many bytes came, `lead` of them before it; fewer where the file
-    ends."""
+    """Read in one request data that begin `lead` bytes after a page boundary, both in the file and in memory.
+
+    An incomplete first or last page goes through the bounce buffer. Returns the bytes read, including the `lead` bytes before the
+    data; fewer at the end of the file.
+    """
     first, last = -lead % PAGE, (lead + len(into)) % PAGE
     middle, edges = into[first : len(into) - last], bounce()
     parts = [edges[:PAGE].data] * bool(lead) + [middle.data] * bool(len(middle)) + [edges[PAGE : 2 * PAGE].data] * bool(last)
@@ -67,7 +69,7 @@ def _read_around(direct: int, into: Bytes, offset: int, lead: int) -> int:
 
 
 class _OpenFile:
-    """A file held by a buffered descriptor and, where possible, an unbuffered one. Several threads may read or write it."""
+    """A file with a buffered descriptor and, where supported, one for direct I/O. Several threads may read or write it."""
 
     def __init__(self, path: Path, descriptor: int, flags: int) -> None:
         self.path = path
@@ -76,7 +78,7 @@ class _OpenFile:
         self._descriptors = [fd for fd in (descriptor, self._unbuffered) if fd is not None]
         self._lock = threading.Lock()
         self.moved_bytes = 0
-        self.cached_bytes = 0  # of them: through the page cache
+        self.cached_bytes = 0  # The part of `moved_bytes` that went through the page cache.
 
     @property
     def descriptor(self) -> int:
@@ -89,7 +91,7 @@ class _OpenFile:
 
     @property
     def unbuffered(self) -> int | None:
-        """The descriptor for unbuffered requests; None where there is none."""
+        """The descriptor for direct I/O; None without direct I/O."""
         return self._unbuffered
 
     @property
@@ -99,24 +101,25 @@ class _OpenFile:
         return status.st_dev, status.st_ino
 
     def _leave_direct(self) -> None:
-        """Some file systems open unbuffered and then refuse the request."""
+        """Stop direct I/O: some file systems accept `O_DIRECT` on opening and then refuse the request."""
         self._unbuffered = None
 
     def count(self, moved: int, cached: int = 0) -> None:
-        """Note how many bytes were moved, and how many of them through the page cache."""
+        """Count bytes that were moved, and the part of them that went through the page cache."""
         with self._lock:
             self.moved_bytes += moved
             self.cached_bytes += cached
 
     def read_at(self, offset: int, into: Bytes, check: Check = always, cached: bool = False) -> int:
-        """Fill `into` from byte `offset` on, through the page cache where `cached`; returns how many requests that took. `check`
-        is called before every request and may raise.
+        """Fill `into` from byte `offset` on and return the number of requests. `cached` reads through the page cache.
+
+        `check` is called before every request and may raise.
 
         Raises:
-            RunError: the file ends before, or cannot be read.
+            RunError: the file ends too early, or cannot be read.
         """
         done = requests = through_cache = 0
-        # Less than a page goes through the page cache: its neighbours are read next, and would be fetched again and again.
+        # Less than a page goes through the page cache: direct I/O would read the same page again for its neighbours.
         buffered = cached or len(into) < PAGE
         while done < len(into):
             check()
@@ -128,8 +131,10 @@ class _OpenFile:
         return requests
 
     def read_pages(self, offset: int, into: Bytes, wanted: int, check: Check = always) -> int:
-        """`read_at` of so many bytes in whole pages, of which the last may go on behind them: `into` begins with one, as `offset`
-        does, and has room for it."""
+        """Read `wanted` bytes as `read_at` does, in whole pages.
+
+        `offset` and `into` are page-aligned. `into` has room for the whole of the last page.
+        """
         done = requests = 0
         while done < wanted:
             direct = self._unbuffered
@@ -144,17 +149,17 @@ class _OpenFile:
                 self._leave_direct()
                 continue
             requests += 1
-            if done + got < wanted:  # what ends within a page is read again from its beginning, unless that is all there is
+            if done + got < wanted:  # Direct I/O continues at a page boundary: reread a partial page.
                 got -= got % PAGE
-                if not got:  # the file ends here, or this file system answers in smaller pieces
+                if not got:  # End of file, or the file system returns smaller pieces.
                     break
             done += got
         self.count(min(done, wanted))
-        # Not by way of this thread's buffer: `into` may be that.
+        # The request must not use this thread's bounce buffer: `into` may be that buffer.
         return requests + (self.read_at(offset + done, into[done:wanted], check, cached=True) if done < wanted else 0)
 
     def _read_some(self, offset: int, into: Bytes, buffered: bool) -> tuple[int, bool]:
-        """One request: at least one byte of what is wanted, and whether it came through the page cache."""
+        """Read at least one byte with one request. Returns the bytes read, and whether they came through the page cache."""
         direct = self._unbuffered
         if direct is None or buffered:
             try:
@@ -175,7 +180,7 @@ class _OpenFile:
                 raise RunError(f"{self.path}: cannot be read: {reason(error)}") from None
             self._leave_direct()
             return self._read_some(offset, into, buffered)
-        if got <= lead:  # the file ends here, or this file system answers in smaller pieces
+        if got <= lead:  # End of file, or the file system returns smaller pieces.
             return self._read_some(offset, into, buffered=True)
         got = min(got - lead, want)
         if not lines_up:
@@ -198,7 +203,7 @@ class ReadFile(_OpenFile):
     """A regular file opened for reading.
 
     Raises:
-        FileError: missing, a directory, not readable, not a regular file.
+        FileError: the file is missing, a directory, not readable or not regular.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -208,10 +213,10 @@ class ReadFile(_OpenFile):
         super().__init__(Path(path), descriptor, os.O_RDONLY)
 
     def check_unchanged(self) -> None:
-        """Whether the file is as it was when it was opened, by its size and the time of its last change.
+        """Check that size and modification time of the file are the same as when it was opened.
 
         Raises:
-            RunError: it is not: what was read may be half old, half new.
+            RunError: they differ, so the data read may mix old and new content.
         """
         status = os.fstat(self.descriptor)
         if (status.st_size, status.st_mtime_ns) != (self.size, self._modified):
@@ -219,15 +224,15 @@ class ReadFile(_OpenFile):
 
 
 class NewFile(_OpenFile):
-    """A file being written, without a name (or, where the file system cannot do that, under a temporary one) until `publish`.
+    """A file being written. It is nameless until `publish`, or has a temporary name where the file system requires one.
 
-    `final` is the path it will have; None keeps it nameless in `directory`, for data nobody asked to keep. Whatever happens
-    before `publish`, even the end of the process, the final name keeps what it had. Unless `replace`, a file that got the name
-    in the meantime keeps it. Up to `shared` bytes of pages that were written in part wait in memory for the rest of them.
+    `final` is the path of the finished file. None keeps the file nameless in `directory`, for data that are not kept. Until
+    `publish`, the file at `final` is unchanged, even if the process dies. Without `replace`, a file that was created at `final`
+    in the meantime is kept. Up to `shared` bytes of partly written pages wait in memory for their remaining bytes.
 
     Raises:
-        FileError: the directory is missing or not writable, or the name belongs to something that is not a regular file.
-        RunError: less free space than `size`.
+        FileError: the directory is missing or not writable, or `final` exists and is not a regular file.
+        RunError: less than `size` bytes of free space.
     """
 
     def __init__(
@@ -271,13 +276,14 @@ class NewFile(_OpenFile):
             raise FileError(f"{self.final or self.directory}: cannot be created: {reason(error)}") from None
 
     def write_at(self, offset: int, data: Bytes, check: Check = always, cached: bool = False) -> int:
-        """Write `data` from byte `offset` on, to the page cache where `cached`; returns how many requests that took. `check` is
-        called before every request and may raise.
+        """Write `data` from byte `offset` on and return the number of requests. `cached` writes through the page cache.
+
+        `check` is called before every request and may raise.
 
         Raises:
-            RunError: the disk is full, the file would be larger than allowed, or the disk fails.
+            RunError: the disk is full, the file exceeds the size limit, or the disk fails.
         """
-        if pages := self.shared.among(offset // PAGE, -(-(offset + len(data)) // PAGE)):  # what is written now is to stay
+        if pages := self.shared.among(offset // PAGE, -(-(offset + len(data)) // PAGE)):  # They must not overwrite `data` later.
             self.write_shared(pages[0], pages[-1] + 1)
         return self._put(offset, data, None if cached else self._unbuffered, check)
 
@@ -297,7 +303,7 @@ class NewFile(_OpenFile):
         return requests
 
     def _write_some(self, offset: int, data: Bytes, direct: int | None) -> tuple[int, bool]:
-        lead = -offset % PAGE  # bytes before the first whole page
+        lead = -offset % PAGE  # Bytes before the first whole page.
         if direct is None or len(data) - lead < PAGE or lead:
             wanted = REQUEST if direct is None or len(data) - lead < PAGE else lead
             return os.pwritev(self.descriptor, [data[:wanted].data], offset), True
@@ -323,7 +329,7 @@ class NewFile(_OpenFile):
         return RunError(f"{self.path}: cannot be written: {reasons.get(error.errno or 0) or reason(error)}")
 
     def copy_of(self, existing: ReadFile) -> None:
-        """Begin as a copy of an existing file of the same size (shared blocks where the file system can)."""
+        """Copy an existing file of the same size into this one, with shared blocks where the file system supports them."""
         done, room = 0, page_aligned(0)
         while done < self.size:
             try:
@@ -349,10 +355,10 @@ class NewFile(_OpenFile):
         return super().read_pages(offset, into, wanted, check)
 
     def write_shared(self, first: int = 0, last: int = 1 << 62) -> None:
-        """Write what was kept of the pages from one up to another one, without waiting any longer.
+        """Write the pending parts of pages `first` up to `last`, without waiting for their remaining bytes.
 
         Raises:
-            RunError: as `write_at`; nothing is forgotten that was not written.
+            RunError: as in `write_at`. Parts that could not be written stay pending.
         """
         for number in self.shared.among(first, last):
             if (kept := self.shared.to_write(number)) is None:
@@ -365,7 +371,7 @@ class NewFile(_OpenFile):
             self.shared.written(number)
 
     def flush(self) -> None:
-        """Wait until everything written is on the disk."""
+        """Wait until all written data are on the disk."""
         self.write_shared()
         try:
             os.fsync(self.descriptor)
@@ -373,10 +379,10 @@ class NewFile(_OpenFile):
             raise self._no_room(error) from None
 
     def publish(self) -> None:
-        """Take the final name, in one step; with `replace` from the file that has it.
+        """Give the file its final name atomically. With `replace` it replaces the file of that name.
 
         Raises:
-            RunError: a file got the name in the meantime, or the directory takes none any more.
+            RunError: a file of that name appeared in the meantime, or the directory accepts no new entry.
         """
         self.write_shared()
         if self.final is None:
@@ -388,14 +394,14 @@ class NewFile(_OpenFile):
             self._unfinished.become(self.final, self.replace)
             self._sync_directory()
         except FileExistsError:
-            raise RunError(f"{self.final}: was created by somebody else in the meantime; it was left alone") from None
+            raise RunError(f"{self.final}: another process created this file in the meantime; that file was kept") from None
         except OSError as error:
             raise RunError(f"{self.final}: cannot be put in place: {reason(error)}") from None
 
     def _sync_directory(self) -> None:
         place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            with contextlib.suppress(OSError):  # some file systems have no such thing
+            with contextlib.suppress(OSError):  # Some file systems cannot sync a directory.
                 os.fsync(place)
         finally:
             os.close(place)

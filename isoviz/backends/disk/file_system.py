@@ -1,4 +1,4 @@
-"""Names and places as the system has them, with errors in words."""
+"""File system queries, with readable errors."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from isoviz.regular_files import reason
 
 
 def free_bytes(directory: Path) -> int:
-    """Bytes that this user may still write to the file system of a directory.
+    """Bytes of the directory's file system that this user may still write.
 
     Raises:
-        FileError: no such directory.
+        FileError: there is no such directory.
     """
     try:
         found = os.statvfs(directory)

@@ -1,7 +1,7 @@
-"""Room for a new file, taken before anything is written.
+"""Allocation of a new file's blocks before anything is written.
 
-A file that has its blocks can be written by several requests at a time; one that grows as it is written takes them one after
-the other (ext4: random requests of 16 KiB, eight in flight, 0.16 → 0.61 GB/s). And a disk that is too full says so at once.
+An allocated file accepts several write requests at a time. A growing file serializes them (ext4: random requests of 16 KiB, eight
+in flight, 0.16 → 0.61 GB/s). A full disk is also reported at once.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from collections.abc import Callable
 from functools import cache
 
 WORTH_IT = 1 << 20
-"""Bytes below which a file is written faster than its room is reserved."""
+"""File size in bytes below which writing takes less time than the allocation."""
 _UNKNOWN = (errno.EOPNOTSUPP, errno.ENOTSUP, errno.ENOSYS, errno.EINVAL, errno.EINTR)
 
 
 def reserve(descriptor: int, size: int) -> bool:
-    """Have the file system set blocks aside for the first `size` bytes of an open file, where it is a disk's and can.
+    """Allocate blocks for the first `size` bytes of an open file, if it lies on a disk and the file system supports it.
 
-    Not of `posix_fallocate`: that writes to every block where the file system has no such call. Not in memory (tmpfs), where it
-    would clear every page, which is as slow as writing it. Returns whether it was done.
+    `posix_fallocate` is not used: it writes to every block where the file system has no such call. Nothing is allocated in memory
+    (tmpfs): clearing every page is as slow as writing it. Returns whether blocks were allocated.
 
     Raises:
-        OSError: no room, a quota or a limit on the size of files.
+        OSError: no space, a quota, or a limit on the file size.
     """
     fallocate = _fallocate()
     if fallocate is None or size < WORTH_IT or not os.major(os.fstat(descriptor).st_dev):
@@ -39,10 +39,10 @@ def reserve(descriptor: int, size: int) -> bool:
 
 @cache
 def _fallocate() -> Callable[[int, int, int, int], int] | None:
-    """The C library's call; None where it has none."""
+    """The C library's function; None where it has none."""
     try:
         library = ctypes.CDLL(None, use_errno=True)
-        found = getattr(library, "fallocate64", None) or library.fallocate  # where there is no other, offsets have 64 bits
+        found = getattr(library, "fallocate64", None) or library.fallocate  # With 64-bit offsets, too.
     except (OSError, AttributeError):
         return None
     found.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_int64)

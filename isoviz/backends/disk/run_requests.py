@@ -1,7 +1,7 @@
-"""Many runs of one length between a file and host memory, a request for each: as few steps of Python around it as possible.
+"""Requests for many runs of one length between a file and host memory, with little Python code per request.
 
-Short runs come by the hundred thousand, from several threads that take turns in the interpreter: what a request costs there is
-lost to all of them. So they are handed to the system many at a time, where it has a way (`isoviz.backends.disk.aio`).
+Short runs come by the hundred thousand, from several threads that share the GIL. Time spent per request with the GIL is lost to
+all threads. Therefore requests are submitted in batches where the system supports it (`isoviz.backends.disk.aio`).
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check
 
 _ENOUGH = 1 << 20
-"""Bytes handed over together: more in flight are no faster, and keep whoever wants to stop waiting."""
+"""Most bytes of a batch. A larger batch is no faster, and a cancellation has to wait for it."""
 _QUICK = 64 << 10
-"""Bytes of runs that are copied sooner than another thread could make use of the interpreter."""
+"""Run length in bytes below which copying a run takes less time than handing the GIL to another thread."""
 _SHORT = 32 << 10
-"""Bytes of runs that begin within pages, and are shorter, which the page cache puts together best: all of them, for unbuffered
-requests beside make it write what it has."""
+"""Length in bytes below which runs that begin within pages go through the page cache.
+
+It combines short runs fastest. All of them go through it, because direct I/O to the same file forces it to write its pages.
+"""
 
 
 def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: int, memory: Bytes, check: Check) -> int:
-    """Read `run` bytes from each of `offsets` in the file to the same of `places` in memory; returns how many requests that took.
-    `check` is called before requests that are handed over together.
+    """Read `run` bytes from each of `offsets` in the file to each of `places` in memory. Returns the number of requests.
+
+    `check` is called before each batch of requests.
 
     Raises:
-        RunError: the file ends before, or cannot be read; what `check` raises.
+        RunError: the file ends too early, or cannot be read. Errors of `check` pass through.
     """
     if isinstance(file, NewFile):
         file.write_shared()
@@ -46,13 +49,13 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
     room = -(-(int(leads.max(initial=0)) + run) // PAGE) * PAGE
     lines_up = not ((places - leads + address_of(memory)) % PAGE).any()
     aligned = room == run and lines_up
-    alone = len(offsets) == 1 and lines_up  # goes where it belongs but for its edges
+    alone = len(offsets) == 1 and lines_up  # Only the first and the last page go through the bounce buffer.
     if direct is None or not PAGE <= run <= REQUEST or alone or (room > BOUNCE and not aligned):
         return sum(file.read_at(at, memory[to : to + run], check) for at, to in _pairs(offsets, places))
     begins, wanted = offsets - leads, leads + run
     if aligned:
         moved = _read_in_place(direct, offsets, places, run, memory, check)
-    else:  # by way of a buffer
+    else:  # Through the bounce buffer.
         into = bounce()
 
         def arrived(which: Numbers, at: Numbers) -> None:
@@ -62,7 +65,7 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
             moved = way.read_by_slots(direct, begins, -(-wanted // PAGE) * PAGE, into, room, arrived, check)
     again = 0
     for k in np.flatnonzero(moved < wanted).tolist():
-        # The end of the file, an error: said, or done another way, where it is tried again.
+        # At the end of the file or after an error, `read_at` tries again. It reports the error or reads in another way.
         at, to = int(offsets[k]), int(places[k])
         again += file.read_at(at, memory[to : to + run], check) - 1
         file.count(-run)
@@ -71,7 +74,7 @@ def read_runs(file: ReadFile | NewFile, offsets: Numbers, places: Numbers, run: 
 
 
 def _read_in_place(direct: int, offsets: Numbers, places: Numbers, run: int, memory: Bytes, check: Check) -> Numbers:
-    """Runs of whole pages that go where they belong; how many bytes of each have come."""
+    """Read aligned runs of whole pages without the bounce buffer. Returns the bytes read of each."""
     together, nbytes, moved = max(1, min(DEPTH, _ENOUGH // run)), np.full(len(offsets), run), np.zeros(len(offsets), np.int64)
     with aio.requests(min(together, len(offsets))) as way:
         for first in range(0, len(offsets), together):
@@ -82,11 +85,12 @@ def _read_in_place(direct: int, offsets: Numbers, places: Numbers, run: int, mem
 
 
 def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memory: Bytes, check: Check) -> int:
-    """Write `run` bytes from each of `places` in memory to the same of `offsets` in the file; returns how many requests that
-    took. `check` is called before requests that are handed over together.
+    """Write `run` bytes from each of `places` in memory to each of `offsets` in the file. Returns the number of requests.
+
+    `check` is called before each batch of requests.
 
     Raises:
-        RunError: the disk is full, the file would be larger than allowed, or the disk fails; what `check` raises.
+        RunError: the disk is full, the file exceeds the size limit, or the disk fails. Errors of `check` pass through.
     """
     aligned = not ((places + address_of(memory)) % PAGE).any()
     whole = not (run % PAGE or (offsets % PAGE).any())
@@ -100,7 +104,7 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
         return sum(file.write_at(to, memory[at : at + run], check, cached) for at, to in _pairs(places, offsets))
     together = max(1, min(DEPTH, (_ENOUGH if aligned else BOUNCE) // run))
     out, slots, nbytes, again = memory, places, np.full(len(offsets), run), 0
-    if not aligned:  # by way of a buffer
+    if not aligned:  # Through the bounce buffer.
         out, slots = bounce(), np.arange(len(offsets)) % together * run
     with aio.requests(min(together, len(offsets))) as way:
         for first in range(0, len(offsets), together):
@@ -113,7 +117,7 @@ def write_runs(file: NewFile, places: Numbers, offsets: Numbers, run: int, memor
 
 
 def _write_across_pages(file: NewFile, places: Numbers, offsets: Numbers, run: int, memory: Bytes, check: Check) -> int:
-    """The same for runs that begin or end within pages: these are kept until somebody brings the rest of them."""
+    """`write_runs` for runs that begin or end within pages. Incomplete pages wait in memory until another run completes them."""
     leads, ends = offsets % PAGE, (offsets + run) % PAGE
     room = -(-(int(leads.max()) + run) // PAGE) * PAGE
     together = max(1, min(DEPTH, BOUNCE // room))
@@ -142,10 +146,11 @@ def _write_across_pages(file: NewFile, places: Numbers, offsets: Numbers, run: i
 
 
 def _write_around(file: NewFile, offset: int, data: Bytes, check: Check) -> int:
-    """The same for one run that lies in memory as it does on its pages: in one request, where others have brought the rest of its
-    first and its last page, else without these.
+    """`write_runs` for one run whose position within a page is the same in memory and in the file.
 
-    They do not go through the page cache while others write to the file: the system would have all of them wait."""
+    One request writes it, with its first and last page where other runs have completed them. Incomplete pages do not go through
+    the page cache while other threads write to the file: the system would make them all wait.
+    """
     check()
     lead, tail = offset % PAGE, (offset + len(data)) % PAGE
     begin, end = -lead % PAGE, len(data) - tail
@@ -162,12 +167,12 @@ def _write_around(file: NewFile, offset: int, data: Bytes, check: Check) -> int:
 
 
 def _write_parts(file: NewFile, offset: int, parts: list[Bytes], check: Check) -> int:
-    """Write whole pages from several places in memory one after the other; returns how many requests that took."""
+    """Write whole pages from several places in memory to consecutive pages of the file. Returns the number of requests."""
     direct, nbytes = file.unbuffered, sum(map(len, parts))
     _forget_shared(file, offset, nbytes)
     try:
         moved = 0 if direct is None else os.pwritev(direct, [part.data for part in parts], offset)
-    except OSError:  # said, or done another way, where it is tried again
+    except OSError:  # `write_at` tries again. It reports the error or writes in another way.
         moved = 0
     if moved == nbytes:
         file.count(nbytes)
@@ -180,14 +185,16 @@ def _write_parts(file: NewFile, offset: int, parts: list[Bytes], check: Check) -
 
 
 def _forget_shared(file: NewFile, offset: int, nbytes: int) -> None:
-    """Keep nothing of pages that are written as a whole now."""
+    """Drop the pending parts of pages that are now written whole."""
     for number in file.shared.among(offset // PAGE, (offset + nbytes) // PAGE):
         file.shared.forget(number)
 
 
 def _is_whole(file: NewFile, at: int, low: int, high: int, page: Bytes, check: Check) -> bool:
-    """Whether a page of a file, of which a part is known, can be written as a whole. What is not kept of it goes to the page
-    cache."""
+    """Whether the known part of a page and its pending part complete the page.
+
+    A part that can be neither joined nor kept is written through the page cache.
+    """
     whole = file.shared.joined(at // PAGE, low, high, page)
     if whole is None:
         file.write_at(at + low, page[low:high], check)
@@ -197,12 +204,12 @@ def _is_whole(file: NewFile, at: int, low: int, high: int, page: Bytes, check: C
 def _write_pages(
     file: NewFile, way: aio.Requests, offsets: Numbers, out: Bytes, slots: Numbers, nbytes: Numbers, check: Check
 ) -> int:
-    """Hand over requests of whole pages; returns how many more it took."""
+    """Submit requests of whole pages; returns the number of extra requests."""
     direct, again = file.unbuffered, 0
     for to, count in zip(offsets.tolist(), nbytes.tolist(), strict=True):
         _forget_shared(file, to, count)
     moved = np.zeros_like(nbytes) if direct is None else way.carry_out(WRITE, direct, offsets, out, slots, nbytes)
-    for k in np.flatnonzero(moved != nbytes).tolist():  # said, or done another way, where it is tried again
+    for k in np.flatnonzero(moved != nbytes).tolist():  # `write_at` tries again. It reports the error or writes in another way.
         at, to, count = int(slots[k]), int(offsets[k]), int(nbytes[k])
         again += file.write_at(to, out[at : at + count], check) - 1
         file.count(-count)
@@ -211,7 +218,7 @@ def _write_pages(
 
 
 def _spread(source: Bytes, here: Numbers, destination: Bytes, there: Numbers, run: int) -> None:
-    """Copy runs from some places in memory to others: at once, where both lie evenly."""
+    """Copy runs between places in memory, with one NumPy copy where both sides have a constant stride."""
     steps = np.diff(here), np.diff(there)
     if len(here) > 1 and all((each == each[0]).all() for each in steps):
         shape = len(here), run
@@ -223,7 +230,7 @@ def _spread(source: Bytes, here: Numbers, destination: Bytes, there: Numbers, ru
         for at, to in _pairs(here, there):
             destination[to : to + run] = source[at : at + run]
         return
-    # NumPy lets go of the interpreter for every run, and waits to get it back: longer than a short one takes.
+    # NumPy releases the GIL for every run. Getting it back takes longer than copying a short run.
     into, out = destination.data, source.data
     for at, to in _pairs(here, there):
         into[to : to + run] = out[at : at + run]

@@ -1,9 +1,9 @@
-"""Pages of a new file that two runs share: kept in memory until both have brought their part, then written as a whole.
+"""Pages of a new file that two runs share: kept in memory until both runs have brought their part, then written whole.
 
-Unbuffered requests take whole pages. A run that begins or ends within one could leave its part to the page cache; but every part
-costs a call, and the system a small request of its own in the end: runs of 8 KiB are then written at a fifth of the rate of those
-that begin with pages. Most of these parts meet their counterpart soon, for a transfer writes everything once. Whoever writes to a
-page in another way first takes what is kept of it (`NewFile.write_shared`).
+Direct I/O writes whole pages. A run that begins or ends within a page could write that part through the page cache. Each such
+part costs a call, and in the end a small request of the system: runs of 8 KiB are then written at a fifth of the rate of aligned
+runs. A transfer writes every byte once, so most parts soon meet their counterpart. Code that writes to a page in another way
+first takes its pending part (`NewFile.write_shared`).
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ import threading
 from isoviz.backends.pages import HUGE, PAGE, Bytes, page_aligned
 
 SHARED = 32 << 20
-"""Bytes of pages that are kept for a file, at most."""
+"""Most bytes of pending pages per file."""
 _FIRST = 16
-"""Pages for which there is room at first: the system zeroes it."""
+"""Pages in the first allocation, which the system has to zero."""
 
 
 class SharedPages:
-    """Pages of one file of which the beginning or the end is known, up to `most` bytes of them. For several threads."""
+    """Pending pages of one file: their beginning or their end is known, up to `most` bytes of pages. Threads may share it."""
 
     def __init__(self, most: int = SHARED) -> None:
         self._most = self._left = most // PAGE
-        """Pages that there may be more than there is room for already."""
+        """Pages that may still be allocated."""
         self._next = _FIRST
         self._parts: dict[int, tuple[Bytes, int, int]] = {}
         self._free: list[Bytes] = []
@@ -31,9 +31,11 @@ class SharedPages:
         self._lock = threading.Condition()
 
     def joined(self, number: int, low: int, high: int, page: Bytes) -> bool | None:
-        """Whether page `number` of the file, of which `page` has the bytes from `low` up to `high`, is whole with what is known
-        of it: then `page` has the rest, too, and nothing is kept of it. Else these bytes are kept. None where they are not: there
-        is no room, the other part does not go with them, or somebody is writing it."""
+        """Join the bytes from `low` up to `high` of page `number`, given in `page`, with its pending part.
+
+        True: the page is complete. `page` now holds all of it, and nothing stays pending. False: these bytes are now pending.
+        None: they were not kept, because there is no room, they do not complete the pending part, or that part is being written.
+        """
         with self._lock:
             known = self._parts.get(number)
             if known is not None:
@@ -54,7 +56,7 @@ class SharedPages:
             return False
 
     def among(self, first: int, last: int) -> list[int]:
-        """The pages of which something is kept, from one up to another one."""
+        """The numbers of the pending pages from `first` up to `last`."""
         if not self._parts:
             return []
         with self._lock:
@@ -62,8 +64,11 @@ class SharedPages:
             return [number for number in pages if first <= number < last and number in self._parts]
 
     def to_write(self, number: int) -> tuple[int, Bytes] | None:
-        """What is kept of a page, with its place in the file, for the caller to write and say so (`written`). None where nothing
-        is kept. While another thread writes it, this one waits: it may be about to write what lies around it."""
+        """The file offset and the bytes of the pending part of a page, which the caller writes before it calls `written`.
+
+        None if nothing is pending. If another thread is writing the part, this one waits: it may be about to write bytes around
+        it.
+        """
         with self._lock:
             self._lock.wait_for(lambda: number not in self._being_written)
             known = self._parts.get(number)
@@ -73,8 +78,10 @@ class SharedPages:
             return number * PAGE + known[1], known[0][known[1] : known[2]]
 
     def written(self, number: int, *, failed: bool = False) -> None:
-        """What `to_write` gave is written, and nothing is kept of the page any more; of no page, no room either. Where it has
-        `failed` it is kept."""
+        """Drop the pending part from `to_write`, which is now written. After a write that `failed` the part stays pending.
+
+        When no page is pending any more, the memory of all pages is freed.
+        """
         with self._lock:
             self._being_written.discard(number)
             self._lock.notify_all()
@@ -82,7 +89,7 @@ class SharedPages:
                 self._drop(number)
 
     def forget(self, number: int) -> None:
-        """Keep nothing of a page that is about to be written as a whole."""
+        """Drop the pending part of a page that is about to be written whole."""
         with self._lock:
             self._lock.wait_for(lambda: number not in self._being_written)
             self._drop(number)
@@ -95,7 +102,7 @@ class SharedPages:
             self._free, self._left, self._next = [], self._most, _FIRST
 
     def _more(self) -> bool:
-        """Room for some pages more."""
+        """Allocate memory for more pages; False at the limit."""
         count = min(self._left, self._next)
         self._left -= count
         self._next = min(2 * count, HUGE // PAGE)

@@ -1,7 +1,7 @@
-"""New files until they have their name: without one where the file system can do that, else under one that only isoviz gives.
+"""Unfinished files: nameless where the file system supports that, else with a temporary name that only isoviz uses.
 
-Who writes an unfinished file holds a lock on it (`flock`), which ends with the process. So what a killed process left can be told
-from what another process is still writing.
+The writing process holds a lock on the file (`flock`), which ends with the process. The lock distinguishes the files of killed
+processes from files that are still being written.
 """
 
 from __future__ import annotations
@@ -26,11 +26,13 @@ _HERE, _NOT_OVER_ANOTHER = -100, 1  # AT_FDCWD, RENAME_NOREPLACE
 
 
 class Unfinished:
-    """A new file in a directory, open for reading and writing as `descriptor`. Who made it closes the descriptor, then calls
-    `remove`, which does nothing to a file that has its final name.
+    """A new file in a directory, open for reading and writing as `descriptor`.
+
+    The caller closes the descriptor and then calls `remove`, which leaves a file with its final name alone.
 
     Raises:
-        OSError: it cannot be created. FileError: a hundred names were taken.
+        OSError: the file cannot be created.
+        FileError: a hundred temporary names were taken.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -50,17 +52,18 @@ class Unfinished:
                 if _lock(descriptor) and _is_at(descriptor, path):
                     self._path = path
                     return descriptor
-                os.close(descriptor)  # `sweep` was quicker, and took it for one that was left
+                os.close(descriptor)  # `sweep` locked it first and took it for an abandoned file.
         raise FileError(f"{self.directory}: a new file cannot be created beside a hundred unfinished ones")
 
     def _beside(self) -> Path:
         return self.directory / f".isoviz-{_computer()}-{os.urandom(8).hex()}.part"
 
     def become(self, final: Path, replace: bool) -> None:
-        """Take a name in the same directory, in one step. With `replace` it is taken from the file that has it.
+        """Take a name in the same directory atomically. With `replace` the file replaces the one of that name.
 
         Raises:
-            FileExistsError: without `replace`, a file has the name, since whenever. OSError: this cannot be done.
+            FileExistsError: without `replace`, a file already has the name.
+            OSError: the file cannot be named.
         """
         if self._path is None:
             try:
@@ -79,15 +82,15 @@ class Unfinished:
         self._path = None
 
     def _link(self, path: Path) -> None:
-        """Give the nameless file a name that no file has."""
+        """Give the nameless file an unused name."""
         place = os.open(self.directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:  # a directory descriptor makes Python use linkat(), which alone follows the link in /proc
+        try:  # A directory descriptor makes Python call linkat(), and only linkat() follows the link in /proc.
             os.link(f"/proc/self/fd/{self.descriptor}", path.name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=True)
         finally:
             os.close(place)
 
     def remove(self) -> None:
-        """Leave nothing of a file that did not get its name."""
+        """Delete a file that did not get its final name."""
         if self._path is not None:
             with contextlib.suppress(OSError):
                 self._path.unlink()
@@ -95,7 +98,7 @@ class Unfinished:
 
 
 def _move(path: Path, final: Path) -> None:
-    """Rename a file, unless another has the name. To look first would be too early: the other may appear after the look."""
+    """Rename a file unless the new name exists. A check beforehand would be too early: the name may appear after the check."""
     try:
         os.link(path, final)
     except OSError as error:
@@ -111,7 +114,7 @@ def _move(path: Path, final: Path) -> None:
             raise
     else:
         return
-    os.close(os.open(final, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))  # the name is ours from here on
+    os.close(os.open(final, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666))  # This reserves the name.
     try:
         path.replace(final)
     except BaseException:
@@ -120,10 +123,10 @@ def _move(path: Path, final: Path) -> None:
 
 
 def _rename(path: Path, final: Path) -> None:
-    """`renameat2` that replaces nothing.
+    """Rename with `renameat2`, without replacing a file.
 
     Raises:
-        OSError: a file has the name, or neither the system nor the file system knows the call.
+        OSError: the name exists, or the system or the file system lacks the call.
     """
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2
@@ -135,16 +138,16 @@ def _rename(path: Path, final: Path) -> None:
 
 
 def sweep(directory: Path) -> None:
-    """Remove what killed processes of this computer left unfinished in a directory; never what a process is writing."""
+    """Delete the unfinished files that killed processes of this computer left in a directory, but none that is being written."""
     ours = re.compile(rf"\.isoviz-{_computer()}-[0-9a-f]{{16}}\.part")
     with contextlib.suppress(OSError), os.scandir(directory) as entries:
         for name in (entry.name for entry in entries):
-            if name.startswith(".isoviz-") and ours.fullmatch(name):  # most names in a large directory are not
+            if name.startswith(".isoviz-") and ours.fullmatch(name):  # In a large directory most names do not match.
                 _remove_left(directory / name)
 
 
 def _remove_left(path: Path) -> None:
-    with contextlib.suppress(OSError):  # gone meanwhile, somebody else's, or on a file system without locks
+    with contextlib.suppress(OSError):  # The file may be gone, belong to another user, or lie on a file system without locks.
         descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             if stat.S_ISREG(os.fstat(descriptor).st_mode) and _lock(descriptor, needed=True) and _is_at(descriptor, path):
@@ -154,8 +157,11 @@ def _remove_left(path: Path) -> None:
 
 
 def _lock(descriptor: int, needed: bool = False) -> bool:
-    """Lock an open file for as long as it is open; False where somebody else has. Where the file system knows no locks that
-    counts as done, unless `needed`: nobody can hold one, and nobody sweeps."""
+    """Lock an open file until it is closed; False if another process holds the lock.
+
+    On a file system without locks this returns True, unless `needed`: there no process can hold a lock, and `sweep` deletes
+    nothing.
+    """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -174,5 +180,5 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 @cache
 def _computer() -> str:
-    """This computer, in names: where directories are shared, locks of another one may not be seen."""
+    """A name for this computer: on a shared directory, locks held by other computers may be invisible."""
     return hashlib.sha256(host_name().encode()).hexdigest()[:8]

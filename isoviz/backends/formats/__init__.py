@@ -1,1 +1,1 @@
-"""Array files and arrays as instances: formats, dtypes, names."""
+"""Array files and arrays as instances: formats, dtypes and field names."""

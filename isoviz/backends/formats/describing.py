@@ -1,4 +1,4 @@
-"""What a caller hands to `Engine.copy`, in the words of the data model: arrays and files as instances."""
+"""Instances of the data model for the arrays and files that are passed to `Engine.copy`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,20 @@ from isoviz.planner import Instance
 
 
 def array_instance(memory: str, given: np.ndarray[Any, Any], layout: Layout | str, like: Instance | None) -> Instance:
-    """The instance that an array in host memory is; see `isoviz.runtime.protocols.RealMemory.describe`.
+    """The instance of an array in host memory; see `isoviz.runtime.protocols.RealMemory.describe`.
 
     Raises:
-        TransferError: it is not contiguous. FileError: the layout does not fit it.
+        TransferError: the array is not contiguous.
+        FileError: the layout does not fit it.
     """
     return _array(memory, given.dtype, given.shape, _is_fortran(given), layout, like)
 
 
 def file_instance(memory: str, path: Path, layout: Layout | str, like: Instance | None) -> Instance:
-    """The instance that a file is, or will be where `like` says what it is to hold.
+    """The instance of a file. With `like`, the instance of a file that will be written.
 
     Raises:
-        FileError: the layout does not fit it, or it is a raw file, which does not say what it holds.
+        FileError: the layout does not fit the file, or it is a raw file, which has no header.
     """
     if like is not None:
         return Instance(memory, like.space, like.fields, Layout(layout), str(path))
@@ -54,7 +55,7 @@ def _array(
     like: Instance | None,
 ) -> Instance:
     chosen = Layout(layout)
-    if like is not None and dtype == np.uint8 and len(shape) == 1:  # bytes: the other end says what they are
+    if like is not None and dtype == np.uint8 and len(shape) == 1:  # Plain bytes: the other end defines their meaning.
         instance = Instance(memory, like.space, like.fields, chosen)
         if instance.linearization.nbytes == shape[0]:
             return instance

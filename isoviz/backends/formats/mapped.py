@@ -1,6 +1,6 @@
-"""Memory-mapped arrays (`numpy.memmap`, `numpy.load(…, mmap_mode=…)`): the place in a file that such an array is.
+"""Memory-mapped arrays (`numpy.memmap`, `numpy.load(…, mmap_mode=…)`): the file and the offset of such an array.
 
-An array that is mapped need not be read through the map, which would fill memory page by page: its file can be read.
+Reading through the map would fill memory page by page. Reading the file avoids that.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from isoviz.errors import FileError
 
 
 def mapped_file(array: np.memmap[Any, Any]) -> tuple[Path, NpyHeader]:
-    """The file that a mapped array is in, and what a header there would say of it; `data_offset` is where the array begins.
+    """The file of a mapped array, and a header that describes the array; `data_offset` is its offset in the file.
 
-    What was written to the array and not yet to the file is written first.
+    Changes of the array that are not yet in the file are written first.
 
     Raises:
-        FileError: the array is no longer mapped or has no file, holds Python objects, has gaps or turned axes between its
-            elements, or was mapped copy-on-write, so that the file need not hold what the array does.
+        FileError: the array is no longer mapped, has no file, holds Python objects or is not contiguous. Or it was mapped
+            copy-on-write, so that the file may differ from the array.
     """
-    name, mapping = array.filename, array._mmap  # type: ignore[attr-defined]  # noqa: SLF001  # nothing else says where it begins
+    name, mapping = array.filename, array._mmap  # type: ignore[attr-defined]  # noqa: SLF001  # no public attribute has the map
     if name is None or not isinstance(mapping, mmap.mmap):
         raise FileError("mapped array: not a view of a file (an operation on a mapped array gives an array in memory)")
     if array.mode == "c":
@@ -37,6 +37,6 @@ def mapped_file(array: np.memmap[Any, Any]) -> tuple[Path, NpyHeader]:
         mapping.flush()
     first = np.frombuffer(mapping, np.uint8).__array_interface__["data"][0]
     here = array.__array_interface__["data"][0]
-    began = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # where in the file the map begins
+    began = array.offset - array.offset % mmap.ALLOCATIONGRANULARITY  # the file offset of the map
     fortran = array.ndim > 1 and not array.flags.c_contiguous
     return Path(name), NpyHeader(array.dtype, array.shape, fortran, began + here - first)

@@ -1,8 +1,8 @@
-"""The `.npy` format: headers in and out, trusting nothing that is read.
+"""The `.npy` format: headers are written and read; those read are treated as untrusted input.
 
-The format is public (NumPy enhancement proposal 1): a magic string, a version, the length of a header, and a Python literal
-with the dtype, the shape and the order. Headers written here end at a multiple of 4096 bytes, so that the data can be read and
-written unbuffered; every reader of the format takes that.
+The format is public (NumPy enhancement proposal 1): a magic string, a version, the header length, and a Python literal with the
+dtype, the shape and the order. Headers written here end at a multiple of 4096 bytes, which aligns the data for direct I/O. Every
+reader of the format accepts that.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from isoviz.regular_files import open_for_reading
 
 MAGIC = b"\x93NUMPY"
 ALIGNMENT = 4096
-_LONGEST_HEADER = 1 << 16  # a dtype with thousands of fields; a literal much longer could exhaust the parser
-_NUMPY_READS = 10_000  # numpy.load refuses longer headers unless told otherwise
-_MOST_AXES = 64  # of a NumPy array
+_LONGEST_HEADER = 1 << 16  # Enough for thousands of fields. A much longer literal could exhaust the parser.
+_NUMPY_READS = 10_000  # numpy.load refuses longer headers by default
+_MOST_AXES = 64  # the limit of NumPy arrays
 _KEYS = {"descr", "fortran_order", "shape"}
 
 
 @dataclass(frozen=True)
 class NpyHeader:
-    """What a `.npy` file says of itself. `data_offset` is where its data begin, in bytes."""
+    """The header of a `.npy` file. The data begin at byte `data_offset`."""
 
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
@@ -45,12 +45,12 @@ class NpyHeader:
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """The shape in the order of storage, fastest axis first."""
+        """The shape in storage order, fastest axis first."""
         return self.shape if self.fortran_order else self.shape[::-1]
 
 
 def is_npy(path: str | Path) -> bool:
-    """Whether a path is taken for a `.npy` file: by its name."""
+    """Whether the name of a path is that of a `.npy` file."""
     return str(path).lower().endswith(".npy")
 
 
@@ -58,7 +58,7 @@ def read_header(path: str | Path) -> NpyHeader:
     """The header of a `.npy` file.
 
     Raises:
-        FileError: not such a file, damaged, of Python objects, or shorter than its header says.
+        FileError: the file is no `.npy` file, is damaged, holds Python objects, or is shorter than its header requires.
     """
     path = Path(path)
     descriptor, status = open_for_reading(path)
@@ -94,9 +94,9 @@ def _long(start: bytes, path: Path) -> int:
 
 def _parsed(path: Path, raw: bytes, encoding: str, data_offset: int) -> NpyHeader:
     try:
-        # Literals only: nothing in the header is evaluated. Deep nesting ends in one of these errors.
+        # Literals only: nothing in the header is evaluated. Deep nesting raises one of these errors.
         found = ast.literal_eval(raw.decode(encoding).strip())
-        str(found)  # a hexadecimal number of thousands of digits has no text, and every message needs one
+        str(found)  # `str` raises for integers with thousands of digits, and the error messages need their text.
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         raise FileError(f"{path}: damaged .npy header: not a Python literal") from None
     if not isinstance(found, dict) or set(found) != _KEYS:
@@ -115,7 +115,7 @@ def _parsed(path: Path, raw: bytes, encoding: str, data_offset: int) -> NpyHeade
 def _dtype(path: Path, descr: Any) -> np.dtype[Any]:
     try:
         dtype: np.dtype[Any] = np.lib.format.descr_to_dtype(descr)
-    except Exception:  # noqa: BLE001  # a hostile description may raise anything
+    except Exception:  # noqa: BLE001  # A malicious description may raise anything.
         raise FileError(f"{path}: damaged .npy header: {str(descr)[:60]!r} is not a dtype") from None
     if dtype.hasobject:
         raise FileError(f"{path}: holds Python objects ({dtype}); only data with bytes of their own can be moved")
@@ -128,7 +128,7 @@ def header_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
     """The header of a C-order `.npy` file, padded so that the data begin at a multiple of 4096 bytes.
 
     Raises:
-        FileError: a dtype that the format cannot hold.
+        FileError: the format cannot hold the dtype.
     """
     try:
         descr = np.lib.format.dtype_to_descr(dtype)
@@ -141,7 +141,7 @@ def header_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
         raw, version = text.encode("utf-8"), (3, 0)
     padded = _padded(raw, version, ALIGNMENT)
     if len(raw) <= _NUMPY_READS < len(padded) - 10:
-        padded = _padded(raw, version, 64)  # unaligned data are slower; a file that numpy.load refuses is worse
+        padded = _padded(raw, version, 64)  # Unaligned data are slower, but numpy.load accepts the file.
     return padded
 
 

@@ -1,9 +1,9 @@
-"""Array dtypes as field spaces: what a `.npy` file calls a structured dtype, taken apart and put together.
+"""Array dtypes as field spaces, and field spaces as the dtypes of `.npy` files.
 
-- nested structs are flattened; the fields are named by their paths (`pos.x`);
-- a sub-array field (`(3,)f4`) is one field of 12 bytes, whose elements stay together;
-- gaps (aligned structs) become fields of their own that nobody asks for: they exist in the file and are not moved;
-- byte order is part of the dtype and stays as it is.
+- Nested structs are flattened, and the fields are named by their paths (`pos.x`).
+- A sub-array field (`(3,)f4`) is one field of 12 bytes, whose elements stay together.
+- Gaps (aligned structs) become separate fields, which exist in the file and are not moved.
+- Byte order is part of the dtype and is kept.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from isoviz.layouts import FieldsComponent, FieldSpace
 from isoviz.layouts.modes import NormalPart
 
 SINGLE = "value"
-"""The name of the field of an array without named fields."""
+"""The field name of an array without named fields."""
 
 _C_INT = 2**31 - 1
 
@@ -29,8 +29,8 @@ _C_INT = 2**31 - 1
 class Record:
     """The dtype of one entry of a stored array.
 
-    `stored` holds every byte of the entry, gaps included; `names` are the real fields, in order; `formats` their dtypes as the
-    file has them (sub-arrays not opaque); `element` the dtype of one packed entry, None where entries have no names.
+    `stored` has every byte of the entry, including gaps. `names` are the real fields in order, and `formats` their dtypes in the
+    file (sub-arrays not opaque). `element` is the dtype of one packed entry; None where entries have no named fields.
     """
 
     stored: FieldSpace
@@ -40,7 +40,7 @@ class Record:
 
     @property
     def fields(self) -> FieldSpace:
-        """The real fields, packed."""
+        """The real fields without gaps."""
         return self.stored.subset(self.names)
 
     @property
@@ -52,7 +52,7 @@ class Record:
         """The record of a dtype.
 
         Raises:
-            FileError: Python objects, fields of no bytes, overlapping fields.
+            FileError: Python objects, fields without bytes, or overlapping fields.
         """
         if dtype.hasobject:
             raise FileError(f"{where}: {dtype} holds Python objects; only data with bytes of their own can be moved")
@@ -65,9 +65,9 @@ class Record:
             if found.itemsize < 1:
                 raise FileError(f"{where}: field {name!r} ({found}) has no bytes")
             if name in formats or not name:
-                raise FileError(f"{where}: two fields named {name!r} once nested fields are named by their paths")
+                raise FileError(f"{where}: two fields have the same path {name!r}")
             if start < at:
-                raise FileError(f"{where}: field {name!r} overlaps another one; fields of their own bytes only")
+                raise FileError(f"{where}: field {name!r} overlaps another field; expected fields without overlap")
             if start > at:
                 stored[f"(gap at {at})"] = np.dtype(f"V{start - at}")
             stored[name] = opaque(found)
@@ -78,7 +78,7 @@ class Record:
         if at < dtype.itemsize:
             stored[f"(gap at {at})"] = np.dtype(f"V{dtype.itemsize - at}")
         if sum(found.itemsize for found in stored.values()) != dtype.itemsize:
-            raise FileError(f"{where}: a field is named as gaps are here, '(gap at …)'; rename it")
+            raise FileError(f"{where}: a field has a name that is reserved for gaps, '(gap at …)'; rename it")
         element = dtype
         if len(stored) > len(formats):
             from numpy.lib.recfunctions import repack_fields
@@ -88,20 +88,20 @@ class Record:
 
     @classmethod
     def of_formats(cls, formats: Mapping[str, np.dtype[Any]]) -> Record:
-        """The record of packed fields, each moved in one piece even where it is a struct or a sub-array."""
+        """The record of packed fields. Each field is moved whole, even a struct or a sub-array."""
         stored = FieldSpace.of({name: opaque(found) for name, found in formats.items()})
         element = np.dtype({"names": list(formats), "formats": list(formats.values())})
         return cls(stored, tuple(formats), tuple(formats.values()), element)
 
     @classmethod
     def of_fields(cls, fields: FieldSpace) -> Record:
-        """The record of a field space: structured, unless there is one field only."""
+        """The record of a field space. It is structured if there are several fields."""
         element = fields.dtype if len(fields) > 1 else None
         return cls(fields, fields.names, fields.dtypes, element)
 
 
 def opaque(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """A dtype that is moved as one piece: a sub-array or a struct as its bytes."""
+    """The dtype as one unit: a sub-array or a struct becomes plain bytes."""
     return np.dtype(f"V{dtype.itemsize}") if dtype.subdtype is not None or dtype.names is not None else dtype
 
 
@@ -116,15 +116,15 @@ def _leaves(dtype: np.dtype[Any], prefix: str, base: int) -> Iterator[tuple[str,
 
 
 def array_of(parts: Sequence[NormalPart], record: Record, where: str = "array") -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """The dtype and shape of the C-order array with exactly the bytes of a linearization of `record.fields` with these parts.
+    """Dtype and shape of the C-order array with the bytes of a linearization of `record.fields` that has these parts.
 
-    Its axes are the digits of the layout, slowest first. Where `F` is the fastest, its elements are packed structs. Elsewhere
-    fields of one type make an axis of their own; fields of different types cannot, there the components faster than `F` become
-    sub-arrays of a struct: `<x, F>` of mixed types is one struct of arrays, `a["re"]` the array of all `re`. A ragged last
-    block is in the array, its padding zero.
+    The axes are the digits of the layout, slowest first. If `F` is fastest, the elements are packed structs. Otherwise fields of
+    equal type form an axis. Fields of different types cannot: the components faster than `F` become sub-arrays of a struct. So
+    `<x, F>` of mixed types is one struct of arrays, and `a["re"]` is the array of all `re`. A ragged last block is included,
+    padded with zeros.
 
     Raises:
-        FileError: a struct of arrays of 2 GiB or more, which no dtype holds.
+        FileError: a struct of arrays of 2 GiB or more, which no dtype can hold.
     """
     extents = [None if isinstance(part, FieldsComponent) else part.extent for part in parts]
     place = extents.index(None)

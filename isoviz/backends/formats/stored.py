@@ -1,8 +1,8 @@
-"""Instances in files: which index space, field space and layout the bytes of a `.npy` or a raw file have.
+"""Instances in files: the index space, field space and layout of the bytes in a `.npy` or raw file.
 
-A layout counts in the order of storage, fastest first. So `<F, x, y>` on a C-order file of shape (n, m) has x along its last
-axis; on a Fortran-order file, whose first axis is the fastest, along its first. Written files are in C order, their axes the
-digits of the layout (`isoviz.backends.formats.records.array_of`).
+A layout lists its components in storage order, fastest first. For a C-order file of shape (n, m), `<F, x, y>` has x along the
+last axis. For a Fortran-order file it has x along the first axis, which is the fastest there. Written files are in C order, and
+their axes are the digits of the layout (`isoviz.backends.formats.records.array_of`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from isoviz.regular_files import open_for_reading
 
 @dataclass(frozen=True)
 class Stored:
-    """An instance in a file: its data begin at `data_offset`."""
+    """An instance in a file; its data begin at byte `data_offset`."""
 
     path: Path
     space: IndexSpace
@@ -35,7 +35,7 @@ class Stored:
 
     @property
     def linearization(self) -> Linearization:
-        """Of every byte in the file, gaps between fields included."""
+        """The order of all bytes in the file, including gaps between fields."""
         return self.layout.on(self.space, self.record.stored)
 
 
@@ -46,13 +46,13 @@ def stored_array(
     fields: FieldSpace | None = None,
     header: NpyHeader | None = None,
 ) -> Stored:
-    """The instance that a `.npy` file holds.
+    """The instance in a `.npy` file.
 
-    `layout` defaults to the array's own, its axes named …, `z`, `y`, `x` (x the last); `space` to the sizes that follow from the
-    shape; `fields` to those of the dtype, or `f0`, `f1`, … where the fields are an axis.
+    `layout` defaults to the array's own, with axes named …, `z`, `y`, `x` (x the last). `space` defaults to the sizes that follow
+    from the shape. `fields` default to those of the dtype, or to `f0`, `f1`, … where the fields form an axis.
 
     Raises:
-        FileError: the file is no sound `.npy`, or layout, space or fields do not fit it.
+        FileError: the file is no valid `.npy`, or layout, space or fields do not fit it.
     """
     path = Path(path)
     header = read_header(path) if header is None else header
@@ -78,7 +78,7 @@ def _list(numbers: tuple[int, ...]) -> str:
 
 
 def _space(layout: Layout, extents: tuple[int, ...]) -> IndexSpace:
-    """The sizes that follow from the extents of a layout's digits, where no block is ragged."""
+    """The dimension sizes that follow from the extents of a layout's digits, assuming no ragged blocks."""
     found = dict.fromkeys(layout.dims, 1)
     digits = (part for part in layout.components if isinstance(part, Component))
     for digit, extent in zip(digits, extents, strict=True):
@@ -89,7 +89,7 @@ def _space(layout: Layout, extents: tuple[int, ...]) -> IndexSpace:
 def _record_and_extents(
     path: Path, header: NpyHeader, layout: Layout, fields: FieldSpace | None
 ) -> tuple[Record, tuple[int, ...]]:
-    """The fields of the file, and the extents of its digits, fastest first (the axis of the fields taken out)."""
+    """The fields of the file, and the extents of its digits, fastest first (without the axis of the fields)."""
     place = layout.components.index(FIELDS)
     digits = len(layout.components) - 1
     if header.dtype.names is not None:
@@ -104,7 +104,7 @@ def _record_and_extents(
         if fields is None:
             fields = FieldSpace.of({f"f{i}": header.dtype for i in range(max(count, 1))})
         if len(fields) != count:
-            raise FileError(f"{path}: its axis of fields has {count}, {len(fields)} fields were given ({fields})")
+            raise FileError(f"{path}: its axis of fields has length {count}, but {len(fields)} fields were given ({fields})")
         record = Record.of_fields(FieldSpace.of(dict.fromkeys(fields.names, header.dtype)))
         found = record, header.extents[:place] + header.extents[place + 1 :]
     else:
@@ -117,7 +117,7 @@ def _record_and_extents(
 
 
 def _struct(path: Path, header: NpyHeader, layout: Layout, place: int, digits: int) -> tuple[Record, tuple[int, ...]]:
-    """A structured array: `F` fastest, or the components faster than `F` as sub-arrays."""
+    """A structured array: either `F` is fastest, or the components faster than `F` are sub-arrays."""
     if len(header.shape) == digits and (place == 0 or len(header.dtype.names or ()) == 1):
         record = Record.of(header.dtype, str(path))
         if len(record.names) > 1 and place:
@@ -149,7 +149,7 @@ def _struct(path: Path, header: NpyHeader, layout: Layout, place: int, digits: i
 
 
 def _check_fields(path: Path, record: Record, fields: FieldSpace | None) -> None:
-    if fields is None or fields == record.stored:  # a caller that knows of the gaps
+    if fields is None or fields == record.stored:  # The caller knows the gaps.
         return
     if record.names != fields.names:
         raise FileError(f"{path}: has the fields {', '.join(record.names)}; expected {', '.join(fields.names)}")
@@ -159,10 +159,10 @@ def _check_fields(path: Path, record: Record, fields: FieldSpace | None) -> None
 
 
 def stored_raw(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace) -> Stored:
-    """The instance that a raw file holds: its bytes and nothing else.
+    """The instance in a raw file, which holds nothing but the data.
 
     Raises:
-        FileError: missing, or of another size than the layout needs.
+        FileError: the file is missing, or its size differs from that of the layout.
     """
     path = Path(path)
     descriptor, status = open_for_reading(path)
@@ -175,10 +175,10 @@ def stored_raw(path: str | Path, layout: Layout, space: IndexSpace, fields: Fiel
 
 
 def stored_as(path: str | Path, layout: Layout, space: IndexSpace, fields: FieldSpace) -> Stored:
-    """The file at `path` as the instance with these spaces and this layout, `.npy` or raw by its name.
+    """The instance with these spaces and this layout in the file at `path`. Its name decides between `.npy` and raw.
 
     Raises:
-        FileError: it is missing, too short or of another dtype or shape.
+        FileError: the file is missing, too short, or of another dtype or shape.
     """
     if is_npy(path):
         return stored_array(path, layout, space, fields)
@@ -186,10 +186,10 @@ def stored_as(path: str | Path, layout: Layout, space: IndexSpace, fields: Field
 
 
 def new_header(path: str | Path, linearization: Linearization, record: Record) -> bytes:
-    """What stands before the data in a new file: a `.npy` header, or nothing in a raw file.
+    """The header of a new file: that of a `.npy`; empty for a raw file.
 
     Raises:
-        FileError: a `.npy` cannot hold it.
+        FileError: a `.npy` cannot hold the data.
     """
     if not is_npy(path):
         return b""
@@ -197,10 +197,10 @@ def new_header(path: str | Path, linearization: Linearization, record: Record) -
 
 
 def empty_array(header: NpyHeader, stored: Stored, target: Layout) -> tuple[np.dtype[Any], tuple[int, ...]]:
-    """Dtype and shape of an empty array converted to another layout: `stored` is the same array with 1 for every 0.
+    """Dtype and shape of an empty array in another layout. `stored` is the same array with every extent 0 replaced by 1.
 
     Raises:
-        FileError: a blocked layout, which an empty dimension cannot have.
+        FileError: the layout has blocks, which an empty dimension cannot have.
     """
     if any(len(digits) > 1 for layout in (stored.layout, target) for digits in layout.digits.values()):
         raise FileError(f"{stored.path}: is empty (shape {header.shape}); an empty array has no blocks")

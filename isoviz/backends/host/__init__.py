@@ -1,1 +1,1 @@
-"""Host memory (SYS), and copies in it."""
+"""Host memory (SYS), and copies within it."""

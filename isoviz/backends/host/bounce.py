@@ -1,7 +1,7 @@
-"""A buffer for every thread that moves what lies across the pages of files.
+"""A bounce buffer for every thread, for file data that are not page-aligned.
 
-To get one and to have its pages zeroed takes as long as a small transfer; so a thread keeps its buffer until it ends, whatever
-files it reads and writes, and the next one takes it over.
+Allocating a buffer and zeroing its pages takes as long as a small transfer. A thread therefore keeps its buffer until it ends;
+another thread then reuses it.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from isoviz.backends.pages import HUGE, Bytes, page_aligned
 from isoviz.forks import Lock
 
 BOUNCE = 1 << 20
-"""Bytes of a buffer."""
+"""Bytes of a bounce buffer."""
 
 _mine = threading.local()
-_lock = Lock()  # a collection of garbage may end a thread's buffer while another one is taken
+_lock = Lock()  # The garbage collector may free a thread's buffer while another is taken.
 _spare: list[Bytes] = []
 
 
 class _Taken:
-    """A buffer as long as a thread lives."""
+    """A buffer that is owned for the lifetime of its thread."""
 
     def __init__(self) -> None:
         with _lock:
             if not _spare:
-                room = page_aligned(HUGE)  # those of several threads lie in a large page together
+                room = page_aligned(HUGE)  # The buffers of several threads share a huge page.
                 _spare.extend(room[at : at + BOUNCE] for at in range(0, HUGE, BOUNCE))
             self.room = _spare.pop()
 
@@ -35,7 +35,7 @@ class _Taken:
 
 
 def bounce() -> Bytes:
-    """The buffer of this thread; whoever is called may write to it."""
+    """The bounce buffer of this thread. Functions that the caller calls may overwrite it."""
     found: _Taken | None = getattr(_mine, "taken", None)
     if found is None:
         found = _mine.taken = _Taken()

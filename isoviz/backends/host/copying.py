@@ -1,9 +1,9 @@
-"""One strided copy between two host arrays: with compiled kernels where they are at hand, else with what NumPy has.
+"""One strided copy between two host arrays: by compiled kernels where available, else by NumPy.
 
-NumPy copies a transposition row by row: every line of the cache is fetched once for each of its elements, and strides of a
-power of two fall into the same few sets of the cache. By way of a small array, filled row by row, lines are fetched once and
-stay until they are used up. Measured on 2048², 2000² and 16384 × 192 elements of 4 bytes against plain `copyto`: 0.5 → 2.4 GB/s,
-2.1 → 2.5 and 0.5 → 3.5.
+NumPy copies a transposition row by row. Every cache line is then fetched once for each of its elements, and strides of a power of
+two map to a few cache sets. Staging through a small array, which is filled row by row, fetches each line once and keeps it until
+it is used up. Measured against plain `copyto` on 2048², 2000² and 16384 × 192 elements of 4 bytes: 0.5 → 2.4 GB/s, 2.1 → 2.5 and
+0.5 → 3.5.
 """
 
 from __future__ import annotations
@@ -32,26 +32,27 @@ Array = np.ndarray[Any, Any]
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 _SCALARS = {1: "u1", 2: "u2", 4: "u4", 8: "u8", 16: "c16"}
-_WORTH_STAGING = 1 << 14  # elements in the two loops of a transposition
-_STAGED = 512 << 10  # bytes that are staged at a time: they stay in a second-level cache
-_STRETCH = 512  # elements in a row of them
-_PART = 1 << 13  # elements of a long row that are moved before the next row's
-_SHORT = 16  # an innermost loop below this costs more than it moves
+_WORTH_STAGING = 1 << 14  # elements in the two loops of a transposition from which staging pays
+_STAGED = 512 << 10  # bytes staged at a time: they stay in a second-level cache
+_STRETCH = 512  # elements in a row of the staging array
+_PART = 1 << 13  # elements of a long row that are moved before the next row
+_SHORT = 16  # a shorter innermost loop costs more than the copy
 LINE = 64  # bytes
 WORTH_THREADS = 1 << 20  # bytes from which a second thread pays
-MOST_FIELDS = 64  # fields of a struct that are moved together
-MOST_APART = 8  # fields of one size that are taken apart to be moved with others
-_AT_A_TIME = 64  # small copies between two questions whether to go on
-_ALONE = 2048  # bytes of runs that are as fast one by one
-_WIDEST = 64  # longer runs are as fast as `memcpy` gets
+MOST_FIELDS = 64  # most fields of a struct that are moved together
+MOST_APART = 8  # most fields of one size that are split to be moved with others
+_AT_A_TIME = 64  # small copies between two calls of `check`
+_ALONE = 2048  # run length in bytes from which separate copies are as fast
+_WIDEST = 64  # run length in bytes above which runs reach the rate of `memcpy`
 
 
 def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> None:
-    """Move the bytes of one strided copy between two one-dimensional contiguous arrays. `large`: it is a part of a large copy,
-    which nobody reads again soon.
+    """Move the bytes of one strided copy between two one-dimensional contiguous arrays.
+
+    `large` marks a part of a large copy, whose destination is not read again soon.
 
     Raises:
-        LayoutError: the copy reaches outside one of the arrays, or what it writes may overlap what it reads.
+        LayoutError: the copy exceeds one of the arrays, or its destination may overlap its source.
     """
     _check(copy, source, destination)
     if kernels.copy(copy, source, destination, large=large):
@@ -63,7 +64,7 @@ def copy_strided(copy: StridedCopy, source: Bytes, destination: Bytes, *, large:
     dtype = np.dtype(_SCALARS.get(copy.run) or (np.void, copy.run))
     there = strided_view(destination, copy, dtype, end=2)
     here = strided_view(source, copy, dtype, end=1)
-    # Axes: …, the loop that is fastest in the source, the loop that is fastest in the destination.
+    # Axes: …, the fastest loop in the source, the fastest loop in the destination.
     order = [*(axis for axis in range(len(copy.loops)) if axis not in swap), *swap]
     here, there = here.transpose(order), there.transpose(order)
     way = _staged if min(here.shape[-2:]) >= _SHORT else _in_rows
@@ -80,12 +81,12 @@ def copy_all(
     *,
     large: bool = False,
 ) -> None:
-    """Move the bytes of several copies; fields of different sizes together where they are those of structs, in any order. `check`
-    is called between copies. With more than one of the `threads` large copies are cut in parts of them. `large` is as in
-    `copy_strided`.
+    """Move the bytes of several copies in any order. Fields of structs are moved together, even of different sizes.
+
+    `check` is called between copies. With `threads` above 1, large copies are split among threads. `large` as in `copy_strided`.
 
     Raises:
-        LayoutError: as `copy_strided`. Whatever `check` raises.
+        LayoutError: as in `copy_strided`. Errors of `check` pass through.
     """
     if threads > 1 and sum(copy.nbytes for copy in copies) >= WORTH_THREADS:
         parts = [part for part in split_together(copies, threads, LINE) if part]
@@ -115,13 +116,13 @@ def copy_all(
 def _without_small(
     copies: Sequence[StridedCopy], source: Bytes, destination: Bytes, check: Callable[[], None], *, large: bool
 ) -> Sequence[StridedCopy]:
-    """Move the small ones of several copies, some at a time; returns the others."""
+    """Move the small copies, a batch at a time; returns the others."""
     many, others = many_of(copies, large=large)
     if many is None:
         return copies
     (here, end), (there, behind) = many.source, many.destination
     if min(here, there) < 0 or end > source.size or behind > destination.size or np.may_share_memory(source, destination):
-        for copy in copies:  # one of them says what is wrong, if it is
+        for copy in copies:  # This raises for the wrong copy, if there is one.
             _check(copy, source, destination)
     for first in range(0, len(many.rows), _AT_A_TIME):
         check()
@@ -130,8 +131,11 @@ def _without_small(
 
 
 def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
-    """The copies in groups that turn alike. Fields of one size that were made one loop are taken apart again, where that makes
-    them like others: a struct is moved as a whole. Long runs gain nothing from that."""
+    """Group the copies by the extents of their loops.
+
+    Fields of one size that form a loop are split again where their copies then match others: the struct is moved as a whole. Long
+    runs gain nothing from it.
+    """
     groups: dict[tuple[int, ...], list[StridedCopy]] = {}
     alone = [[copy] for copy in copies if copy.run >= _ALONE or not copy.loops]
     for copy in copies if not alone else [copy for copy in copies if copy.run < _ALONE and copy.loops]:
@@ -147,7 +151,7 @@ def _alike(copies: Sequence[StridedCopy]) -> list[list[StridedCopy]]:
 
 
 def _apart(copy: StridedCopy, k: int) -> list[StridedCopy]:
-    """The turns of a loop as copies of their own."""
+    """The iterations of loop `k` as separate copies."""
     count, here, there = copy.loops[k]
     rest = (*copy.loops[:k], *copy.loops[k + 1 :])
     return [
@@ -158,11 +162,11 @@ def _apart(copy: StridedCopy, k: int) -> list[StridedCopy]:
 
 @cache
 def _pool() -> ThreadPoolExecutor:
-    """Threads that copy parts."""
+    """The threads for parts of large copies."""
     return ThreadPoolExecutor(max(1, (os.cpu_count() or 1) - 1), "isoviz copies")
 
 
-in_child(_pool.cache_clear)  # it would wait there for threads that it does not have
+in_child(_pool.cache_clear)  # A child process would wait for threads that it did not inherit.
 
 
 def _check(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
@@ -184,7 +188,7 @@ def _check(copy: StridedCopy, source: Bytes, destination: Bytes) -> None:
 
 
 def _transposed(copy: StridedCopy) -> tuple[int, int] | None:
-    """The loops fastest in the source and in the destination, where they differ and are long enough together."""
+    """The fastest loops in the source and in the destination, if they differ and are long enough together."""
     if len(copy.loops) < 2:
         return None
     fastest_here = min(range(len(copy.loops)), key=lambda i: (copy.loops[i][1], -i))
@@ -197,7 +201,7 @@ def _transposed(copy: StridedCopy) -> tuple[int, int] | None:
 
 
 def _in_rows(there: Array, here: Array) -> None:
-    """Transpose few long rows, or few long columns: one after the other, a part of all of them at a time."""
+    """Transpose few long rows or few long columns, one after the other, a part of all of them at a time."""
     rows, columns = there.shape  # rows: fastest in the source; columns: fastest in the destination
     if columns < _SHORT:
         for i in range(0, rows, _PART):
@@ -210,11 +214,11 @@ def _in_rows(there: Array, here: Array) -> None:
 
 
 def _staged(there: Array, here: Array) -> None:
-    """Transpose by way of a small array whose rows are filled from rows of the source: all of it stays in the cache."""
+    """Transpose through a small staging array. Its rows are filled from rows of the source, and all of it stays in the cache."""
     rows, columns = here.shape
     long = min(rows, _STRETCH)
     width = min(columns, max(_SHORT, _STAGED // here.itemsize // long))
-    # A line more than a row: rows a power of two apart would share few sets of the cache.
+    # Rows are padded by a cache line: rows a power of two apart would share few cache sets.
     room = np.empty((width, long + max(1, LINE // here.itemsize)), here.dtype)
     for j in range(0, columns, width):
         for i in range(0, rows, long):

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Check, Store
 
 SMALL = 256 << 10
-"""Bytes that are one request of a disk, however many pages they have."""
+"""Bytes that a disk moves as one request, independent of their number of pages."""
 WORTH_KERNELS = 4 << 20
-"""Bytes from which loading the compiled kernels, about a second, is worth it."""
+"""Bytes from which loading the compiled kernels, about a second, pays."""
 _YES, _NO = Holds.YES, Holds.NO
-"""Small copies ask for them: looking a member of an enum up takes as long as the question."""
+"""Kept as names for small copies: the look-up of an enum member takes as long as the rest of `holds`."""
 LARGE = 16 << 20
-"""Bytes that do not stay in caches."""
+"""Bytes from which data do not stay in caches."""
 
 
 class HostStore(BaseEndpoint, BaseSlot):
@@ -52,7 +52,7 @@ class HostStore(BaseEndpoint, BaseSlot):
         self.notes = notes
         self._shift = 0
         self.is_large = give_back is None and self.nbytes >= LARGE
-        """Whether what is written here is not read again soon: an end of a large transfer, no slot."""
+        """Whether the data are not read again soon: this is an end of a large transfer, not a slot."""
 
     @property
     def array(self) -> Bytes:
@@ -62,17 +62,17 @@ class HostStore(BaseEndpoint, BaseSlot):
 
     @property
     def identity(self) -> object:
-        """The address range, compared by overlap."""
+        """The address range; overlapping ranges compare equal."""
         address = self.array.__array_interface__["data"][0]
         return HostRange(address, address + self.nbytes)
 
     def place(self, shift: int) -> None:
-        """Begin `shift` bytes past the page boundary."""
+        """Begin `shift` bytes after the page boundary."""
         assert self._room is not None and shift + self.nbytes <= len(self._room)
         self._shift = shift
 
     def clear(self) -> None:
-        """Nothing but zeros."""
+        """Fill with zeros."""
         self.array[:] = 0
 
     def read(self, offset: int, nbytes: int) -> Bytes:
@@ -86,7 +86,7 @@ class HostStore(BaseEndpoint, BaseSlot):
 
 
 class HostRange:
-    """Addresses from `lo` up to `hi`; equal to every range that overlaps."""
+    """Addresses from `lo` up to `hi`. Overlapping ranges compare equal."""
 
     def __init__(self, lo: int, hi: int) -> None:
         self.lo = lo
@@ -95,15 +95,17 @@ class HostRange:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HostRange) and self.lo < other.hi and other.lo < self.hi
 
-    __hash__ = None  # type: ignore[assignment]  # overlap is not transitive
+    __hash__ = None  # type: ignore[assignment]  # Overlap is not transitive.
 
 
 class HostMemory(BaseMemory):
-    """SYS: host memory of this process. Slots that were closed are kept for the next ones of that size, up to `kept` bytes of
-    them: to get fresh pages from the system takes as long as to fill them. Smaller ones share large pages.
+    """SYS: host memory of this process.
 
-    Its own pages come from NUMA node `numa`, unless that is None. A memory that `stands_in` for another kind is host memory, too;
-    but the arrays that callers hand to `copy` are not in it.
+    Up to `kept` bytes of closed slots are kept for later slots of the same size, because getting fresh pages from the system
+    takes as long as filling them. Smaller slots share huge pages.
+
+    The pages come from NUMA node `numa`; None leaves the node to the system. With `stands_in` the memory emulates another kind:
+    it is host memory too, but does not hold the arrays that callers pass to `copy`.
     """
 
     takes = "a NumPy array"
@@ -121,7 +123,7 @@ class HostMemory(BaseMemory):
         self._kept: OrderedDict[int, list[Bytes]] = OrderedDict()
         self._kept_bytes = 0
         self._left = page_aligned(0)
-        """What is left of the large pages that smaller slots come from."""
+        """The unused rest of the huge pages that smaller slots share."""
         self._lock = threading.Lock()
 
     def slot(self, nbytes: int) -> HostStore:
@@ -137,7 +139,7 @@ class HostMemory(BaseMemory):
         return HostStore(room, nbytes, give_back=self._keep)
 
     def _fresh(self, nbytes: int) -> Bytes:
-        """Untouched pages."""
+        """Pages that were not touched yet."""
         array = page_aligned(nbytes)
         if self._numa is not None:
             prefer(array, self._numa)
@@ -170,7 +172,7 @@ class HostMemory(BaseMemory):
         fill(array, 0)
         return HostStore(array, notes=("the source holds generated data",))
 
-    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:  # noqa: ARG002  # the protocol's
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> HostStore:  # noqa: ARG002  # required by the protocol
         if given is not None:
             array = _bytes_of(given, instance, "destination")
             if not array.flags.writeable:
@@ -181,7 +183,7 @@ class HostMemory(BaseMemory):
         return HostStore(array)
 
     def _of_given(self, end: str) -> tuple[str, ...]:
-        """What is to be said of an array that the caller handed in, where this memory is bound to a NUMA node."""
+        """The notes about an array from the caller, for a memory that is bound to a NUMA node."""
         return (f"{self.name}: the {end} array stays where its pages are; NUMA node {self._numa} was not asked for",)
 
     def holds(self, given: Any) -> Holds:
@@ -196,14 +198,14 @@ def _size(instance: Instance) -> int:
 
 
 def _bytes_of(given: Any, instance: Instance, end: str) -> Bytes:
-    """The bytes of an array that the caller handed in, not copied."""
+    """The bytes of an array from the caller, not copied."""
     need = _size(instance)
     where = f"{end} array for {instance.memory}"
     if isinstance(given, np.ndarray):
         if given.dtype.hasobject:
             raise TransferError(f"{where}: {given.dtype} holds Python objects, which have no bytes to move")
         if type(given) is not np.ndarray:
-            given = given.view(np.ndarray)  # matrices are never flat, masked arrays keep what is masked
+            given = given.view(np.ndarray)  # `reshape` keeps matrices two-dimensional and the masks of masked arrays.
         if given.flags.c_contiguous:
             flat = given.reshape(-1)
         elif given.flags.f_contiguous:
@@ -227,13 +229,13 @@ class Memcpy(BaseChannel):
     at_once = True
 
     def prepare(self, nbytes: int) -> None:
-        """Make the kernels ready for so many bytes, before time is measured; a few are not worth loading them."""
+        """Load the kernels for a transfer of `nbytes` bytes, before time is measured. Small transfers do not need them."""
         if nbytes >= WORTH_KERNELS:
             kernels.prepare()
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a report should say of how the bytes were moved."""
+        """The notes about how the bytes were moved."""
         return () if kernels.is_ready() or not kernels.was_wanted() else (f"layouts converted by {kernels.state()}",)
 
     def move(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check) -> int:

@@ -1,6 +1,6 @@
-"""Host memory on one NUMA node: which nodes there are, and fresh pages taken from one of them.
+"""Host memory on one NUMA node: the check of its number, and fresh pages from it.
 
-A node is preferred, not required: where it is full, the system takes pages from another one instead of ending the process.
+The node is preferred, not required: if it is full, the system takes pages from another node instead of ending the process.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from isoviz.errors import TransferError
 from isoviz.this_computer import numa_nodes
 
 _MBIND = {"x86_64": 237, "aarch64": 235, "riscv64": 235, "ppc64le": 259, "s390x": 268}
-"""Numbers of the system call `mbind` (Linux), which the C library does not offer itself."""
+"""Numbers of the Linux system call `mbind`, which has no wrapper in the C library."""
 _PREFERRED = 1
 """`MPOL_PREFERRED` of Linux's `mempolicy.h`."""
 _MOST = 1024
-"""Nodes that a mask has room for: what Linux can have."""
+"""The most nodes that Linux supports, and so the bits of a node mask."""
 
 
 def node_of(name: str, device: int | None) -> int | None:
-    """The NUMA node that a described host memory is bound to by its `device`; None where there is nothing to choose: no device,
-    or a computer of one node.
+    """The NUMA node of a host memory, from its `device` in the machine description.
+
+    None if there is no choice: without a device, or on a computer with one node.
 
     Raises:
         TransferError: this computer has no such node.
@@ -40,8 +41,10 @@ def node_of(name: str, device: int | None) -> int | None:
 
 
 def prefer(array: Bytes, node: int) -> str | None:
-    """Have the pages of an array that nobody has touched come from a NUMA node. The array begins at a page boundary. Returns the
-    reason where the system refuses."""
+    """Ask the system to take the pages of an array from a NUMA node.
+
+    The array is page-aligned and not yet touched. Returns the reason if the system refuses.
+    """
     number = _MBIND.get(platform.machine()) if platform.system() == "Linux" else None
     if number is None:
         return f"no such system call is known on {platform.system()}, {platform.machine()}"

@@ -1,4 +1,4 @@
-"""Throughput functions as curves to draw: which channels share one, how it is sampled, where the hops of a plan stand on it."""
+"""Throughput functions as curves for figures: their channels, their sample points, and the operating points of hops."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _TOKENS = {
 
 
 def kind_token(kind: ChannelKind) -> str:
-    """The colour of a kind of channel. Kinds that isoviz does not know take the colours in turn, in the order of registration."""
+    """The colour of a kind of channel. Kinds from other packages take the colours in turn, in the order of registration."""
     known = _TOKENS.get(kind)
     if known is not None:
         return known
@@ -36,7 +36,7 @@ def kind_token(kind: ChannelKind) -> str:
 
 @dataclass(frozen=True)
 class OperatingPoint:
-    """Where a hop works: the runs it makes and the rate they give, in bytes and bytes per second."""
+    """The operating point of a hop: its run length and the resulting rate, in bytes and bytes per second."""
 
     channel: str
     run_bytes: float
@@ -46,7 +46,7 @@ class OperatingPoint:
 
 @dataclass(frozen=True)
 class Curve:
-    """One throughput function and the channels of one kind that have it."""
+    """One throughput function, and the channels of one kind that have it."""
 
     kind: ChannelKind
     channels: tuple[Channel, ...]
@@ -58,7 +58,7 @@ class Curve:
 
     @property
     def label(self) -> str:
-        """`DiskRead` or, where several channels have it, `Memcpy (7 channels)`."""
+        """`DiskRead`, or `Memcpy (7 channels)` if several channels have it."""
         return str(self.kind) if len(self.channels) == 1 else f"{self.kind} ({len(self.channels)} channels)"
 
     @property
@@ -69,7 +69,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Bounds:
-    """What the axes of a log-log plot span, in bytes and bytes per second."""
+    """The ranges of the axes of a log-log plot, in bytes and bytes per second."""
 
     low_run: float
     high_run: float
@@ -77,7 +77,7 @@ class Bounds:
     high_rate: float
 
     def around(self, runs: Sequence[float], rates: Sequence[float]) -> Bounds:
-        """These runs at least, and just these rates in whole decades."""
+        """Ranges that include these runs, and cover exactly these rates in whole decades."""
         low, high = math.floor(math.log10(min(rates)) + 1e-9), math.ceil(math.log10(max(rates)) - 1e-9)
         return Bounds(min(self.low_run, *runs), max(self.high_run, *runs), 10.0**low, 10.0 ** max(high, low + 1))
 
@@ -92,7 +92,7 @@ def curves(channels: Iterable[Channel]) -> tuple[Curve, ...]:
 
 
 def sampled(channel: Channel) -> tuple[tuple[float, float], ...]:
-    """Points of a throughput function from 1 B to 1 GiB: four to each doubling, and its own samples."""
+    """Points of a throughput function from 1 B to 1 GiB: four per doubling, and its own samples."""
     runs = {2.0 ** (step / 4) for step in range(121)}
     runs |= {run for run, _ in channel.throughput.samples if LOW <= run <= HIGH}
     return tuple((run, channel.rate(run)) for run in sorted(runs) if channel.rate(run) > 0)
@@ -107,14 +107,14 @@ def operating_points(plan: Plan) -> tuple[OperatingPoint, ...]:
 
 
 def channels_of(machine: Machine, plan: Plan | None) -> tuple[Channel, ...]:
-    """The channels that a plan uses, each once; without a plan all of the machine's."""
+    """The channels that a plan uses, without duplicates; all channels of the machine without a plan."""
     if plan is None or not plan.every_hop:
         return machine.channels
     return tuple({hop.channel: machine.channel(hop.channel) for hop in plan.every_hop}.values())
 
 
 def bounds(found: Sequence[Curve], points: Sequence[OperatingPoint]) -> Bounds:
-    """Axes from 4 B (or the shortest run in use) to 16 MiB (or the longest), and rates that hold all of it, in whole decades."""
+    """Axes from 4 B (or the shortest run in use) to 16 MiB (or the longest), and all rates in whole decades."""
     runs = [point.run_bytes for point in points if point.run_bytes > 0]
     low_run = max(LOW, min([4.0, *(2.0 ** math.floor(math.log2(run)) for run in runs)]))
     high_run = min(HIGH, max([float(2**24), *(2.0 ** math.ceil(math.log2(run)) for run in runs)]))

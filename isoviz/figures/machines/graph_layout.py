@@ -1,7 +1,8 @@
-"""Where memories, nodes and channels stand in the picture of a machine: the same kind of memory at the same place on every node.
+"""The layout of a machine figure: positions of memories, nodes and channels.
 
-Deterministic and made by hand rather than by a force simulation: GPU memory above, disks below, pinned memory at the left,
-registered memory at the right, each kind in a row of its own, so that lines between nodes run free.
+A kind of memory has the same position on every node. The layout is deterministic and designed by hand, not by a force simulation.
+GPU memory is at the top, disks are at the bottom, pinned memory is at the left and registered memory at the right. Each kind has
+its own row, which keeps lines between nodes clear.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ NODE_GAP = 150.0
 _ROW = 80.0
 _TITLE = 30.0
 _MOST_APART = 6
-"""Most memories of a node that are drawn each on its own: with more than two GPUs, lines would cover each other."""
+"""Most memories of a node with a box of their own: with more than two GPUs, lines would cover each other."""
 _KINDS = (MemoryKind.FBM, MemoryKind.ZCM, MemoryKind.REG, MemoryKind.SYS, MemoryKind.DSK)
 _PLACE = {
     MemoryKind.FBM: 0.5, MemoryKind.ZCM: 0.2, MemoryKind.REG: 0.8, MemoryKind.SYS: 0.2, MemoryKind.DSK: 0.52,
 }  # fmt: skip
 _ELSEWHERE = 0.5
-"""Where a memory stands in its row whose kind is none of these."""
+"""The position in its row of a memory of another kind."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,7 @@ class Rect:
 
 
 Stack = tuple[Memory, ...]
-"""The memories that one box stands for, usually one."""
+"""The memories of one box, usually one."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ class NodePanel:
 
 @dataclass(frozen=True)
 class Curve:
-    """A line between two boxes, bent (a quadratic Bézier) where a straight one would cross another box."""
+    """A line between two boxes. It is bent (a quadratic Bézier) where a straight one would cross another box."""
 
     start: tuple[float, float]
     control: tuple[float, float]
@@ -91,7 +92,7 @@ class Curve:
 
     @property
     def is_steep(self) -> bool:
-        """Whether it runs rather up and down than across."""
+        """Whether the line is more vertical than horizontal."""
         return abs(self.end[1] - self.start[1]) > 0.5 * abs(self.end[0] - self.start[0])
 
     @property
@@ -102,7 +103,7 @@ class Curve:
 
 @dataclass
 class LabelPlacer:
-    """Gives labels places that cover neither a box nor another label."""
+    """Places labels where they cover neither a box nor another label."""
 
     taken: list[Rect] = field(default_factory=list)
 
@@ -135,13 +136,13 @@ class GraphLayout:
         return {member.name: stack[0].name for panel in self.panels for stack in panel.stacks for member in stack}
 
     def top(self, name: str, depth: float) -> Rect:
-        """The box of a memory; of a stack, up to its rearmost box."""
+        """The box of a memory; for a stack, extended to its rearmost box."""
         box = self.boxes[name]
         several = any(len(stack) > 1 and stack[0].name == name for panel in self.panels for stack in panel.stacks)
         return Rect(box.x, box.y - depth, box.width, box.height) if several else box
 
     def curve(self, source: str, destination: str, bend: float = 0.0) -> Curve:
-        """The line from one memory to another, with the least bend that keeps it off the other boxes."""
+        """The line from one memory to another, with the least bend that avoids the other boxes."""
         boxes = self.boxes
         start, end = boxes[source].centre, boxes[destination].centre
         ends = (boxes[source], boxes[destination])
@@ -154,9 +155,9 @@ class GraphLayout:
 
 
 def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] = ()) -> GraphLayout:
-    """Panels for `nodes` side by side; the machine's other nodes become one narrow panel at the right.
+    """Panels for `nodes` side by side. The machine's other nodes become one narrow panel at the right.
 
-    Memories on the `path` have boxes of their own, even if equal memories share one.
+    Memories on the `path` have their own boxes, even if equal memories share a box.
     """
     by_node = {
         node: families([memory for memory in machine.memories if memory.node == node], path, _MOST_APART) for node in nodes
@@ -176,7 +177,7 @@ def graph_layout(machine: Machine, nodes: Sequence[int], path: Collection[str] =
 
 
 def shown_nodes(machine: Machine, path: Sequence[str], most: int = 2) -> tuple[int, ...]:
-    """The nodes worth drawing: those on the path, in order of their numbers; without a path the first ones."""
+    """The nodes to draw: those on the path, by number; without a path the first ones."""
     if path:
         return tuple(sorted({machine.memory(name).node for name in path}))
     return machine.nodes[:most]
@@ -195,7 +196,7 @@ def rate_range(channels: Iterable[Channel]) -> tuple[float, float]:
 
 
 def _height(kind: MemoryKind) -> tuple[int, str]:
-    """Where a kind stands from above; further kinds beside those that they are like."""
+    """The vertical position of a kind; further kinds are placed beside similar ones."""
     if kind in _KINDS:
         return _KINDS.index(kind), ""
     like = MemoryKind.DSK if kind.is_file_system else MemoryKind.SYS if kind.is_host else MemoryKind.FBM
@@ -203,7 +204,7 @@ def _height(kind: MemoryKind) -> tuple[int, str]:
 
 
 def _rows(groups: Iterable[Sequence[Stack]]) -> tuple[dict[MemoryKind, int], bool]:
-    """The row of each kind that occurs, and whether so few memories stand in one row instead."""
+    """The row of each kind that occurs, and whether all memories fit in one row instead."""
     found = list(groups)
     kinds = sorted({stack[0].kind for group in found for stack in group}, key=_height)
     single = max((len(group) for group in found), default=0) <= 3
@@ -242,7 +243,7 @@ def _bent(source: Rect, destination: Rect, start: tuple[float, float], end: tupl
 
 
 def _border(box: Rect, towards: tuple[float, float]) -> tuple[float, float]:
-    """Where the ray from the centre of a box to a point leaves the box."""
+    """The point where the ray from the centre of a box to a point leaves the box."""
     cx, cy = box.centre
     dx, dy = towards[0] - cx, towards[1] - cy
     scale = min(

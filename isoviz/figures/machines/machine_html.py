@@ -31,7 +31,7 @@ def machine_html(machine: Machine, *, theme: ThemeName = "auto") -> str:
 
 
 def _throughput(machine: Machine, theme: ThemeName) -> str:
-    """The functions with their samples, if they were measured."""
+    """The throughput functions, with their samples if they were measured."""
     if machine.measurement is not None:
         return measured_throughput_svg(machine, theme=theme)
     return throughput_svg(machine.channels, theme=theme)

@@ -1,4 +1,4 @@
-"""Throughput functions as they were measured: every sample with its spread, and the curve that planning uses, as static SVG."""
+"""Measured throughput functions: every sample with its spread, and the curve that planning uses, as static SVG."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _APART = 5.0
 
 
 class Measured(NamedTuple):
-    """A sample: the run, the rate in the middle, what planning takes, the lowest and the highest rate; bytes and bytes/s."""
+    """A sample: run, middle rate, rate that planning uses, lowest and highest rate, in bytes and bytes per second."""
 
     run: float
     middle: float
@@ -28,7 +28,7 @@ class Measured(NamedTuple):
 
 
 def measured_samples(channel: Channel) -> tuple[Measured, ...]:
-    """The samples of a channel that was measured; none of one that was not."""
+    """The samples of a measured channel; empty for other channels."""
     function = channel.throughput
     if not isinstance(function, Sampled) or (function.ranges is None and function.spread is None):
         return ()
@@ -45,8 +45,11 @@ def measured_samples(channel: Channel) -> tuple[Measured, ...]:
 
 
 def measured_throughput_svg(machine: Machine, *, width: float = 860, height: float = 400, theme: ThemeName = "auto") -> str:
-    """What each channel of a machine was measured to sustain: a point for the middle of every sample, a bar from its lowest to
-    its highest rate, and the line that planning takes; both axes logarithmic. Channels that were not measured are lines alone."""
+    """The measured throughput of each channel of a machine, on logarithmic axes.
+
+    Every sample has a point at its middle and a bar from its lowest to its highest rate. A line shows the rates that planning
+    uses. Channels without a measurement are lines only.
+    """
     found = curves(machine.channels)
     drawing = Drawing("Measured throughput functions", _description(machine, found), theme)
     if not found:
@@ -66,7 +69,7 @@ def measured_throughput_svg(machine: Machine, *, width: float = 860, height: flo
 
 
 def _bounds(found: Sequence[Curve]) -> Bounds:
-    """Axes that hold every sample with its spread, and nothing that lies below them."""
+    """Axes that include every sample with its spread, and no range below them."""
     samples = [sample for curve in found for sample in measured_samples(curve.channels[0])]
     if not samples:
         return bounds(found, ())
@@ -93,7 +96,7 @@ def _curve(drawing: Drawing, curve: Curve, box: Bounds, frame: Frame, shift: flo
             f"{curve.label}, runs of {format_bytes(sample.run)}: {format_rate(sample.middle)},"
             f" {format_rate(sample.low)} to {format_rate(sample.high)}; planned with {format_rate(sample.planned)}"
         )
-        # A hollow point is one that the curve leaves aside.
+        # A hollow point differs from the curve.
         taken = abs(sample.middle / sample.planned - 1) < 0.02
         drawing.element("circle", cx=x, cy=y, r=3.6, fill=token if taken else "panel", stroke=token, stroke_width=1.6, tip=tip)
 
@@ -126,7 +129,7 @@ def _legend(drawing: Drawing, entries: Sequence[Curve], notes: Sequence[Sequence
 
 
 def _notes(machine: Machine) -> list[list[str]]:
-    """How to read it, and what the channels share."""
+    """Notes on how to read the figure, and on shared resources."""
     said = ["bars: lowest to highest rate; points: the middle, hollow where planning takes another rate; lines: planning"]
     for resource in machine.resources:
         weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}

@@ -1,4 +1,4 @@
-"""The picture of a machine: memories by node, channels with their peak rates, and the path of a plan through it with its hops."""
+"""The figure of a machine: memories by node, channels with their peak rates, and the path of a plan with its hops."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ _DEPTH = 6.0
 
 
 def path_svg(machine: Machine, plan: Plan | None = None, *, cards: bool = True, theme: ThemeName = "auto") -> str:
-    """A machine, and the path that `plan` takes through it with a card for each hop.
+    """A machine, and the path of `plan` through it with a card for each hop.
 
-    Nodes stand side by side, each with its memories; nodes that are not on the path are named but not drawn. Without a plan the
-    first two nodes are drawn. Channels that run both ways between two memories are one line; numbers at its ends are the peak
-    rates arriving there.
+    Nodes are side by side, each with its memories; nodes off the path are named but not drawn. Without a plan the first two nodes
+    are drawn. Channels in both directions between two memories are one line. The number at each end is the peak rate of the
+    channel that arrives there.
 
     Raises:
-        MachineError: the plan passes through a memory that the machine does not have.
+        MachineError: the plan uses a memory that the machine does not have.
     """
     paths = plan.paths if plan is not None else ()
-    # The hops of several paths are numbered one path after the other, as in a report.
+    # Hops of several paths are numbered consecutively, as in a report.
     hops = [hop._replace(index=number) for number, hop in enumerate(hop for path in paths for hop in path.hops)]
     path = [name for each in paths for name in each.memories]
     layout = graph_layout(machine, shown_nodes(machine, path), path)
@@ -224,7 +224,7 @@ def _short_rate(rate: float) -> str:
 
 
 def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: LabelPlacer) -> None:
-    """The channels between neighbouring nodes as one band each, not nine lines."""
+    """Draw the channels between neighbouring nodes as one band, not as nine lines."""
     for left, right in pairwise(layout.panels):
         there = [c for c in machine.channels if c.source in left.boxes and c.destination in right.boxes]
         back = [c for c in machine.channels if c.source in right.boxes and c.destination in left.boxes]
@@ -244,7 +244,7 @@ def _networks(drawing: Drawing, machine: Machine, layout: GraphLayout, placer: L
 
 
 def _both_ways(there: int, back: int) -> str:
-    """How many channels lead right and left, in words."""
+    """The numbers of channels to the right and to the left, as text."""
     if there == back:
         return "one channel each way" if there == 1 else f"{there} channels each way"
     parts = [f"{count} {arrow}" for count, arrow in ((there, "→"), (back, "←")) if count]
@@ -268,7 +268,7 @@ def _hops(drawing: Drawing, layout: GraphLayout, placer: LabelPlacer, hops: Sequ
             curve = layout.curve(hop.source, hop.destination, 26.0 if used[ends] > 1 else 0.0)
             data = curve.data
             places, steep = [curve.at(t) for t in (0.5, 0.42, 0.58, 0.35, 0.65, 0.28, 0.72)], curve.is_steep
-            # Between two nodes, rather in the gap than on the edge of a panel.
+            # Between two nodes, prefer the gap to the edge of a panel.
             places.sort(key=lambda at: any(panel.frame.grown(30).holds(*at) for panel in layout.panels))
         drawing.path(data, stroke="path", width=3, marker_end=head, tip=hop_tip(hop))
         spots.append((hop, places, steep))

@@ -59,7 +59,7 @@ Frame = tuple[float, float, float, float]
 
 
 def place(run: float, rate: float, box: Bounds, frame: Frame) -> tuple[float, float]:
-    """The place of a point in the frame, both axes logarithmic; rates outside lie on its edge."""
+    """The position of a point in the frame, both axes logarithmic; rates out of range lie on its edge."""
     x, y, wide, high = frame
     across = math.log(run / box.low_run) / math.log(box.high_run / box.low_run)
     up = math.log(max(rate, box.low_rate) / box.low_rate) / math.log(box.high_rate / box.low_rate)
@@ -67,12 +67,12 @@ def place(run: float, rate: float, box: Bounds, frame: Frame) -> tuple[float, fl
 
 
 def clipped(curve: Curve, box: Bounds) -> list[tuple[float, float]]:
-    """The points of a curve that lie within the runs shown."""
+    """The points of a curve within the range of runs."""
     return [(run, rate) for run, rate in curve.points if box.low_run <= run <= box.high_run]
 
 
 def grid(drawing: Drawing, box: Bounds, frame: Frame) -> None:
-    """The frame with its lines and their labels."""
+    """The frame with its grid lines and their labels."""
     x, y, wide, high = frame
     drawing.rect(x, y, wide, high, fill="panel", stroke="faint")
     doublings = round(math.log2(box.high_run / box.low_run))
@@ -92,7 +92,7 @@ def grid(drawing: Drawing, box: Bounds, frame: Frame) -> None:
 
 
 def _marks(drawing: Drawing, points: Sequence[OperatingPoint], box: Bounds, frame: Frame) -> None:
-    """A numbered disc on each operating point; discs that would cover each other move apart and keep a thread to their point."""
+    """A numbered disc on each operating point. Overlapping discs move apart and keep a thin line to their point."""
     taken: list[tuple[float, float]] = []
     placed: list[tuple[float, float, OperatingPoint]] = []
     for point in points:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _LEFT, _BOTTOM, _LEGEND = 92.0, 62.0, 300.0
 _CLOSE = 1e-6
 SPECK = 0.12
-"""A region that takes less than this share of both axes is enlarged."""
+"""A region smaller than this share of both axes is enlarged."""
 
 Mark = tuple[float, float, str]
 """A further point: both sizes, and its name."""
@@ -28,14 +28,14 @@ Mark = tuple[float, float, str]
 
 @dataclass(frozen=True)
 class _Axes:
-    """Where sizes lie on the page, both axes logarithmic: the frame in pixels, and the sizes it spans."""
+    """The axes, both logarithmic: the frame in pixels, and the ranges of sizes."""
 
     frame: tuple[float, float, float, float]
     span_x: tuple[float, float]
     span_y: tuple[float, float]
 
     def place(self, a: float, b: float) -> tuple[float, float]:
-        """The place of two sizes, at the border where they are beyond it."""
+        """The position of two sizes; sizes out of range lie on the border."""
         x, y, wide, high = self.frame
         return x + wide * _share(a, self.span_x), y + high * (1 - _share(b, self.span_y))
 
@@ -54,10 +54,10 @@ def block_region_svg(
     height: float = 440,
     theme: ThemeName = "auto",
 ) -> str:
-    """The region of block sizes that sustain the throughput of a plan, with the sizes the plan takes, both axes logarithmic.
+    """The region of block sizes that sustain the throughput of a plan, with the plan's own sizes, both axes logarithmic.
 
-    With the `program` every edge is named by the constraint it comes from, and the axes give the bytes of a run as well as its
-    elements. `marks` are further points to show.
+    With the `program` every edge is labelled with its constraint, and the axes show the bytes of a run as well as its elements.
+    `marks` are further points.
     """
     title = f"Block sizes that sustain {format_rate(region.throughput)}"
     drawing = Drawing(title, _description(region, marks), theme)
@@ -88,7 +88,7 @@ def block_region_svg(
 
 
 def _axes(region: Region, program: PathProgram | None, marks: Sequence[Mark], width: float, height: float) -> _Axes:
-    """Axes from one element to all there are; where the region would be a speck on them, only what is around it."""
+    """Axes from one element to all elements. If the region would be too small, the axes cover only its surroundings."""
     frame = (MARGIN + _LEFT, MARGIN + 4, width - 2 * MARGIN - _LEFT - _LEGEND, height - 2 * MARGIN - _BOTTOM)
     points = [*region.corners, region.chosen, *((a, b) for a, b, _ in marks)]
     highs = program.highs if program is not None else {}
@@ -133,13 +133,13 @@ def _axis_name(name: str, unit: float, program: PathProgram | None) -> str:
 
 
 def _bytes_of(program: PathProgram | None, name: str) -> float:
-    """Bytes of a run per element of a block where a hop's run is one size times the other; else 0."""
+    """Bytes of a run per element of a block, if a hop's run is proportional to this size; else 0."""
     rows = program.throughput if program is not None else ()
     return next((row.run.coefficient for row in rows if row.run.factors == (name,)), 0.0)
 
 
 def _ticks(span: tuple[float, float], most: int = 7) -> list[float]:
-    """Powers of two, or over less than three doublings round numbers."""
+    """Powers of two; round numbers over less than three doublings."""
     low, high = span
     if high / low >= 8:
         doublings = range(math.ceil(math.log2(low) - 1e-9), math.floor(math.log2(high) + 1e-9) + 1)
@@ -170,13 +170,13 @@ class _Line:
     bound: float
 
     def holds(self, point: tuple[float, float]) -> bool:
-        """Whether a point lies on it."""
+        """Whether a point lies on the line."""
         value = self.coefficient * point[0] ** self.power_x * point[1] ** self.power_y
         return math.isclose(value, self.bound, rel_tol=_CLOSE)
 
 
 def _edges(region: Region, program: PathProgram) -> list[_Edge]:
-    """The sides of a region with an area, and the constraints they lie on."""
+    """The sides of a region with an area, and their constraints."""
     corners = region.corners
     if len(corners) < 3:
         return []
@@ -190,7 +190,7 @@ def _edges(region: Region, program: PathProgram) -> list[_Edge]:
 
 
 def _lines(region: Region, program: PathProgram) -> list[_Line]:
-    """All lines that may be a side: runs, limits of space, the sizes of the dimensions, one element."""
+    """All lines that may be a side: runs, limits of space, dimension sizes, one element."""
     x, y = region.x, region.y
     found = []
     for row in program.throughput:
@@ -219,7 +219,7 @@ def _apart(first: _Box, second: _Box) -> bool:
 
 
 def _placed(points: Sequence[tuple[float, float, str]], axes: _Axes) -> list[_Box]:
-    """Places for the names of points: beside them, inside the frame, clear of each other and of the points if possible."""
+    """Places for the names of points: beside them and in the frame, without covering each other or the points if possible."""
     left, top, wide, high = axes.frame
     discs = [(x - 9, y - 9, 18.0, 18.0, "") for x, y, _ in points]
     found: list[_Box] = []
@@ -238,7 +238,7 @@ def _placed(points: Sequence[tuple[float, float, str]], axes: _Axes) -> list[_Bo
 
 
 def _letters(drawing: Drawing, axes: _Axes, edges: Sequence[_Edge], taken: Sequence[_Box]) -> None:
-    """A letter on each side, in its middle or clear of points and names; the letter of a short side is in the legend only."""
+    """A letter on each side, in its middle or clear of points and names. Short sides have their letter in the legend only."""
     for k, edge in enumerate(edges):
         (x1, y1), (x2, y2) = axes.place(*edge.here), axes.place(*edge.there)
         if math.hypot(x2 - x1, y2 - y1) <= 16:
@@ -256,7 +256,7 @@ def _disc(drawing: Drawing, x: float, y: float, k: int) -> None:
 def _legend(
     drawing: Drawing, region: Region, edges: Sequence[_Edge], marks: Sequence[Mark], x: float, y: float, height: float
 ) -> None:
-    """The sides and the points in words."""
+    """The legend of the sides and the points."""
     room = _LEGEND - 52
     if not region.corners:
         for line in wrap(f"No sizes at all sustain {format_rate(region.throughput)}.", room, 12.5):

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 _LEFT, _RIGHT, _ROW, _TOP = 34.0, 336.0, 46.0, 30.0
 _VALUES = 156.0  # Room for time and difference after the longest bar.
 APART = 10.0
-"""Times that differ by more than this factor are drawn on a logarithmic scale."""
+"""If times differ by more than this factor, the scale is logarithmic."""
 
 
 def candidate_ranking_svg(
     candidates: Sequence[Rejected], *, most: int = 12, width: float = 1000, theme: ThemeName = "auto"
 ) -> str:
-    """A bar for each candidate, at most `most` of them, the chosen one in the colour of paths.
+    """A bar for each candidate, at most `most` of them. The chosen one has the colour of paths.
 
-    The scale starts at zero; it is logarithmic, and says so, if times differ by more than a factor of ten. A candidate with a
-    known bound only has a bar with a dashed outline.
+    The scale starts at zero. If times differ by more than a factor of ten, it is logarithmic and labelled so. The bar of a
+    candidate with only a bound has a dashed outline.
     """
     shown = candidates[: max(1, most)]
     drawing = Drawing("Candidate paths by predicted time", _description(shown, len(candidates)), theme)
@@ -82,7 +82,7 @@ def _row(drawing: Drawing, each: Rejected, chosen: Rejected, number: int, y: flo
 
 
 def _decades(least: float, most: float) -> tuple[float, float, list[float]]:
-    """The axis from the power of ten below the least to a little above the most, with ticks that do not touch."""
+    """The axis from the power of ten below the shortest time to a little above the longest, with ticks that do not touch."""
     first, last = math.floor(math.log10(least * 0.999)), math.ceil(math.log10(most) - 1e-9)
     step = max(1, math.ceil((last - first) / 6))
     low = 10.0**first
@@ -90,7 +90,7 @@ def _decades(least: float, most: float) -> tuple[float, float, list[float]]:
 
 
 def _linear(most: float) -> tuple[float, float, list[float]]:
-    """Axis from zero to the most, with about four round ticks."""
+    """The axis from zero to the longest time, with about four round ticks."""
     raw = most / 4
     unit = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * unit for factor in (1, 2, 2.5, 5, 10) if factor * unit >= raw * 0.999)

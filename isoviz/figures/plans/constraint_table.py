@@ -24,7 +24,7 @@ _CAPTION = (
 
 
 def constraint_table_html(explanation: Explanation) -> str:
-    """A row for each memory of the path and one for each limit of the whole path; rows with a binding constraint stand out."""
+    """A row for each memory of the path and for each limit of the whole path. Rows with a binding constraint are highlighted."""
     stages, states = explanation.stages, explanation.solution.rows
     rows: list[Sequence[object]] = []
     marked = []
@@ -79,7 +79,7 @@ def _state(state: RowState) -> str:
 
 
 def _label(state: RowState) -> str:
-    """The constraint without its channel, which stands beside it; a line may break between its sides."""
+    """The constraint without its channel, which has its own column. A line may break between its sides."""
     left, sign, right = re.sub(r"^(TP ≤ tp)_[^(]*", r"\1", state.label).replace(" ", "\xa0").partition("≤\xa0")
     return f"{left[:-1]} {sign}{right}" if sign else left
 

@@ -1,4 +1,4 @@
-"""HTML of explanations and sweeps: why a plan is what it is, and when another one would be."""
+"""HTML of explanations and sweeps: the reasons for a plan, and the parameter values at which another plan is best."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from isoviz.planner.explanation.explanation import Explanation, Sweep
 
 MOST = 12
-"""Candidates that are drawn."""
+"""Most candidates that are drawn."""
 
 
 def explanation_html(explanation: Explanation, *, theme: ThemeName = "auto", marks: Sequence[Mark] = ()) -> str:
-    """Why a plan is what it is: constraints, block sizes, candidates, program. `marks` are further points of the region."""
+    """The reasons for a plan: constraints, block sizes, candidates, program. `marks` are further points of the region."""
     title = heading(f"Why this plan: {plan_title(explanation.plan)}")
     curves = plan_throughput_svg(explanation.machine, explanation.plan, theme=theme)
     parts = [heading(name, 4) + content for name, content in explanation_sections(explanation, theme=theme, marks=marks)]
@@ -52,7 +52,7 @@ def explanation_html(explanation: Explanation, *, theme: ThemeName = "auto", mar
 def explanation_sections(
     explanation: Explanation, *, theme: ThemeName = "auto", marks: Sequence[Mark] = ()
 ) -> list[tuple[str, str]]:
-    """Pairs (title, content): the parts of an explanation, for a representation or a page."""
+    """The parts of an explanation as pairs (title, content), for a representation or a page."""
     kept, already = turns_said(explanation)
     sections = [
         ("Constraints", constraint_table_html(explanation) + "".join(map(paragraph, verdict(explanation)))),

@@ -38,7 +38,7 @@ from isoviz.units import format_bytes, format_rate, format_seconds
 
 
 def transfer_html(transfer: Transfer, *, theme: ThemeName = "auto") -> str:
-    """What is to be moved: both ends with the order of storage at each, drawn along the same dimensions."""
+    """The data to move: both ends with their storage orders, drawn along the same dimensions."""
     return representation("transfer", heading("Transfer"), _transfer_facts(transfer), *ends(transfer, theme=theme))
 
 
@@ -69,19 +69,19 @@ def ends(transfer: Transfer, *, theme: ThemeName = "auto") -> tuple[str, str, st
 
 
 def plan_html(plan: Plan, machine: Machine | None = None, *, theme: ThemeName = "auto") -> str:
-    """A plan: its path (over the machine's graph, where the machine is given), its hops as a table, and why it is so."""
+    """A plan: its path (in the machine's graph, if the machine is given), its hops as a table, and the reasons for it."""
     picture = path_svg(machine, plan, theme=theme) if machine is not None else cards_svg(plan, theme=theme)
     return representation("plan", heading(plan_title(plan)), plan_facts(plan), picture, hop_table(plan), decisions(plan))
 
 
 def report_html(report: Report, *, theme: ThemeName = "auto") -> str:
-    """A run: whether every byte was verified, and predicted against measured for the whole and for each hop."""
+    """A run: whether every byte was verified, and predicted against measured rates for the whole and for each hop."""
     title = heading(f"Run of {plan_title(report.plan)}", after=verified_badge(report.verified))
     return representation("report", title, *report_parts(report, theme=theme))
 
 
 def report_parts(report: Report, machine: Machine | None = None, *, theme: ThemeName = "auto") -> tuple[str, ...]:
-    """The figures of a run, for a representation or a page. `machine` is the plan's, where it may not be known otherwise."""
+    """The figures of a run, for a representation or a page. `machine` is the plan's, if it is not known otherwise."""
     plan = report.plan
     key: list[tuple[str, object]] = [
         ("moved", format_bytes(report.bytes)),
@@ -114,7 +114,7 @@ def report_parts(report: Report, machine: Machine | None = None, *, theme: Theme
 
 
 def _simulated_and_measured(report: Report, machine: Machine | None, theme: ThemeName) -> tuple[str, ...]:
-    """What happened when, below the simulation of the same plan, on one time axis."""
+    """The trace of the run, below the simulation of the same plan, on one time axis."""
     from isoviz.figures.traces.timeline import compare_svg
     from isoviz.figures.traces.trace_html import comparison_table
 
@@ -122,14 +122,14 @@ def _simulated_and_measured(report: Report, machine: Machine | None, theme: Them
         return ()
     try:
         simulated = simulate(report.plan, machine)
-    except InputError:  # a plan from somewhere else, of a machine that is not known here
+    except InputError:  # The plan is for a machine that is not known here.
         return ()
     names = ("simulated", "measured")
     return compare_svg(simulated, report.trace, names=names, theme=theme), comparison_table(simulated, report.trace, names)
 
 
 def measurements(report: Report) -> list[Measured]:
-    """The whole transfer, then each hop; a hop that never ran has no measured rate."""
+    """The whole transfer, then each hop. A hop that never ran has no measured rate."""
     plan = report.plan
     said = report.expected
     predicted = plan.bytes / said.seconds if said.seconds > 0 else 0.0
@@ -209,13 +209,13 @@ def _hop_rows(path: PathPlan, limiting: Container[int], path_number: str) -> lis
 
 
 def decisions(plan: Plan, *, opened: bool = False) -> str:
-    """The plan in words: what limits it, where it converts, what moves at a time, its notes, and the text card."""
+    """The plan as text: its limits, its conversions, the data in flight, its notes, and the text card."""
     said = "".join(paragraph(sentence) for sentence in (*reasons(plan), *plan.notes))
     return said + folded("As text", pre(plan), opened=opened)
 
 
 def reasons(plan: Plan) -> list[str]:
-    """Why the plan is as fast as it is, as sentences."""
+    """The reasons for the throughput of the plan, as sentences."""
     if len(plan.paths) > 1:
         return [sentence for number, path in enumerate(plan.paths) for sentence in _shares(plan, number, path)]
     slow = min(slowest(plan.hops))
@@ -263,7 +263,7 @@ def plan_throughput_svg(machine: Machine, plan: Plan, *, theme: ThemeName = "aut
 
 
 def cards_svg(plan: Plan, *, width: float = 860, theme: ThemeName = "auto") -> str:
-    """The hops of a plan as cards alone, where the machine is not at hand."""
+    """The hops of a plan as cards only, without the machine."""
     drawing = Drawing(plan_title(plan), "; ".join(" → ".join(path.memories) for path in plan.paths), theme)
     bottom = 0.0
     for path in plan.paths:
@@ -283,7 +283,7 @@ def _transfer_facts(transfer: Transfer) -> str:
 
 
 def _part(transfer: Transfer, end: Instance) -> str:
-    """Which part of an instance moves, in its own coordinates."""
+    """The part of an instance that moves, in its own coordinates."""
     shape = dict(zip(transfer.source.space.dims, transfer.shape, strict=True))
     origin = transfer.source_origin if end is transfer.source else transfer.destination_origin
     ranges = [

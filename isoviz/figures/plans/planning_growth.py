@@ -1,4 +1,4 @@
-"""Planning time over the channels of a machine: a point for every machine and transfer, both axes logarithmic."""
+"""Planning time over the number of channels of a machine: a point for every machine and transfer, both axes logarithmic."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from isoviz.units import format_seconds
 WIDE, TALL = 720.0, 380.0
 _LEFT, _TOP, _RIGHT, _BOTTOM = 66.0, 22.0, 200.0, 46.0
 AIMS = ((0.1, "aim for 20 memories"), (1.0, "aim for 40 memories"))
-"""Aimed planning time in seconds, and its machine (all-to-all)."""
+"""Planning time to aim for, in seconds, and the machine that it applies to (all-to-all)."""
 
 Row = Mapping[str, Any]
 

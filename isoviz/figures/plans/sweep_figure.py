@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LEFT, _BOTTOM = 78.0, 48.0
 _DASHES = (None, "8 3", "2 3", "10 3 2 3", "5 2", "12 4", "2 6", "7 3 2 3 2 3")
 MOST = 12
-"""Most paths with a line of their own; the others share one."""
+"""Most paths with their own lines; further paths share one."""
 
 Way = tuple[tuple[str, ...], int | None]
 
@@ -27,13 +27,16 @@ NAMES = {"slot_limit": "slot limit TH", "size": "bytes that move"}
 
 
 def ways(sweep: Sweep) -> dict[Way, str]:
-    """The winning paths in the order in which they win, each with its letter."""
+    """The winning paths in the order in which they win, each with a letter."""
     found = dict.fromkeys((point.channels, point.converting) for point in sweep.points)
     return {way: chr(ord("A") + k) if k < 26 else f"Z{k - 25}" for k, way in enumerate(found)}
 
 
 def sweep_svg(sweep: Sweep, *, width: float = 860, height: float = 360, theme: ThemeName = "auto") -> str:
-    """Predicted seconds of the best plan over the parameter, both logarithmic: a colour, a dash and a letter for each path."""
+    """Predicted seconds of the best plan over the parameter, both logarithmic.
+
+    Each path has a colour, a dash pattern and a letter.
+    """
     name = NAMES.get(sweep.parameter, sweep.parameter)
     drawing = Drawing(f"Predicted time over {name}", _description(sweep), theme)
     if not sweep.points:
@@ -72,7 +75,7 @@ class _Plot:
             self.first, self.last = self.first / 2, self.last * 2
         times = [point.seconds for point in sweep.points]
         low, high = math.log10(min(times)), math.log10(max(times))
-        # Whole decades; if less than one is in use, a third of a decade around it.
+        # Whole decades. If less than one is in use, a third of a decade around it.
         if high - low < 0.8:
             self.low, self.high = 10 ** (low - 0.15), 10 ** (high + 0.15)
         else:
@@ -100,7 +103,7 @@ class _Plot:
         drawing.text(x + wide / 2, y + high + 37, name, size=12.5, anchor="middle")
 
     def _seconds(self) -> list[float]:
-        """Ticks of the time axis: decades, or where these are few their parts too."""
+        """Ticks of the time axis: decades, and parts of decades if there are few."""
         decades = math.log10(self.high / self.low)
         parts = (1, 1.5, 2, 3, 4, 5, 6, 8) if decades < 1.2 else (1, 2, 5) if decades < 3 else (1,)
         first, last = math.floor(math.log10(self.low)), math.ceil(math.log10(self.high))
@@ -110,7 +113,7 @@ class _Plot:
 
 
 def _stretches(sweep: Sweep) -> list[tuple[Way, int, int]]:
-    """Triples (path, first point, last point) of the points in a row that one path wins."""
+    """Triples (path, first point, last point): consecutive points with the same winning path."""
     found = []
     for way, points in itertools.groupby(enumerate(sweep.points), key=lambda item: (item[1].channels, item[1].converting)):
         numbers = [number for number, _ in points]
@@ -123,8 +126,10 @@ def _token(number: int) -> str:
 
 
 def _discs(drawing: Drawing, plot: _Plot, stretches: Sequence[tuple[Way, int, int]], letters: dict[Way, str]) -> None:
-    """A letter at the middle of each stretch, longest first. One that would cover another is left out, unless it is the only
-    one of its path."""
+    """A letter at the middle of each stretch, longest first.
+
+    A letter that would cover another is omitted, unless it is the only one of its path.
+    """
     taken: list[tuple[float, float]] = []
     named: set[Way] = set()
     top, high = plot.frame[1], plot.frame[3]
@@ -141,7 +146,7 @@ def _discs(drawing: Drawing, plot: _Plot, stretches: Sequence[tuple[Way, int, in
 
 
 def _line(drawing: Drawing, plot: _Plot, first: int, last: int, number: int) -> None:
-    """The line of one path where it wins; it meets its neighbours half way."""
+    """The line of one path where it wins. It meets its neighbours half-way."""
     points = plot.points
     places = [plot.place(point.value, point.seconds) for point in points[first : last + 1]]
     token = _token(number)

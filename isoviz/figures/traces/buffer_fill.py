@@ -1,4 +1,4 @@
-"""How full the buffers between the hops were over time."""
+"""The fill level of the buffers between the hops over time."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ if TYPE_CHECKING:
 
 _RIGHT, _ROW, _GAP = 66.0, 46.0, 18.0
 MOST = 12
-"""Most buffers that are drawn; the figure gives the number of all."""
+"""Most buffers that are drawn. The figure states the number of all buffers."""
 
 Steps = tuple[tuple[float, float], ...]
 
 
 class Fill(NamedTuple):
-    """A buffer, or those that several transfers have in the same place: which hop fills it, in which memory; slots in use
-    (`filled`) and slots that belong to transfers (`held`) as steps (seconds since the beginning, slots from then on); bytes of
-    all slots that there were at most; `mean` slots in use while any were held."""
+    """A buffer, or the buffers of several transfers at the same place: the hop that fills it, and its memory.
+
+    `filled` has the slots in use and `held` the slots of admitted transfers, as steps (seconds since the beginning, slots from
+    then on). `nbytes` is the largest size of all slots. `mean` is the mean of the slots in use while any were held.
+    """
 
     hop: int
     memory: str
@@ -39,8 +41,10 @@ class Fill(NamedTuple):
 
 
 def fills(trace: Trace) -> tuple[Fill, ...]:
-    """The buffers of a run in the order of the path. Transfers that have a buffer behind the same hop, in the same memory, are
-    counted together."""
+    """The buffers of a run in the order of the path.
+
+    Buffers of several transfers after the same hop, in the same memory, are added.
+    """
     filled: dict[tuple[int, str], dict[float, float]] = {}
     held: dict[tuple[int, str], dict[float, float]] = {}
     room: dict[tuple[int, str], dict[float, float]] = {}
@@ -80,7 +84,7 @@ def _summed(changes: dict[float, float]) -> Steps:
 
 
 def buffer_fill_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
-    """Slots in use of each buffer over time, in front of the slots that its transfers hold."""
+    """Slots in use of each buffer over time, in front of the slots held by its transfers."""
     rows = fills(trace)
     drawing = Drawing("How full the buffers were", _description(rows), theme)
     if not rows:
@@ -106,7 +110,7 @@ def buffer_fill_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "au
         drawing.path(outline(mean, left, step, floor, scale), fill="dim0", tip=tip)
         if abs(most - mean).max() > 0.02:
             drawing.path(outline(most, left, step, floor, scale), stroke="dim0", width=1, stroke_opacity="0.55")
-        # Lines at whole slots if they are few; the axis names zero and all.
+        # Lines at whole slots, if there are few; the axis labels zero and the maximum.
         for slot in range(1, int(row.slots) + 1 if row.slots <= 8 else 1):
             drawing.line(left, floor - slot * scale, axis.right, floor - slot * scale, stroke="line", width=0.6)
         drawing.line(left, floor, axis.right, floor, stroke="line")

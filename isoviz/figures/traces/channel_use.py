@@ -17,7 +17,7 @@ _RIGHT, _ROW = 230.0, 30.0
 
 
 def channel_use_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
-    """A bar for each channel: its busy and its idle share of the run; above them, the number of channels at work at a time."""
+    """A bar for each channel: its busy and its idle share of the run. Above them: the number of channels at work over time."""
     uses = trace.uses
     said = overlap_said(trace)
     drawing = Drawing("Busy and idle channels", " ".join([said, *(_said(use.channel, use.share) for use in uses)]), theme)
@@ -54,7 +54,7 @@ def channel_use_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "au
 
 
 def overlap_said(trace: Trace) -> str:
-    """The overlap in a sentence."""
+    """The overlap as a sentence."""
     if not trace.requests:
         return "No channel was at work."
     count = len(trace.channels)

@@ -1,4 +1,4 @@
-"""Predicted time over the size of a chunk: the minimum, and the plan's own choice."""
+"""Predicted time over the chunk size: the minimum, and the plan's own choice."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 _LEFT, _BOTTOM = 78.0, 48.0
 _TALLEST = 300.0
-"""Largest drawn time, as a multiple of the least: small chunks take hours, which nobody compares."""
+"""The largest drawn time, as a multiple of the minimum: small chunks take hours, which are not of interest."""
 
 
 def chunk_curve_svg(curve: ChunkCurve, *, width: float = 860, height: float = 360, theme: ThemeName = "auto") -> str:
-    """Predicted seconds over chunk bytes, both logarithmic: pipelined, and stored and forwarded; minimum and choice marked."""
+    """Predicted seconds over chunk bytes, both logarithmic, pipelined and stored and forwarded. Minimum and choice are marked."""
     drawing = Drawing("Predicted time over the chunk size", _description(curve), theme)
     plot = _Plot(curve, (MARGIN + _LEFT, MARGIN + 20, width - 2 * MARGIN - _LEFT - 20, height - 2 * MARGIN - _BOTTOM - 20))
     plot.grid(drawing)
@@ -66,7 +66,7 @@ def chunk_curve_svg(curve: ChunkCurve, *, width: float = 860, height: float = 36
 
 
 class _Plot:
-    """The frame of the plot, what its axes span, and the points that lie in it."""
+    """The frame of the plot, the ranges of its axes, and the points in it."""
 
     def __init__(self, curve: ChunkCurve, frame: tuple[float, float, float, float]) -> None:
         self.frame = frame
@@ -103,7 +103,7 @@ class _Plot:
         drawing.text(x + wide / 2, y + high + 37, "bytes of a chunk", size=12.5, anchor="middle")
 
     def limit(self, drawing: Drawing, limit: int | None) -> None:
-        """Chunks to the right of the limit do not fit."""
+        """Mark the limit: chunks to the right of it do not fit."""
         x, y, wide, high = self.frame
         if limit is None or not self.first < limit < self.last:
             return
@@ -115,7 +115,7 @@ class _Plot:
         drawing.text(px + 7, y + 16, text, size=11.5, fill="muted")
 
     def mark(self, drawing: Drawing, curve: ChunkCurve) -> None:
-        """The minimum and the plan's own choice, with their names at the top."""
+        """Mark the minimum and the plan's own choice, with their names at the top."""
         x, y, wide, _ = self.frame
         best, own = curve.best, curve.chosen
         same = best == own

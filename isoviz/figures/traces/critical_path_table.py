@@ -1,4 +1,4 @@
-"""What held a run up, in numbers: the critical path by channel, and by what its requests had waited for."""
+"""The critical path of a run in numbers: by channel, and by what its requests had waited for."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ REASONS = {
     "chunk": ("dim2", "waited for the chunk before to be through: hops do not overlap"),
     "channel": ("dim0", "waited for the channel: it was busy with the chunk before"),
 }
-"""What a request on the critical path had waited for: its colour, and in words."""
+"""What a request on the critical path had waited for → its colour, and a text."""
 
 
 class Part(NamedTuple):
-    """Seconds of the critical path in which a channel worked on requests that had waited for the same thing, and how many."""
+    """Time of a channel on the critical path for one reason: the seconds, and the number of requests that waited for it."""
 
     channel: str
     reason: str
@@ -38,8 +38,12 @@ class Part(NamedTuple):
 
 
 class Critical(NamedTuple):
-    """The critical path in numbers: `before` seconds until its first request began (set-up, waiting for buffers), its `parts`,
-    and `gaps`, in which it had a request that could have begun (`before` + parts + gaps is the run until its last request)."""
+    """The critical path in numbers.
+
+    `before` are the seconds until its first request began (set-up, waiting for buffers). `parts` are the times of its requests.
+    In `gaps` a request of the critical path could have begun and had not. `before` + parts + gaps is the run until its last
+    request.
+    """
 
     before: float
     parts: tuple[Part, ...]
@@ -47,11 +51,11 @@ class Critical(NamedTuple):
     seconds: float
 
     def by_channel(self) -> dict[str, float]:
-        """Seconds per channel, most first."""
+        """Seconds per channel, in descending order."""
         return self._by(0)
 
     def by_reason(self) -> dict[str, float]:
-        """Seconds per reason, most first."""
+        """Seconds per reason, in descending order."""
         return self._by(1)
 
     def _by(self, field: int) -> dict[str, float]:
@@ -72,11 +76,11 @@ def critical_parts(trace: Trace) -> Critical:
     reached, gaps = steps[0].span.start, 0.0
     chunk, reason = steps[0].span[:3], steps[0].waited_for
     for span, waited_for in steps:
-        # What the first request of a chunk waited for held all of it up: the others only follow on it.
+        # The first request of a chunk determines the reason for the whole chunk; the others follow from it.
         if span[:3] != chunk or waited_for != "channel":
             chunk, reason = span[:3], waited_for
         key = trace.channel(span), reason
-        # Requests of a channel that takes several at a time overlap: what they share counts once.
+        # Requests of a channel that takes several at a time overlap: their common time counts once.
         start = max(span.start, reached)
         gaps += start - reached
         seconds[key] += max(span.end - start, 0.0)
@@ -89,7 +93,7 @@ def critical_parts(trace: Trace) -> Critical:
 
 
 def critical_path_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "auto") -> str:
-    """A bar for each channel: the seconds of the critical path on it, by what its requests had waited for."""
+    """A bar for each channel: its seconds on the critical path, by what its requests had waited for."""
     found = critical_parts(trace)
     drawing = Drawing("The critical path", critical_said(trace), theme)
     if not found.parts:
@@ -132,7 +136,7 @@ def critical_path_svg(trace: Trace, *, width: float = 1040, theme: ThemeName = "
 
 
 def critical_said(trace: Trace) -> str:
-    """The critical path in a sentence or two."""
+    """The critical path in one or two sentences."""
     found = critical_parts(trace)
     if not found.parts:
         return "Nothing was moved: there is no critical path."

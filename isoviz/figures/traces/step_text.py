@@ -1,4 +1,4 @@
-"""The steps of a simulation in words: what happened, and what the scheduler answered."""
+"""The steps of a simulation as text: each event, and the instructions of the scheduler."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def steps_text(steps: Iterable[SimStep], works: Mapping[int, Work] | None = None) -> Iterator[str]:
-    """The lines of so many steps. `works` are those of transfers that were submitted before the first of them, by number."""
+    """The lines of the steps. `works` has the transfers submitted before the first of them, by number."""
     known = dict(works or {})
     for count, step in enumerate(steps, start=1):
         if isinstance(step.stimulus, Submit):
@@ -26,7 +26,7 @@ def steps_text(steps: Iterable[SimStep], works: Mapping[int, Work] | None = None
 
 
 def stimulus_text(stimulus: Stimulus, works: Mapping[int, Work]) -> str:
-    """What happened."""
+    """An event as text."""
     if isinstance(stimulus, Submit):
         work = stimulus.work
         paths = "; ".join(_path(path) for path in work.paths)
@@ -42,7 +42,7 @@ def stimulus_text(stimulus: Stimulus, works: Mapping[int, Work]) -> str:
 
 
 def instruction_text(instruction: Instruction, works: Mapping[int, Work]) -> str:
-    """What the scheduler answered."""
+    """An instruction of the scheduler as text."""
     if isinstance(instruction, Issue):
         name = works[instruction.transfer].channels[instruction.hop]
         return f"hand to {name}: {_request(instruction, works)}"

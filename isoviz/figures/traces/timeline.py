@@ -1,4 +1,4 @@
-"""A run over time: what every channel did when, which transfers waited, and what held the run up."""
+"""A run over time: the work of every channel, the waiting transfers, and the critical path."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ if TYPE_CHECKING:
 _RIGHT = 66.0
 _ROW, _GAP = 24.0, 12.0
 NAMED = 8
-"""Most transfers with a row and a name."""
+"""Most transfers whose rows have names."""
 _DRAWN = 64
-"""Most transfers with a row. Of more transfers, the figure shows the numbers that wait and that are under way."""
+"""Most transfers with rows. For more transfers, the numbers of waiting and of running ones are drawn."""
 _TIPPED = 400
-"""Bars that carry their own tooltip, at most: widest first."""
+"""Most bars with a tooltip; the widest come first."""
 _JUMPS = 240
-"""Most changes of the channel with which the whole critical path is drawn; with more, it is drawn along the channels only."""
+"""Most changes between channels that the drawn critical path shows. With more, only its parts along the channels are drawn."""
 AXIS = "time since the first transfer was submitted"
 
 
 def timeline_svg(trace: Trace, *, critical: bool = True, width: float = 1040, theme: ThemeName = "auto") -> str:
-    """One row for each channel, a bar for each request in the colour of its transfer; above them the transfers, with the time in
-    which they waited for their buffers. `critical` draws the critical path along them.
+    """One row for each channel, with a bar for each request in the colour of its transfer.
 
-    Requests of less than a few pixels are drawn as the chunk that they make, and chunks of less than a pixel as columns whose
-    height is the share of the time in which the channel was at work.
+    The transfers are above them, with the time in which they waited for their buffers. `critical` draws the critical path along
+    the rows. Requests narrower than a few pixels are merged into chunks. Chunks narrower than a pixel become columns, whose
+    height is the busy share of the channel.
     """
     return _draw([(trace, "")], critical, width, theme, f"Timeline of a {trace.where} run")
 
@@ -50,9 +50,9 @@ def compare_svg(
     width: float = 1040,
     theme: ThemeName = "auto",
 ) -> str:
-    """Two runs of the same plans, one above the other on the same time axis: simulated and real, or two ways to do it.
+    """Two runs of the same plans, one above the other on the same time axis: simulated and real, or two variants.
 
-    `names` are what they are called; where they ran, unless given.
+    `names` are their labels; the default is where they ran.
     """
     chosen = names or (first.where, second.where)
     return _draw(
@@ -79,15 +79,18 @@ def _draw(panels: Sequence[tuple[Trace, str]], critical: bool, width: float, the
 
 
 class _Panel:
-    """One run in the picture. `low` tells whether there are columns lower than a row, `waits` whether anybody waited, `numbered`
-    whether bars name their chunk."""
+    """One run in the figure.
+
+    `low` tells whether there are columns lower than a row, `waits` whether a transfer waited, `numbered` whether bars have chunk
+    numbers.
+    """
 
     def __init__(self, drawing: Drawing, trace: Trace, axis: TimeAxis) -> None:
         self.drawing, self.trace, self.axis = drawing, trace, axis
         self.low = self.waits = self.numbered = False
 
     def draw(self, y: float, name: str, critical: bool) -> float:
-        """The panel from `y` on; returns where it ends."""
+        """Draw the panel from `y` on; returns its end."""
         drawing, axis, trace = self.drawing, self.axis, self.trace
         if name:
             said = f"{format_seconds(trace.seconds)}, {format_rate(trace.throughput)}"
@@ -146,7 +149,7 @@ class _Panel:
             self._bar(bar, y, height)
 
     def _bar(self, bar: Bar, y: float, height: float) -> None:
-        """A bar wide enough for a tooltip and, where it fits, the number of its chunk."""
+        """A bar that is wide enough for a tooltip and, if it fits, the number of its chunk."""
         span, wide = bar.span, bar.right - bar.left - 0.8
         transfer = self.trace.of[span.transfer]
         requests = transfer.work.requests[span.hop]
@@ -175,7 +178,7 @@ class _Panel:
         return max(3.0, min(8.0, 160.0 / len(self.trace.transfers)))
 
     def _transfers(self, y: float) -> float:
-        """The transfers; returns where the channels begin."""
+        """Draw the transfers; returns the beginning of the channels."""
         drawing, axis, transfers = self.drawing, self.axis, self.trace.transfers
         below = y + self._transfers_height()
         if len(transfers) > _DRAWN:
@@ -220,7 +223,7 @@ class _Panel:
             drawing.text(left, middle + 4, transfer.outcome, size=11.5, fill="bad", tip=tip)
 
     def _counts(self, y: float) -> None:
-        """How many transfers wait and how many are under way, as two areas."""
+        """The numbers of waiting and of running transfers, as two areas."""
         drawing, axis = self.drawing, self.axis
         waiting, running = waiting_steps(self.trace)
         for steps, fill, name in ((waiting, "predicted", "waiting for buffers"), (running, "dim0", "under way")):
@@ -234,14 +237,14 @@ class _Panel:
     # ---- critical path
 
     def _critical(self, floors: Mapping[str, float]) -> None:
-        """A line under the rows, which changes to another row where the critical path does."""
+        """A line under the rows, which moves to another row with the critical path."""
         axis, begin = self.axis, self.trace.begin
         stretches: list[tuple[float, float, float]] = []  # row, left, right
         for step in critical_path(self.trace):
             floor = floors[self.trace.channel(step.span)]
             left, right = axis.at(step.span.start - begin), axis.at(step.span.end - begin)
             if len(stretches) > 1 and stretches[-2][0] == floor and stretches[-1][2] - stretches[-1][1] < 1:
-                stretches.pop()  # too short an absence to be seen
+                stretches.pop()  # This gap is too short to be visible.
             if stretches and stretches[-1][0] == floor and left - stretches[-1][2] < 1.5:
                 left = stretches.pop()[1]
             stretches.append((floor, left, right))
@@ -256,7 +259,7 @@ class _Panel:
 
 
 def _joined(stretches: Sequence[tuple[float, float, float]]) -> list[str]:
-    """Stretches of the critical path along the rows alone, those closer than a pixel and a half made one."""
+    """Stretches of the critical path along the rows only. Those closer than a pixel and a half are joined."""
     rows: dict[float, list[list[float]]] = defaultdict(list)
     for floor, left, right in stretches:
         row = rows[floor]
@@ -272,7 +275,7 @@ def _box(x: float, y: float, width: float, height: float) -> str:
 
 
 def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], critical: bool) -> float:
-    """What the marks mean; returns where it ends."""
+    """Draw the legend of the marks; returns its end."""
     entries = []
     if any(panel.waits for panel in panels):
         entries.append(("box", "waits for its buffers, or for the set-up of its channels"))
@@ -303,7 +306,7 @@ def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], 
 
 
 def _failures(drawing: Drawing, y: float, width: float, transfers: Sequence[TransferSpan]) -> float:
-    """Why transfers failed; returns where it ends."""
+    """Draw the reasons of failed transfers; returns the end."""
     failed = [transfer for transfer in transfers if transfer.outcome == "failed"]
     left = MARGIN + LABEL_WIDTH
     for transfer in failed[:NAMED]:
@@ -317,7 +320,7 @@ def _failures(drawing: Drawing, y: float, width: float, transfers: Sequence[Tran
 
 
 def _said(transfer: TransferSpan) -> str:
-    """A transfer in a sentence."""
+    """A transfer as a sentence."""
     admitted = transfer.ended if transfer.admitted is None else transfer.admitted
     waited = admitted - transfer.submitted
     outcome = transfer.outcome + (f" ({transfer.reason})" if transfer.reason else "")

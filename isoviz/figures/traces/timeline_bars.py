@@ -1,4 +1,4 @@
-"""The bars of a timeline, made from the requests of a trace: at most as many as a picture has room for."""
+"""The bars of a timeline, made from the requests of a trace, at most as many as the figure has room for."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 COLOURS = len(DIMENSION_COLOURS)
 LANES = 4
-"""Most requests of a channel that are drawn beside each other; more share the last lane."""
+"""Most concurrent requests of a channel that are drawn in separate lanes; further ones share the last lane."""
 _SINGLE, _THIN, _LIKE = 4.0, 1.2, 0.12
 
 
 class Bar(NamedTuple):
-    """A request, or the requests of one chunk that follow each other, in pixels; `merged` is how many."""
+    """A request, or consecutive requests of one chunk, in pixels; `merged` is their number."""
 
     left: float
     right: float
@@ -30,8 +30,10 @@ class Bar(NamedTuple):
 
 
 class Strip(NamedTuple):
-    """Columns of requests too short to draw: `share` of the time the channel was at work, in the colour of its busiest
-    transfer."""
+    """A column of requests that are too short to draw.
+
+    `share` is the busy share of the channel. The colour is that of the transfer with the most work.
+    """
 
     left: float
     right: float
@@ -47,7 +49,7 @@ class Lane(NamedTuple):
 
 
 def token(transfer: int) -> str:
-    """The colour of a transfer: the same in every figure; after `COLOURS` transfers they begin again."""
+    """The colour of a transfer, equal in all figures. The colours repeat after `COLOURS` transfers."""
     return DIMENSION_COLOURS[transfer % COLOURS]
 
 
@@ -60,7 +62,7 @@ def lanes(trace: Trace, axis: TimeAxis) -> dict[str, tuple[Lane, ...]]:
 
 
 def _apart(spans: list[RequestSpan]) -> list[list[RequestSpan]]:
-    """Requests that overlap, in rows of their own; one row if none overlap."""
+    """Split overlapping requests into rows; one row if none overlap."""
     rows: list[list[RequestSpan]] = [[]]
     for span in sorted(spans, key=lambda span: (span.start, span.end)):
         for row in rows:
@@ -75,7 +77,7 @@ def _apart(spans: list[RequestSpan]) -> list[list[RequestSpan]]:
 
 
 def _lane(spans: list[RequestSpan], begin: float, axis: TimeAxis) -> Lane:
-    """Requests of a few pixels one by one, shorter ones by chunk, what is still too narrow as columns."""
+    """Bars for requests of a few pixels, for chunks of shorter requests, and columns for still narrower ones."""
     bars: list[Bar] = []
     for span in spans:
         left, right = axis.at(span.start - begin), axis.at(span.end - begin)
@@ -104,7 +106,7 @@ def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
     right = np.array([bar.right for bar in bars]) - axis.left
     colour = np.array([bar.span.transfer for bar in bars]) % COLOURS
     first = np.clip(left.astype(int), 0, columns - 1)
-    # A bar of little more than a pixel lies in two columns at most.
+    # A bar of little more than a pixel lies in at most two columns.
     split = np.minimum(right, first + 1.0)
     np.add.at(cover, (colour, first), split - left)
     np.add.at(cover, (colour, first + 1), right - split)
@@ -117,7 +119,7 @@ def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
         last = found[-1] if found else None
         at = axis.left + i
         end = min(at + 1, axis.right)
-        # Columns that differ by little are joined: steady work would look ragged otherwise.
+        # Similar columns are joined: steady work would look ragged otherwise.
         if last is not None and last.right == at and last.colour == main[i] and abs(last.share - share) <= _LIKE:
             wide = at - last.left
             found[-1] = last._replace(right=end, share=(last.share * wide + share) / (wide + 1))
@@ -127,7 +129,7 @@ def _strips(bars: list[Bar], axis: TimeAxis) -> tuple[Strip, ...]:
 
 
 def waiting_steps(trace: Trace) -> tuple[list[tuple[float, float]], list[tuple[float, float]]]:
-    """How many transfers waited for their buffers, and how many were under way, over time."""
+    """The numbers of transfers that waited for their buffers and of running transfers, over time."""
     waiting: dict[float, int] = defaultdict(int)
     running: dict[float, int] = defaultdict(int)
     for transfer in trace.transfers:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import Trace
 
 MOST = 200
-"""Most transfers that a table names."""
+"""Most transfers in a table."""
 
 
 def trace_html(trace: Trace, *, theme: ThemeName = "auto") -> str:
@@ -31,7 +31,7 @@ def trace_html(trace: Trace, *, theme: ThemeName = "auto") -> str:
 
 
 def comparison_html(first: Trace, second: Trace, *, names: tuple[str, str] | None = None, theme: ThemeName = "auto") -> str:
-    """Two runs of the same plans on one time axis, simulated and real for one, and a table that compares their channels."""
+    """Two runs of the same plans on one time axis, for example simulated and real, and a table that compares their channels."""
     chosen = names or (first.where, second.where)
     title = heading(f"{chosen[0].capitalize()} and {chosen[1]}")
     picture = compare_svg(first, second, names=chosen, theme=theme)
@@ -39,7 +39,7 @@ def comparison_html(first: Trace, second: Trace, *, names: tuple[str, str] | Non
 
 
 def curve_html(curve: ChunkCurve, *, theme: ThemeName = "auto") -> str:
-    """The predicted time over the size of the chunks: the figure, and its points as a table."""
+    """The predicted time over the chunk size: the figure, and its points as a table."""
     return representation("chunk-curve", heading("Predicted time over the chunk size"), *_curve(curve, theme))
 
 
@@ -50,8 +50,10 @@ def trace_sections(
     curve: ChunkCurve | None = None,
     theme: ThemeName = "auto",
 ) -> list[tuple[str, str]]:
-    """Pairs (title, content): the parts of a run, for a representation or a page; `stored` is the same stored and forwarded,
-    `curve` the predicted time over the size of the chunks."""
+    """The parts of a run as pairs (title, content), for a representation or a page.
+
+    `stored` is the same run stored and forwarded. `curve` is the predicted time over the chunk size.
+    """
     sections = [
         ("Timeline", timeline_svg(trace, theme=theme) + folded("Transfers and channels as tables", _tables(trace))),
     ]

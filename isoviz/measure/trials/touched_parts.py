@@ -1,4 +1,4 @@
-"""The parts of a transfer's ends that the first chunks read and write, and arrays with just these parts."""
+"""The parts of a transfer's ends that the first chunks read and write, and arrays with pages for these parts only."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 def trial_ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any) -> tuple[Any, Any] | None:
     """Arrays for the ends that are in memory and not given. Only the parts that the first `count` chunks touch have pages.
 
-    None where these parts are too large.
+    None if these parts are too large.
     """
     found, held = [source, room], 0
     for place, end in enumerate((plan.transfer.source, plan.transfer.destination)):
         if found[place] is not None or machine.memory(end.memory).kind is not MemoryKind.SYS:
             continue
         nbytes = end.linearization.nbytes
-        page = HUGE if nbytes >= HUGE // 2 else PAGE  # touching a byte allocates its whole page
+        page = HUGE if nbytes >= HUGE // 2 else PAGE  # Touching a byte allocates its whole page.
         parts = first_parts(plan, count, place)
         parts = union([(start // page * page, min(nbytes, -(-stop // page) * page)) for start, stop in parts])
         held += sum(stop - start for start, stop in parts)
@@ -34,11 +34,11 @@ def trial_ends(plan: Plan, machine: Machine, count: int, source: Any, room: Any)
             return None
         try:
             found[place] = array = page_aligned(nbytes)
-        except RunError:  # not even address space for it
+        except RunError:  # There is not even enough address space.
             return None
         for start, stop in parts:
             if place == 0:
-                fill(array[start:stop], start)  # not zeros: some disks are faster with these
+                fill(array[start:stop], start)  # Not zeros: some disks are faster with zeros.
             else:
                 touch(array[start:stop])
     return found[0], found[1]

@@ -1,10 +1,12 @@
-"""Trials: what the hops of a plan take at this moment, measured on a few MiB just before a run.
+"""Trials: the current rates of a plan's hops, measured on a few MiB just before a run.
 
-The time of a conversion depends on more than the run that throughput functions know: on the number of fields and on strides.
-Disks and memories change their speed by a third within seconds or minutes. One chunk of some MiB, moved hop after hop, measures
-both in milliseconds. A few chunks that follow each other measure how hops slow each other down. The time model then goes on with
-the rates that were found. Where a path has other devices, or the runs of the chunk are scattered over a new file, only the copies
-within memory are tried, and all other hops stand still.
+The time of a conversion depends on more than the run length, which is all that throughput functions know: the number of fields
+and the strides matter, too. The rates of disks and memories change by a third within seconds or minutes. One chunk of some MiB,
+moved hop after hop, measures both effects in milliseconds. A few consecutive chunks measure how hops slow each other down. The
+time model then continues with these rates.
+
+If a path has other devices, or the runs of the chunk are scattered over a new file, only the copies within memory are tried, and
+all other hops are idle.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Trial:
-    """What a trial found.
+    """The result of a trial.
 
-    `tried` is the `plan` with the rates that its hops had, moved a little towards those of the model. It serves for its times;
-    simulations and explanations go by the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
+    `tried` is the `plan` with the measured rates of its hops, moved a little towards those of the model. Only its times are of
+    use; simulations and explanations use the machine. `ranges` are the ranges of the rates over the repeats, by hop, as multiples
     of the median. `prediction` has the seconds of `tried` and their interval. The trial took `spent` seconds. `others` are the
-    trials of the other plans (`try_out(..., of=5)`), that of the given plan first unless it is the quickest.
+    trials of the other plans (`try_out(..., of=5)`); that of the given plan comes first unless it is the fastest.
     """
 
     plan: Plan
@@ -64,21 +66,23 @@ def try_out(
     entries: Sequence[LedgerEntry] | None = None,
     cancel: CancelToken | None = None,
 ) -> Trial | None:
-    """Try what the hops of a plan take on this computer: `try_out(plan, machine).prediction`.
+    """Measure the hops of a plan on this computer: `try_out(plan, machine).prediction`.
 
-    With `of` above 1 the plan and its best alternatives within `options` are tried, `of` plans in all, and the trial of the
-    quickest is returned: `try_out(plan, machine, of=5).plan`. Alternatives that cannot be tried are left out.
+    With `of` above 1 the plan and its best alternatives within `options` are tried, `of` plans in all. The result is the trial of
+    the fastest: `try_out(plan, machine, of=5).plan`. Alternatives that cannot be tried are skipped.
 
-    `source` is as in `Engine.run`. `room` is an array as large as the destination that may be written to (None: memory is
-    allocated), or the path of the destination: a nameless file beside it is written and given up. So is a file to be read, where
-    no source on a disk is named. `entries` are earlier runs, by which the interval goes (None: those of the user's ledger).
-    `cancel` is asked between requests.
+    `source` is as in `Engine.run`. `room` is a writable array as large as the destination (None: memory is allocated), or the
+    path of the destination. For a path, a nameless file in the same directory is written and discarded. If no source on a disk is
+    named, a nameless source file is generated in the same way. `entries` are earlier runs, which determine the interval (None:
+    those of the user's ledger). `cancel` is checked between requests.
 
-    None where nothing can be tried: the path has no copy within memory and no file to read; the parts of an array that a trial
-    touches lie so far apart that it needs more than 256 MiB; it was cancelled, or took more than some seconds.
+    None if nothing can be tried: the path has no copy within memory and no file to read; the parts of an array that a trial
+    touches are so far apart that it needs more than 256 MiB; the trial was cancelled or took more than some seconds.
 
     Raises:
-        InputError: `of` is below 1. TransferError: the plan is for another machine. RunError: a hop failed.
+        InputError: `of` is below 1.
+        TransferError: the plan is for another machine.
+        RunError: a hop failed.
     """
     if of < 1:
         raise InputError(f"trial of {of} plans; expected at least 1")
@@ -112,7 +116,7 @@ def _tried_once(
     """The trial of one plan."""
     began = time.perf_counter()
     if any(is_copy(machine.channel(hop.channel), machine) for hop in plan.hops):
-        kernels.prepare()  # loading them takes a second, or longer where they are not in the page cache
+        kernels.prepare()  # Loading takes a second, or longer if they are not in the page cache.
     found = measured_rates(plan, machine, source, room, devices, cancel)
     if found is None:
         return None

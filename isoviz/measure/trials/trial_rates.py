@@ -1,4 +1,4 @@
-"""From the rates of a trial to the time of a plan."""
+"""The time of a plan with the rates of a trial."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def is_copy(channel: Channel, machine: Machine) -> bool:
 
 
 def model_rate(plan: Plan, machine: Machine, index: int) -> float:
-    """The rate of a hop by the model. The rate of a copy contains its set-up, as in a trial."""
+    """The rate of a hop by the model. The rate of a copy includes its set-up, as in a trial."""
     hop, nbytes = plan.hops[index], plan.bytes * plan.moved[index]
     channel = machine.channel(hop.channel)
     setup = channel.setup + (channel.conversion_setup if index in plan.converting else 0.0) if channel.is_self_loop else 0.0
@@ -31,7 +31,7 @@ def model_rate(plan: Plan, machine: Machine, index: int) -> float:
 
 
 def between(tried: float, model: float) -> float:
-    """A tried rate, moved a little towards that of the model (`tuning.PULL`)."""
+    """A measured rate, moved a little towards that of the model (`tuning.PULL`)."""
     if not model:
         return tried
     most = math.log(tuning.MOST_PULL)
@@ -39,8 +39,7 @@ def between(tried: float, model: float) -> float:
 
 
 def with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], idle: float) -> Plan:
-    """The plan with other rates of some hops. The rates of copies contain their set-up; `idle` are seconds without any hop at
-    work."""
+    """The plan with other rates of some hops. The rates of copies include their set-up. No hop works for `idle` seconds."""
     channels = [machine.channel(hop.channel) for hop in plan.hops]
     hops = tuple(hop._replace(throughput=rates.get(hop.index, hop.throughput)) for hop in plan.hops)
     every = [hop.throughput for hop in hops]
@@ -60,7 +59,7 @@ def with_rates(plan: Plan, machine: Machine, rates: Mapping[int, float], idle: f
 
 
 def scatter_of(tried: Plan, machine: Machine, ranges: Mapping[int, tuple[float, float]]) -> float:
-    """How much the repeats of a trial differed, as a time of the plan: half of log(slowest / fastest).
+    """The scatter of the repeats of a trial, as a time of the plan: half of log(slowest / fastest).
 
     `ranges` are those of the rates by hop, as multiples of their medians. A hop that was not tried has the spread of its channel.
     """

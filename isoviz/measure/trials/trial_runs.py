@@ -1,4 +1,4 @@
-"""The runs of a trial: a few chunks are moved again and again, and the rates of their hops are noted."""
+"""The runs of a trial: a few chunks are moved repeatedly, and the rates of their hops are recorded."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 
 
 class TriedRates(NamedTuple):
-    """What every repeat found.
+    """The results of all repeats.
 
-    `rates` are bytes per second by hop. Those of copies contain their set-up, those of disks do not. `idle` are the seconds
-    without any hop at work, less the set-up of disks that the machine states and the trial did not see. `crowding` is the time of
-    pipelined chunks as a multiple of what these rates and the shared resources of the machine would give.
+    `rates` are bytes per second by hop. Those of copies include their set-up, those of disks do not. `idle` has the seconds in
+    which no hop works, minus the set-up of disks that the machine states and the trial did not observe. `crowding` is the time of
+    pipelined chunks, as a multiple of the time with these rates and the machine's shared resources.
     """
 
     rates: dict[int, list[float]]
@@ -60,10 +60,10 @@ def measured_rates(
 def _of_all_hops(
     plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken
 ) -> TriedRates | None:
-    """The rates of all hops: chunks go all the way, one hop after the other, then several in a pipeline.
+    """The rates of all hops: chunks pass all hops, first one hop after the other, then several chunks in a pipeline.
 
-    None where they cannot, would take long, or are not like the later ones: the first chunk whose runs are scattered over a new
-    file takes longer than those that fill the gaps.
+    None if the chunks cannot run or would take long. None also if they are not representative: a first chunk with runs scattered
+    over a new file takes longer than the chunks that fill its gaps.
     """
     if not _can_be_run(plan, machine, source):
         return None
@@ -96,7 +96,7 @@ def _of_all_hops(
 
 
 def _generated(plan: Plan, count: int, folder: str | Path | None, stack: ExitStack) -> Scratch | None:
-    """A nameless file with generated data where the first `count` chunks read; None where that would be too much data."""
+    """A nameless file with generated data where the first `count` chunks read; None if that is too much data."""
     parts = union([(start // PAGE * PAGE, -(-stop // PAGE) * PAGE) for start, stop in first_parts(plan, count, 0)])
     if parts[-1][1] > tuning.TRIAL_FILE or sum(stop - start for start, stop in parts) > tuning.GENERATED_BYTES:
         return None
@@ -109,7 +109,7 @@ def _generated(plan: Plan, count: int, folder: str | Path | None, stack: ExitSta
 
 
 def _of_copies(plan: Plan, machine: Machine, source: Any, room: Any, cancel: CancelToken) -> TriedRates | None:
-    """The rates of the copies within memory, all other hops standing still; None where there is no copy."""
+    """The rates of the copies within memory, while all other hops are idle; None if there is no copy."""
     copies = [hop.index for hop in plan.hops if is_copy(machine.channel(hop.channel), machine)]
     if not copies:
         return None
@@ -131,9 +131,9 @@ def _tried(
     cancel: CancelToken,
     several: int = 1,
 ) -> TriedRates:
-    """Move the first `count` chunks over some hops again and again, and the first `several` as a pipeline in turn with them.
+    """Move the first `count` chunks over some hops repeatedly, alternating with the first `several` chunks as a pipeline.
 
-    Where it is cancelled, the repeats until then count.
+    After a cancellation, the completed repeats count.
     """
     moved = _payload(short, count)
     channels = {hop: machine.channel(short.hops[hop].channel) for hop in hops}
@@ -146,12 +146,12 @@ def _tried(
     )
     other = page_aligned(tuning.COPIED_BYTES if type(devices) is IdleDevices and _would_stay(short, machine, count) else 0)
     touch(other)
-    alone = len(short.hops) == 1  # the time between its requests belongs to the hop
+    alone = len(short.hops) == 1  # The time between its requests belongs to the hop.
     least = tuning.FEWEST_PAIRS if several > count else tuning.FEWEST_REPEATS
     with suppress(Cancelled), Engine(machine, devices) as engine:
-        once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # page faults and the like happen only once
+        once = engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)  # This takes the page faults.
         while len(found.idle) < least or (len(found.idle) < tuning.MOST_REPEATS and spent < enough):
-            other.view(np.uint64).max(initial=0)  # empties the caches, as disks at work do
+            other.view(np.uint64).max(initial=0)  # This empties the caches, as busy disks do.
             is_long = not found.idle and once.seconds > most
             report = once if is_long else engine.run(short, *ends, verify=False, chunks=count, cancel=cancel)
             busy = [report.seconds] if alone else [report.hops[hop].seconds for hop in hops]
@@ -164,7 +164,7 @@ def _tried(
                     is_last = hop == len(short.hops) - 1 and report.flush_seconds <= tuning.FLUSH_SHARE * report.seconds
                     fixed = max(channel.setup, report.flush_seconds if is_last else 0.0)
                     seconds = max(each - fixed, each / 4)
-                    idle += each - seconds - channel.setup  # negative where the set-up is shorter than stated
+                    idle += each - seconds - channel.setup  # Negative if the set-up is shorter than stated.
                 found.rates[hop].append(moved * short.moved[hop] / max(seconds, 1e-9))
             found.idle.append(idle)
             if several > count and not is_long:
@@ -176,7 +176,7 @@ def _tried(
 
 
 def _crowding(short: Plan, machine: Machine, found: TriedRates, together: Sequence[float], count: int) -> float:
-    """The time of a pipeline of `count` chunks over that of the model, whose hops share only the machine's resources."""
+    """The time of a pipeline of `count` chunks, relative to the model, whose hops share only the machine's resources."""
     rates = {hop: statistics.median(each) for hop, each in found.rates.items()}
     apart = with_rates(short, machine, rates, statistics.median(found.idle))
     longer = _payload(short, count) / min(
@@ -192,7 +192,7 @@ def _payload(plan: Plan, count: int) -> int:
 
 
 class _Deadline:
-    """A cancel token that is set once the trial has taken too long, or once the caller's token is set."""
+    """A cancel token that is set when the trial has taken too long, or when the caller's token is set."""
 
     def __init__(self, other: CancelToken | None) -> None:
         self._other, self._end = other, time.perf_counter() + tuning.TRIAL_SECONDS
@@ -202,9 +202,9 @@ class _Deadline:
 
 
 class _Trying(ThisComputer):
-    """This computer, but what a plan writes to its disk goes to a nameless file of `size` bytes.
+    """This computer, except that the plan's writes to its disk go to a nameless file of `size` bytes.
 
-    The file lies in `folder` (None: where nameless files go) and is only as long as the chunks need.
+    The file is in `folder` (None: the directory of nameless files) and only as long as the chunks need.
     """
 
     def __init__(self, devices: ThisComputer, plan: Plan, size: int, folder: Path | None) -> None:
@@ -218,18 +218,18 @@ class _Trying(ThisComputer):
 
 
 class _TrialDisk(DiskMemory):
-    """A disk whose new files are given up."""
+    """A disk whose new files are discarded."""
 
     def __init__(self, name: str, directory: str | Path | None, size: int) -> None:
         super().__init__(name, directory)
         self._size = size
 
-    def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:  # noqa: ARG002  # the protocol's
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> FileStore:  # noqa: ARG002  # protocol
         return FileStore(NewFile(None, self._size, self.directory), 0, instance.linearization.nbytes)
 
 
 def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
-    """Whether the path has a disk, and nothing but disks and copies of this computer, and a named source file exists."""
+    """Whether the path has a disk, nothing but disks and copies of this computer, and an existing source file if one is named."""
     kinds = [hop.kind for hop in plan.hops if not is_copy(machine.channel(hop.channel), machine)]
     if not kinds or plan.transfer.is_partial or not set(kinds) <= {ChannelKind.DISK_READ, ChannelKind.DISK_WRITE}:
         return False
@@ -238,7 +238,7 @@ def _can_be_run(plan: Plan, machine: Machine, source: Any) -> bool:
     if kinds[0] != ChannelKind.DISK_READ:
         return True
     path = plan.transfer.source.path if source is None else source
-    return path is None or (isinstance(path, str | Path) and os.path.exists(path))  # noqa: PTH110  # never raises
+    return path is None or (isinstance(path, str | Path) and os.path.exists(path))  # noqa: PTH110  # This never raises.
 
 
 def _would_stay(plan: Plan, machine: Machine, count: int) -> bool:

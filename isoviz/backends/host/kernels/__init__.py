@@ -1,7 +1,7 @@
 """Copy kernels for layout conversions in host memory, compiled for this processor by Numba, without a C compiler.
 
-`prepare` makes them ready before anything is measured; `copy`, `copy_structs` and `copy_many` use them; `state` says in words
-whether they or NumPy make the copies.
+`prepare` loads or compiles them before anything is measured. `copy`, `copy_structs` and `copy_many` use them. `state` tells as
+text whether they or NumPy make the copies.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Strided copies handed to the compiled kernel that suits each of them.
+"""Dispatch of strided copies to the fastest compiled kernel.
 
-A copy that no compiled kernel should take is refused (False), and NumPy carries it out.
+Where no compiled kernel suits a copy, the result is False and NumPy carries it out.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
 
 class Way(NamedTuple):
-    """How one copy is carried out: the name of a kernel, its arguments, and what the kernel leaves over.
+    """The way to carry out one copy: the name of a kernel, its arguments, and the rest that the kernel does not cover.
 
-    An empty name stands for the general recipes.
+    An empty name selects the general recipes.
     """
 
     kernel: str = ""
@@ -56,7 +56,7 @@ class Way(NamedTuple):
 def copy(each: StridedCopy, source: Bytes, destination: Bytes, *, large: bool = False) -> bool:
     """Carry out a strided copy between two arrays; False where NumPy should.
 
-    The copy stays inside both arrays. `large` says that it is a part of a large copy, whose bytes are not read again soon.
+    The copy stays inside both arrays. `large` marks a part of a large copy, whose bytes are not read again soon.
     """
     if in_use.compiled is None or each.run <= 0 or each.nbytes < constants.LEAST_COMPILED:
         return False
@@ -99,9 +99,9 @@ def copy_many(many: Many, source: Bytes, destination: Bytes, rows: slice) -> Non
 
 @remembered(maxsize=256)
 def way_of(run: int, loops: tuple[Loop, ...], start: int, large: bool) -> Way | None:
-    """The way of a copy, by where its destination begins; None where NumPy is faster.
+    """The way of a copy, which depends on the alignment of its destination; None where NumPy is faster.
 
-    `start` is 0 at the beginning of a line, 4 at any other word of 4 bytes, otherwise the bytes behind a word.
+    `start` is 0 at the beginning of a cache line, 4 at any other word of 4 bytes, otherwise the bytes after a word.
     """
     if not loops and not goes_past(run, loops, large=large):
         return None

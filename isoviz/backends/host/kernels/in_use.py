@@ -17,4 +17,4 @@ class CompiledKernels(NamedTuple):
 
 
 compiled: CompiledKernels | None = None
-"""None until they are loaded, and where they cannot be had."""
+"""None until the kernels are loaded, and where they are not available."""

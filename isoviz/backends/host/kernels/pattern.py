@@ -68,9 +68,9 @@ class _Frame(NamedTuple):
 def pattern_of(shapes: tuple[Shape, ...], misalignment: int, *, large: bool = False) -> Pattern | None:
     """The pattern of copies with equal loops; None where other kernels are faster.
 
-    The offsets of `shapes` are relative to any address. The destination begins `misalignment` bytes behind the beginning of a
-    line. `large` says that they are a part of a large copy. There is no pattern where loops differ or turn too rarely, where
-    the pattern would be too large, or where a line takes bytes from many lines.
+    The offsets of `shapes` are relative to any address. The destination begins `misalignment` bytes after a cache line boundary.
+    `large` marks a part of a large copy. There is no pattern where loops differ or have too few turns, where the pattern would be
+    too large, or where a line takes bytes from many lines.
     """
     bare = tuple([shape[2:] for shape in shapes])
     for short in (True, False):
@@ -126,8 +126,10 @@ def _pattern(shapes: tuple[Shape, ...], misalignment: int, frame: _Frame) -> Pat
 
 @lru_cache(maxsize=256)
 def _frame(bare: Bare, large: bool, short: bool) -> _Frame | None:
-    """The frame of copies at any offset, for a `short` or a long pattern; None where no loop repeats it often enough or it
-    would be too large."""
+    """The frame of copies at any offset, for a `short` or a long pattern.
+
+    None where no loop repeats the pattern often enough, or where the pattern would be too large.
+    """
     first = bare[0][1]
     if not first or any([loop[0] for loop in loops] != [loop[0] for loop in first] for _, loops in bare):
         return None

@@ -1,6 +1,6 @@
-"""How the compiled kernels get ready: loaded, compiled, or left to NumPy; and in words, which of these.
+"""Preparation of the compiled kernels, and texts about their state.
 
-They are compiled once and kept. NumPy makes the same copies, more slowly, while they are not ready and where Numba cannot be had.
+They are compiled once and kept. Until they are ready, and where Numba is missing, NumPy makes the same copies more slowly.
 """
 
 from __future__ import annotations
@@ -88,14 +88,14 @@ def was_wanted() -> bool:
 
 
 def state() -> str:
-    """Which code makes copies in host memory, and why, in words."""
+    """The code that makes copies in host memory and the reason, as text."""
     if in_use.compiled is not None:
         return f"compiled kernels, vectors of {8 * in_use.compiled.vector} bits"
     return f"NumPy instead of compiled kernels: {_reason}"
 
 
 def suiting() -> str:
-    """The choices for this processor, and the switch that set them, in words."""
+    """The choices for this processor, and the environment variable that set them, as text."""
     said = os.environ.get(tuning.SWITCH, "")
     if said and not tuning.switch():
         return f"for this processor: {chosen()} ({tuning.SWITCH}={said} means nothing: expected off or again)"
@@ -129,7 +129,7 @@ def _tune() -> None:
 
 
 def _left_to_another() -> bool:
-    """Start a process that compiles the kernels for later processes; False, as this one does without."""
+    """Start a process that compiles the kernels for later processes. Returns False: this process continues with NumPy."""
     global _reason, _compiling  # There is one set of kernels for the process.
     if not cache.can_keep():  # Each run would compile them again in vain.
         _reason = "nothing can be kept of what is compiled"

@@ -1,4 +1,4 @@
-"""The buffer of each thread through which copy kernels turn tiles."""
+"""A buffer for every thread, in which copy kernels transpose tiles."""
 
 from __future__ import annotations
 
@@ -13,12 +13,14 @@ from isoviz.backends.host.kernels.tuning_constants import BUFFER_BYTES
 _PAGE = 4096
 _local = threading.local()
 _unused: list[np.ndarray[Any, np.dtype[np.uint8]]] = []
-"""Buffers of threads that have ended."""
+"""Buffers of ended threads."""
 
 
 class _Buffer:
-    """A buffer that one thread owns. The next thread gets it with its pages when this one ends: fresh pages cost more than a
-    small copy."""
+    """A buffer that one thread owns.
+
+    When the thread ends, the next thread takes over the buffer with its pages: fresh pages cost more than a small copy.
+    """
 
     def __init__(self) -> None:
         try:
@@ -34,7 +36,7 @@ class _Buffer:
 
 
 def buffer_address() -> int:
-    """The address of this thread's buffer of `BUFFER_BYTES`. Kernels may write to the line in front of it."""
+    """The address of this thread's buffer of `BUFFER_BYTES`. Kernels may write to the cache line before it."""
     buffer = getattr(_local, "buffer", None)
     if buffer is None:
         buffer = _local.buffer = _Buffer()

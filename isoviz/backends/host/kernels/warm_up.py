@@ -1,4 +1,4 @@
-"""One call of every compiled kernel with the types that `dispatch` calls it with: Numba compiles or loads it then."""
+"""Compilation or loading of the kernels: one call of each, with the argument types that `dispatch` uses."""
 
 from __future__ import annotations
 
