@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Hop(NamedTuple):
     """One hop: a channel moves every chunk from one memory to the next, from one layout to another.
 
-    `request_bytes` bounds the contiguous run: PREFIX, at most a chunk, the mean over the fields. `throughput` is the rate that the
-    channel sustains with such runs, in bytes per second. `converts` says whether the layout changes on this hop.
+    `request_bytes` bounds the contiguous run: PREFIX, at most a chunk, the mean over the fields. `throughput` is the rate that
+    the channel sustains with such runs, in bytes per second. `converts` says whether the hop converts the layout.
     """
 
     index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
@@ -87,7 +87,7 @@ class PathPlan:
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted completion time: the exact time of this pipeline on an idle machine, with the last chunk at its real size.
+        """The predicted completion time: the exact time of this pipeline on an idle machine, with its short last chunk.
 
         It is at most T, and above T minus the time of one chunk through all hops. There are two exceptions. If three or more hops
         share a resource, it may be slightly above T. If padding moves as well (`moved`), it may be well above T.
@@ -203,9 +203,9 @@ class PathPlan:
     def padding(self) -> tuple[tuple[int, ...], ...]:
         """For every hop and dimension, the number of padding coordinates after the last one that move as well.
 
-        Padding that both ends of a hop have moves with the entries, so that blocks stay whole. No padding moves (0) if only a part
-        of the instances moves, or if the padding costs more than it saves: more than a quarter of the bytes, or, between equal
-        orders, more than all of them.
+        Padding that both ends of a hop have moves with the entries, so that blocks stay whole. No padding moves (0) if only a
+        part of the instances moves, or if the padding costs more than it saves: more than a quarter of the bytes, or, between
+        equal orders, more than all of them.
         """
         space, nothing = self.transfer.space, (0,) * len(self.transfer.space)
         if not self.transfer.is_whole:

@@ -73,8 +73,8 @@ class Clock:
     """The time of a transfer of `nbytes` bytes along `channels`, as a function of chunk and runs.
 
     `pace` holds the properties of the channels, if they are known already. `converting` holds the numbers of the hops that
-    convert. `setup` is the sum of all one-time costs, in seconds. Without `setup`, a cost that depends on layouts or on other hops
-    counts at its lower bound.
+    convert. `setup` is the sum of all one-time costs, in seconds. Without `setup`, a cost that depends on layouts or on other
+    hops counts at its lower bound.
     """
 
     def __init__(
@@ -98,12 +98,12 @@ class Clock:
         self.every = (
             0 if pace.is_concave and not self.resources else MOST_SIZES_TRIED if pace.is_concave else MOST_SIZES_NOT_CONVEX
         )
-        """Up to this number of sizes, a search tries all of them. It is 0 where T is convex in the logarithms of chunk and runs. It
-        is small where shared resources may give T several minima, and large where a throughput function may."""
+        """Up to this number of sizes, a search tries all of them. It is 0 where T is convex in the logarithms of chunk and runs.
+        It is small where shared resources may give T several minima, and large where a throughput function may."""
         self.overlap = machine.limits.overlap
         self.slots = slots
         self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
-        """Whether the slowest hop alone bounds the steady state: no buffer with one slot couples two hops."""
+        """Whether each hop bounds the steady state by itself: no buffer with one slot couples two hops."""
         self._plain = self.separable and not pace.uses_resources and pace.by_run
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:

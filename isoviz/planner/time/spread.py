@@ -31,10 +31,10 @@ Basis = Literal["model", "trial"]
 class Prediction:
     """The predicted seconds of a plan, and the interval from `low` to `high` in which its runs are expected.
 
-    With `basis` `"model"` the seconds are the plan's own, and the interval follows from the spread of its channels. With `"trial"`
-    a part of the transfer was tried just before (`isoviz.measure.trials`), and the seconds follow from that measurement. `scatter`
-    is the scatter of the repeats: half of log(slowest / fastest), a natural logarithm. `runs` is the number of earlier runs with
-    a trial that determine the interval. The interval is meant to hold nine of ten runs.
+    With `basis` `"model"` the seconds are the plan's own, and the interval follows from the spread of its channels. With
+    `"trial"` a part of the transfer was tried just before (`isoviz.measure.trials`), and the seconds follow from that
+    measurement. `scatter` is the scatter of the repeats: half of log(slowest / fastest), a natural logarithm. `runs` is the
+    number of earlier runs with a trial that determine the interval. The interval is meant to hold nine of ten runs.
     """
 
     seconds: float
@@ -83,7 +83,8 @@ def range_text(low: float, high: float) -> str:
 def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
     """The relative spread, (largest − smallest) / median, of the measurements of a throughput function at runs of `run_bytes`.
 
-    None if the function was not measured or its spread was not kept. Between two samples the spread is interpolated over log(run).
+    None if the function was not measured or its spread was not kept. Between two samples the spread is interpolated over
+    log(run).
     """
     found: Any = getattr(function, "spread", None)
     if not isinstance(found, tuple) or not found or len(found) != len(function.samples):
