@@ -96,7 +96,7 @@ class Turn:
 
 @dataclass(frozen=True)
 class Region:
-    """The block sizes that sustain a throughput: a polygon in the plane of two block sizes, with straight edges in the logarithms.
+    """The block sizes that sustain a throughput: a polygon in the plane of two block sizes, straight in the logarithms.
 
     `x` and `y` name the two sizes. `throughput` is in bytes per second. `chosen` is the plan's own pair of sizes.
     """

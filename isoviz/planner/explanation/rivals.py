@@ -151,7 +151,7 @@ def _turn(
         value = float(round(outside)) if whole else outside
         beyond = 1.01 ** math.copysign(1, math.log(direction))
         if winner(value * beyond) != wanted or winner(value / beyond) == wanted:
-            continue  # the rival wins only at isolated values
+            continue  # the winner does not change for good at this value
         return Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
     return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
