@@ -271,9 +271,9 @@ def _best_channels(
 ) -> tuple[Channel, ...]:
     """The channels with the least T among parallel ones, each combination with its best chunks, or with the chunks `fixed`."""
     if math.prod(map(len, ways)) > MOST_PARALLEL:
-        runs = hop_runs(problem.transfer, orders) most = float(problem.limit([way[0].destination for way in ways[:-1]])) return
-        tuple(max(way, key=lambda each, run=run: each.rate(min(run, most))) for way, run in zip(ways, runs, strict=True))  # type:
-        ignore[misc]
+        runs = hop_runs(problem.transfer, orders)
+        most = float(problem.limit([way[0].destination for way in ways[:-1]]))
+        return tuple(max(way, key=lambda each, run=run: each.rate(min(run, most))) for way, run in zip(ways, runs, strict=True))  # type: ignore[misc]
 
     def seconds(channels: tuple[Channel, ...]) -> float:
         if fixed is not None:
@@ -315,8 +315,7 @@ class _Chunks:
     def sequence(self, per_chunk: int) -> ChunkSequence:
         if self.outer < len(self.order.parts):
             return ChunkSequence(self.order, self.outer, per_chunk)
-        return ChunkSequence(self.order, *run_as_blocks(self.order, per_chunk))  # every element is a block: larger blocks keep
-        the sequence short
+        return ChunkSequence(self.order, *run_as_blocks(self.order, per_chunk))  # elements are the blocks: larger ones are fewer
 
     def words(self, per_chunk: int) -> PlanFacts:
         problem = self.problem

@@ -122,8 +122,8 @@ def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> 
     try:
         path, found = costed(problem, each.path, each.layouts, each.chunk, each.blocks, like)
     except InputError as error:
-        kind = LayoutError if isinstance(error, LayoutError) else type(error)  # a NotationError takes more arguments than a
-        message raise kind(f"path {number}: {error}") from error
+        kind = LayoutError if isinstance(error, LayoutError) else type(error)  # a NotationError takes more arguments
+        raise kind(f"path {number}: {error}") from error
     if found:
         raise LimitError(f"path {number}: {found[0].text}")
     return path
