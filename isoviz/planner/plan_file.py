@@ -87,10 +87,11 @@ def _instance(node: Node) -> Instance:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """A plan as a JSON object, as `--json` prints it. `plan_from_json` makes an equal plan from it, with structured fields as bytes.
+    """A plan as a JSON object, as `--json` prints it.
 
-    `paths` holds the complete paths. `hops` repeats the hops of all paths, with the numbers of their paths, for programs that
-    read only figures. Bytes, seconds and the other figures are those of all paths together.
+    `plan_from_json` makes an equal plan from it, with structured fields as bytes. `paths` holds the complete paths. `hops`
+    repeats the hops of all paths, with the numbers of their paths, for programs that read only figures. Bytes, seconds and the
+    other figures are those of all paths together.
     """
     paths = [_path_to_json(plan, number) for number in range(len(plan.paths))]
     return {

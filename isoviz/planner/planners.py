@@ -51,7 +51,7 @@ MOST_PARALLEL = 16
 
 
 def plan(transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None) -> Plan:
-    """The plan of a transfer on a machine. Planning is deterministic unless its time runs out.
+    """The plan of a transfer on a machine. Planning is deterministic.
 
     `planner` (a name in `PLANNERS`) overrides the one in `options`. A repeated call returns the same object
     (`isoviz.planner.cache`).
