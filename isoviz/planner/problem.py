@@ -95,8 +95,7 @@ class Problem:
         return max(mine, default=1)
 
     def limit(self, inside: Sequence[str]) -> int:
-        """The bound on a slot, in bytes, for a route with buffers in these memories; without buffers, all bytes of the
-        transfer."""
+        """The bound on a slot in bytes, for buffers in these memories; without buffers, the bytes of the transfer."""
         if not inside:
             return self.nbytes  # no buffer holds anything
         bound = self.slot_limit if self.alike else self._own_limit(inside)
