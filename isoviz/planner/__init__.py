@@ -1,4 +1,4 @@
-"""Planning: transfers, the planners, the plans they make, and why they are what they are."""
+"""Planning: transfers, planners, plans and their explanations."""
 
 from isoviz.planner.by_hand.path_by_hand import cost
 from isoviz.planner.by_hand.several_paths import PathByHand, plan_of_paths

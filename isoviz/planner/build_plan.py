@@ -1,4 +1,4 @@
-"""From what was decided for a route to a plan that says everything."""
+"""Making a complete plan from the choice for a route."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, notes: Sequence[str] = ()) -> Plan:
-    """The plan of a choice; its words follow from its layouts (`hop_facts`)."""
+    """The plan of a choice; its figures follow from its layouts (`hop_facts`)."""
     held = buffer_layouts(problem, choice)
     texts = [str(layout) for layout in path_layouts(problem, choice, held)]
     way, chunks = orders_along(problem, choice, held), chunk_sequence(problem, held)
@@ -46,8 +46,10 @@ def make_plan(problem: Problem, choice: Choice, clock: Clock, planner: str, note
 
 
 def unproved(problem: Problem, planner: str) -> tuple[str, ...]:
-    """What to say of a plan of `full` that may not be the fastest: the argument for it (`families`) needs blocks of both ends
-    that nest with each other and with their dimension."""
+    """The notes for a plan of `full` that is not proved to be the fastest.
+
+    The proof (`families`) assumes that the blocks of both ends nest with each other and with their dimension.
+    """
     ends = problem.ends
     if planner != "full" or ends.regular or not ends.converts:
         return ()

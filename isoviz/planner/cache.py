@@ -1,10 +1,10 @@
-"""Plans made before (Isometry, section 4.2: iterative applications make the same transfers again; table 6).
+"""The cache of plans (Isometry, section 4.2: iterative applications repeat the same transfers; table 6).
 
-Two levels. The exact transfer gives the plan itself, the same object. The same memories, layouts and fields with other sizes give
-the path that won before: it is solved first, and its time lets almost every other path go unsolved. The answer is what planning
-afresh gives, never merely what was best for other sizes.
+The cache has two levels. For the same transfer it returns the same plan object. For the same memories, layouts and fields with
+other sizes it returns the path that won before. The search solves that path first, and its time excludes almost every other path.
+The resulting plan is equal to that of a search without the cache.
 
-Everything is a value: a machine that was edited is another machine, and its plans are others.
+Machines are values: an edited machine is another machine, with plans of its own.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 MOST_PLANS = 4096
-"""Plans kept; the oldest goes first."""
+"""The largest number of plans in the cache; the oldest plan is dropped first."""
 MOST_PATHS = 4096
-"""Paths kept."""
+"""The largest number of paths in the cache; the oldest path is dropped first."""
 
 
 @dataclass(frozen=True)
 class CacheStatistics:
-    """What the cache did since it was last cleared.
+    """The counts of the cache since it was last cleared.
 
-    `plans` is how many plans it holds; `hits` counts transfers that got a plan made before, `path_hits` those that were planned
-    with a path known from other sizes, `misses` the rest.
+    `plans` is the number of plans that it holds. `hits` counts transfers that got an earlier plan. `path_hits` counts transfers
+    that were planned with a path known from other sizes. `misses` counts the rest.
     """
 
     plans: int
@@ -56,7 +56,7 @@ class PlanCache:
         self._hits = self._path_hits = self._misses = 0
 
     def plan(self, key: tuple[Transfer, Machine, str, Options]) -> Plan | None:
-        """The plan made for exactly this before."""
+        """The earlier plan for exactly this key; None if there is none."""
         found = self._plans.get(key)
         if found is not None:
             self._hits += 1
@@ -71,16 +71,16 @@ class PlanCache:
                 self._plans.popitem(last=False)
 
     def keep_machine(self, machine: Machine) -> None:
-        """Know a machine by its digest for as long as it is in use."""
+        """Make a machine known by its digest for as long as it is in use."""
         with self._lock:
             self._machines[machine.digest] = machine
 
     def machine(self, digest: str) -> Machine | None:
-        """The machine with this digest that plans were made for, while it is in use."""
+        """The machine with this digest, if plans were made for it and it is still in use."""
         return self._machines.get(digest)
 
     def path(self, problem: Problem) -> tuple[tuple[str, ...], int | None] | None:
-        """The channels that won for the same memories, layouts and fields, and the hop that converts."""
+        """The channels and the converting hop of the path that won for the same memories, layouts and fields."""
         found = self._paths.get(_path_key(problem))
         if found is None:
             self._misses += 1
@@ -104,7 +104,7 @@ class PlanCache:
 
     @property
     def statistics(self) -> CacheStatistics:
-        """What it did so far."""
+        """The counts so far."""
         return CacheStatistics(len(self._plans), self._hits, self._path_hits, self._misses)
 
 
@@ -117,4 +117,4 @@ def _path_key(problem: Problem) -> Hashable:
 
 
 CACHE = PlanCache()
-"""The one that `plan` uses."""
+"""The cache that `plan` uses."""

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def check_ends(transfer: Transfer, machine: Machine) -> None:
     """Check that the instances fit their memories, and that only file systems hold files.
 
-    An end that names a file may lie on any file system, so it takes nothing of the capacity of its described memory. The backend
-    that opens the file checks the free space.
+    An end that names a file may lie on any file system, so it does not count against the capacity of its memory. The backend that
+    opens the file checks the free space.
 
     Raises:
         MachineError: an unknown memory.

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 class Hop(NamedTuple):
-    """One hop: a channel that moves every chunk from one memory to the next, from one layout to another.
+    """One hop: a channel moves every chunk from one memory to the next, from one layout to another.
 
-    `request_bytes` bounds the contiguous run (PREFIX, at most a chunk; the mean over the fields), `throughput` is what the
-    channel sustains with such runs in bytes per second.
+    `request_bytes` bounds the contiguous run: PREFIX, at most a chunk, the mean over the fields. `throughput` is the rate that
+    the channel sustains with such runs, in bytes per second. `converts` says whether the hop converts the layout.
     """
 
     index: int  # type: ignore[assignment]  # the hop's number, not the method of tuples
@@ -37,7 +37,7 @@ class Hop(NamedTuple):
 
 
 MOST_PADDED, MOST_CONVERTED = 2.0, 1.25
-"""How many bytes may move with padding for one without, between equal orders and between different ones."""
+"""The largest ratio of bytes moved with padding to bytes moved without: between equal orders, and between different orders."""
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,16 @@ class Buffer:
 class PathPlan:
     """One path with every decision made, and its share of the data.
 
-    `transfer` is what the path moves: all of the plan's transfer, or a sub-box of it. `run` is None where the path moves all
-    chunks of it. Otherwise the path has its sequence of chunks in common with other paths, and moves a run of them: `run` is the
-    number of the first one, and of the one behind the last. Chunks keep their numbers in that sequence.
+    `transfer` is the plan's whole transfer or a sub-box of it. `run` is None if the path moves all chunks of `transfer`.
+    Otherwise several paths have one sequence of chunks in common, and this path moves a run of that sequence. `run` then holds
+    the number of its first chunk and the number after its last chunk. Chunks keep their numbers in the common sequence.
 
-    `order` is the layout whose `outer` slowest components number the blocks, `per_chunk` of which make a chunk; all intermediate
-    layouts end with the same components. `objective` is T, by which plans are chosen: with the last chunk counted as a part of a
-    full one (DESIGN, section 2; `isoviz.planner.time.path_time`). `throughput` is the steady state in bytes per second, `setup`
-    what the channels take to set up, in seconds. `overlap` tells whether hops work at the same time. `shares` are, for every
-    shared resource of the path, the seconds of it that a byte costs on each hop; `resources` names these.
+    The `outer` slowest components of the layout `order` number the blocks. A chunk consists of `per_chunk` blocks. All
+    intermediate layouts end with the same components. `objective` is T, the time that planners minimise: it counts the last chunk
+    as a fraction of a full one (DESIGN, section 2; `isoviz.planner.time.path_time`). `throughput` is the rate in the steady
+    state, in bytes per second. `setup` is the set-up time of the channels, in seconds. `overlap` says whether hops work at the
+    same time. `resources` names the shared resources of the path. `shares` holds, for each of them, the seconds of the resource
+    that a byte costs on each hop.
     """
 
     transfer: Transfer
@@ -86,15 +87,15 @@ class PathPlan:
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted completion time: exactly what this pipeline takes on an idle machine, its last chunk as short as it is.
+        """The predicted completion time: the exact time of this pipeline on an idle machine, with its short last chunk.
 
-        At most T, which it falls short of by less than a chunk through all hops; where three hops or more share a resource it may
-        be a little above, and where padding moves along (`moved`) well above.
+        It is at most T, and above T minus the time of one chunk through all hops. There are two exceptions. If three or more hops
+        share a resource, it may be slightly above T. If padding moves as well (`moved`), it may be well above T.
         """
         return self.seconds_of(self.chunk_count)
 
     def seconds_of(self, count: int) -> float:
-        """The predicted completion time of the first so many of its chunks."""
+        """The predicted completion time of the first `count` chunks of the path."""
         payload = self.chunk_payload
         if not all(hop.throughput for hop in self.hops):  # nothing moves
             return math.inf
@@ -108,7 +109,7 @@ class PathPlan:
 
     @cached_property
     def chunk_payload(self) -> float:
-        """Bytes of entries in a full chunk, padding not counted; where chunks differ, the mean."""
+        """Bytes of entries in a full chunk without padding; the mean if chunks differ."""
         blocks = self.chunks.blocks
         if self.run is not None:
             blocks = min(blocks, self.run[1] * self.per_chunk) - self.run[0] * self.per_chunk
@@ -136,45 +137,47 @@ class PathPlan:
 
     @property
     def converting(self) -> tuple[int, ...]:
-        """The numbers of the hops that convert; where blocks of both ends do not go together, more than one."""
+        """The numbers of the hops that convert; more than one if the blocks of the two ends do not nest."""
         return tuple(hop.index for hop in self.hops if hop.converts)
 
     @cached_property
     def chunks(self) -> ChunkSequence:
-        """The sequence of chunks, in the order in which they move; their boxes in coordinates local to the path's transfer. Those
-        of `numbers` move."""
+        """The sequence of chunks, in the order in which they move.
+
+        The boxes are in coordinates local to the path's transfer. The path moves the chunks in `numbers`.
+        """
         return ChunkSequence(self.order.on(self.transfer.space, self.transfer.fields), self.outer, self.per_chunk)
 
     @property
     def numbers(self) -> range:
-        """The numbers of the chunks that the path moves, in `chunks`."""
+        """The numbers, in `chunks`, of the chunks that the path moves."""
         return range(len(self.chunks)) if self.run is None else range(*self.run)
 
     @property
     def chunk_count(self) -> int:
-        """How many chunks the path moves."""
+        """The number of chunks that the path moves."""
         return len(self.chunks) if self.run is None else self.run[1] - self.run[0]
 
     @property
     def chunk_bytes(self) -> int:
-        """Bytes of a full chunk; where chunks differ in size, of the largest (`ChunkSequence.chunk_bytes`)."""
+        """Bytes of a full chunk; the largest if chunks differ in size (`ChunkSequence.chunk_bytes`)."""
         return min(self.chunks.chunk_bytes, self.bytes)
 
     @cached_property
     def orders(self) -> tuple[Linearization, ...]:
-        """The linearization orders along the path, of what moves: one more than hops."""
+        """The linearization orders of the moved data at both ends and in every buffer: one more than hops."""
         transfer = self.transfer
         inside = [Layout(hop.destination_layout).on(transfer.space, transfer.fields) for hop in self.hops[:-1]]
         return (transfer.source_order, *inside, transfer.destination_order)
 
     @cached_property
     def shuffles(self) -> tuple[int, ...]:
-        """Shuffle size of every hop, in bytes: what has to be held to convert (TOTAL / SUFFIX; Isometry, section 4.2)."""
+        """Shuffle size of every hop: the bytes that a conversion has to hold (TOTAL / SUFFIX; Isometry, section 4.2)."""
         return tuple(compare(here, there).shuffle_bytes for here, there in pairwise(self.orders))
 
     @cached_property
     def _held(self) -> tuple[ChunkSequence, ...]:
-        """The chunks as every intermediate buffer holds them: the same blocks in layouts of their own."""
+        """The sequence of chunks in every intermediate buffer: the same blocks, each buffer in its own layout."""
         return tuple(ChunkSequence(order, self.outer, self.per_chunk) for order in self.orders[1:-1])
 
     @cached_property
@@ -191,16 +194,19 @@ class PathPlan:
         return sum(buffer.total_bytes for buffer in self.buffers)
 
     def views(self, hop: int, chunk: int) -> tuple[View, View]:
-        """Both ends of a hop for the chunk of a number: the instances themselves, or slots that hold just this chunk."""
+        """Both ends of a hop for chunk number `chunk`: an instance, or the slot that holds this chunk."""
         last = len(self.hops) - 1
         source = self.transfer.source_view() if hop == 0 else self._slot(hop - 1, chunk)
         return source, self.transfer.destination_view() if hop == last else self._slot(hop, chunk)
 
     @cached_property
     def padding(self) -> tuple[tuple[int, ...], ...]:
-        """For every hop, how many coordinates behind each dimension's last move along: the padding that both of its ends have
-        alike, so that blocks stay whole. None where only a part of the instances moves, and where it would cost more than
-        it saves: a quarter of the bytes, or, between equal orders, as many again."""
+        """For every hop and dimension, the number of padding coordinates after the last one that move as well.
+
+        Padding that both ends of a hop have moves with the entries, so that blocks stay whole. No padding moves (0) if only a
+        part of the instances moves, or if the padding costs more than it saves: more than a quarter of the bytes, or, between
+        equal orders, more than all of them.
+        """
         space, nothing = self.transfer.space, (0,) * len(self.transfer.space)
         if not self.transfer.is_whole:
             return (nothing,) * len(self.hops)
@@ -213,20 +219,20 @@ class PathPlan:
 
     @cached_property
     def moved(self) -> tuple[float, ...]:
-        """For every hop, bytes that move for one that belongs to an entry: more than 1 where padding moves along."""
+        """For every hop, the bytes moved per byte of an entry: more than 1 where padding moves as well."""
         space = self.transfer.space
         return tuple(math.prod(1 + pad / space[dim] for dim, pad in zip(space, pads, strict=True)) for pads in self.padding)
 
     @property
     def rates(self) -> tuple[float, ...]:
-        """For every hop, bytes per second of what belongs to entries: its throughput, less where padding moves along."""
+        """For every hop, the bytes of entries per second: its throughput, divided by `moved`."""
         return tuple(hop.throughput / moved for hop, moved in zip(self.hops, self.moved, strict=True))
 
     def copies(self, hop: int, chunk: int) -> list[StridedCopy]:
-        """What a hop moves of the chunk of a number."""
+        """The copies of a hop for chunk number `chunk`."""
         return RecurringChunks(self.chunks, partial(self.views, hop), padding=self.padding[hop]).of(chunk)[0]
 
     def _slot(self, buffer: int, chunk: int) -> View:
         held = self._held[buffer]
-        # Not the chunk's own first byte: this layout may pad a block more or less than the one the chunks are counted in.
+        # The first byte in this buffer's own layout: it may pad a block differently from the layout that numbers the chunks.
         return View(held.linearization, base=-held.first_byte(chunk))

@@ -1,4 +1,4 @@
-"""A plan: one path or several that together carry a transfer out, with every decision made. Pure data."""
+"""A plan: one or several paths that together carry out a transfer, with every decision made. Pure data."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """What `plan()` decided, for one machine (`machine_digest`).
+    """The result of `plan()`, for one machine (`machine_digest`).
 
-    `paths` are one or several; each moves its share of the data (`share`), and together they move all of it once. `gap` is the
-    share by which T can be above the optimum at most, but for what `chunk_size` gives up for larger chunks (a thousandth); None
-    where nothing is proved of it.
+    `paths` holds one or several paths. Each path moves its share of the data (`share`), and together they move every byte once.
+    `gap` is the largest share by which T can lie above the optimum, apart from the thousandth that `chunk_size` accepts for
+    larger chunks; None if nothing is proved.
 
-    What a single path has can be asked of a plan with one path as well: `plan.hops`, `plan.chunks`, `plan.order`. A plan of
-    several paths raises TransferError there; its paths have the answers.
+    A plan with one path has the properties of that path: `plan.hops`, `plan.chunks`, `plan.order`. With several paths these raise
+    TransferError; use `plan.paths` then.
 
     Raises:
         TransferError: the shares of the paths leave a gap or overlap; the message names it.
@@ -57,14 +57,17 @@ class Plan:
 
     @cached_property
     def seconds(self) -> float:
-        """The predicted completion time. Of one path exactly what its pipeline takes on an idle machine (`PathPlan.seconds`). Of
-        several, their set-up and then what the slowest takes; where they share channels or resources they get fair shares of
-        them (`isoviz.planner.time.together`)."""
+        """The predicted completion time.
+
+        For one path it is the exact time of its pipeline on an idle machine (`PathPlan.seconds`). For several paths it is their
+        set-up plus the time of the slowest path; shared channels and resources are divided by fair sharing
+        (`isoviz.planner.time.together`).
+        """
         return self._together([path.seconds for path in self.paths])
 
     @cached_property
     def objective(self) -> float:
-        """T, by which plans are chosen (`PathPlan.objective`); of several paths as `seconds`."""
+        """T, the time that planners minimise (`PathPlan.objective`); several paths combine as in `seconds`."""
         return self._together([path.objective for path in self.paths])
 
     def _together(self, seconds: list[float]) -> float:
@@ -75,17 +78,17 @@ class Plan:
 
     @cached_property
     def throughput(self) -> float:
-        """Bytes per second in the steady state, all paths at work: no channel and no resource carries more than it can."""
+        """Bytes per second in the steady state with all paths at work, within the capacity of every channel and resource."""
         return self.paths[0].throughput if len(self.paths) == 1 else sum(rates_together(self.paths))
 
     @property
     def setup(self) -> float:
-        """Seconds that the channels take to set up; of several paths the longest, for they are set up at the same time."""
+        """The set-up time of the channels, in seconds; the longest of several paths, because they are set up at the same time."""
         return max(path.setup for path in self.paths)
 
     @property
     def chunk_count(self) -> int:
-        """How many chunks, of all paths."""
+        """The number of chunks of all paths."""
         return sum([path.chunk_count for path in self.paths])
 
     @property
@@ -105,12 +108,12 @@ class Plan:
 
     @property
     def every_hop(self) -> tuple[Hop, ...]:
-        """The hops of all paths, path after path: the numbering of a run, a trace and a report."""
+        """The hops of all paths, path after path; runs, traces and reports number hops in this order."""
         return self.paths[0].hops if len(self.paths) == 1 else tuple(hop for path in self.paths for hop in path.hops)
 
     @property
     def every_rate(self) -> tuple[float, ...]:
-        """For each of `every_hop` the bytes per second of entries (`PathPlan.rates`)."""
+        """For each hop of `every_hop`, the bytes of entries per second (`PathPlan.rates`)."""
         return tuple(rate for path in self.paths for rate in path.rates)
 
     @property
@@ -119,17 +122,17 @@ class Plan:
         return tuple(dict.fromkeys(name for path in self.paths for name in path.memories))
 
     def share(self, path: int) -> Share:
-        """What a path moves: a box, in coordinates of what moves in all, or a range of chunk numbers."""
+        """The share of a path: a box, in coordinates local to the whole transfer, or a range of chunk numbers."""
         return share_of(self.transfer, self.paths[path])
 
     # ---- of the only path
 
     @property
     def only(self) -> PathPlan:
-        """The path of a plan with one.
+        """The path of a plan with one path.
 
         Raises:
-            TransferError: it has several.
+            TransferError: the plan has several paths.
         """
         if len(self.paths) != 1:
             raise TransferError(
@@ -139,10 +142,10 @@ class Plan:
         return self.paths[0]
 
     def changed(self, **changes: Any) -> Plan:
-        """The plan of one path with changes to that path: `plan.changed(slots=1)`.
+        """A copy of a plan with one path, with changes to that path: `plan.changed(slots=1)`.
 
         Raises:
-            TransferError: it has several paths.
+            TransferError: the plan has several paths.
         """
         return replace(self, paths=(replace(self.only, **changes),))
 

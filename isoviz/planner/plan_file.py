@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 FORMAT = "isoviz-plan-3"
 """Name and version of the JSON form of a plan."""
 OLD_FORMATS = ("isoviz-plan-2",)
-"""Forms of plans with one path, which can still be read: what is in `paths` now stood in the plan itself."""
+"""Older formats for plans with one path, which are still read: the members of the path stand in the plan itself."""
 
 PLAN = Document("a plan", TransferError)
 
@@ -46,10 +46,10 @@ def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
 
 
 def transfer_from_json(data: Any, where: str = "transfer") -> Transfer:
-    """The transfer that `transfer_to_json` described.
+    """The transfer of a JSON object that `transfer_to_json` made.
 
     Raises:
-        TransferError: not such an object; the message names the place.
+        TransferError: the object is invalid; the message names the place.
     """
     return _transfer(Node(data, where, PLAN))
 
@@ -87,10 +87,11 @@ def _instance(node: Node) -> Instance:
 
 
 def plan_to_json(plan: Plan) -> dict[str, Any]:
-    """A JSON object from which `plan_from_json` makes an equal plan, structured fields as their bytes; what `--json` prints.
+    """A plan as a JSON object, as `--json` prints it.
 
-    `paths` have everything. `hops` are those of all paths with the number of their path, for those who read figures only; bytes,
-    seconds and the like are of all paths together.
+    `plan_from_json` makes an equal plan from it, with structured fields as bytes. `paths` holds the complete paths. `hops`
+    repeats the hops of all paths, with the numbers of their paths, for programs that read only figures. Bytes, seconds and the
+    other figures are those of all paths together.
     """
     paths = [_path_to_json(plan, number) for number in range(len(plan.paths))]
     return {
@@ -136,10 +137,10 @@ def _path_to_json(plan: Plan, number: int) -> dict[str, Any]:
 
 
 def plan_from_json(data: Mapping[str, Any]) -> Plan:
-    """The plan that `plan_to_json` described, or that was stored in an older format (`OLD_FORMATS`).
+    """The plan of a JSON object that `plan_to_json` made, in the present or an older format (`OLD_FORMATS`).
 
     Raises:
-        TransferError: not such an object; the message names the place.
+        TransferError: the object is invalid; the message names the place.
     """
     try:
         return _plan(Node(data, "plan", PLAN))
@@ -190,7 +191,7 @@ def _path(node: Node, transfer: Transfer) -> PathPlan:
 
 
 def _only_path(root: Node, parts: Mapping[str, Node], transfer: Transfer) -> PathPlan:
-    """The path of a plan in an old format. The resources that it shares had no names there."""
+    """The path of a plan in an old format, which has no names for the shared resources."""
     return _decided(root, parts, transfer, tuple(f"#{k}" for k in range(len(parts["shares"].items()))), None)
 
 
@@ -222,7 +223,7 @@ def _decided(
 
 
 def _share(node: Node, transfer: Transfer) -> tuple[Transfer, tuple[int, int] | None]:
-    """What a path moves, and its run of chunks."""
+    """The transfer of a path, and its run of chunks (None: all chunks of that transfer)."""
     if "first" in node.table() or "chunks" in node.table():
         given = node.members(("first", "chunks"))
         first, count = given["first"].whole(), given["chunks"].whole()
@@ -259,7 +260,7 @@ def _hop(node: Node, index: int) -> Hop:
 
 
 def _check_path(path: PathPlan, where: str) -> None:
-    """A path somebody edited must still lead from the source to the destination, in chunks that exist."""
+    """Check that a path, which may have been edited, leads from the source to the destination in valid chunks."""
     at = path.transfer.source.memory
     for hop in path.hops:
         if hop.source != at:
@@ -283,7 +284,7 @@ def _check_path(path: PathPlan, where: str) -> None:
             raise TransferError(
                 f"{where}.order: buffer layout {buffer.layout} does not end with the {path.outer} components of the order"
             )
-    path.chunks  # noqa: B018  raises where the chunks cannot be
+    path.chunks  # noqa: B018  raises if the chunks are invalid
 
 
 def _list(parts: Mapping[str, Node], key: str) -> tuple[Any, ...]:

@@ -1,10 +1,10 @@
 """The planners: from a transfer and a machine to a plan.
 
-`full` is the best there is: every path, every layout between, every block size (Isometry, section 4.2). `direct` uses one
-channel and no buffer, `simple` the shortest path with a Memcpy for the conversion (section 4.4), `spsl` and `spdl` convert in
-the last and in the first hop of the shortest path (section 6.3), `program` takes the path of the highest throughput from one
-mixed-integer program (section 4.2). They all choose blocks and chunk by the same time model, so their predictions compare. A
-planner is a name in `PLANNERS`.
+`full` searches every path, every intermediate layout and every block size (Isometry, section 4.2). `direct` uses one channel and
+no buffer. `simple` uses the shortest path, with a Memcpy for the conversion (section 4.4). `spsl` and `spdl` convert in the last
+and in the first hop of the shortest path (section 6.3). `program` takes the path of the highest throughput from one mixed-integer
+program (section 4.2). `auto` chooses between `full` and `simple` by the size of the transfer (section 4.4). All planners choose
+blocks and chunk with the same time model, so their predictions are comparable. `PLANNERS` maps names to planners.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 Path = tuple[str, ...]
-"""Names of memories, source first; twice the same in a row is a self-loop."""
+"""Names of memories, source first; the same name twice in a row is a self-loop."""
 
 MOST_PARALLEL = 16
-"""Combinations of parallel channels that a planner of one path tries."""
+"""Up to this number of combinations of parallel channels, a planner of one path tries all."""
 
 
 def plan(transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None) -> Plan:
-    """Decide how a transfer goes through a machine. Deterministic.
+    """The plan of a transfer on a machine. Planning is deterministic.
 
-    `planner` (a name in `PLANNERS`) overrides the one in `options`. A plan that was made before is returned again, the same
-    object (`isoviz.planner.cache`).
+    `planner` (a name in `PLANNERS`) overrides the one in `options`. A repeated call returns the same object
+    (`isoviz.planner.cache`).
 
     Raises:
         InputError: an unknown planner. MachineError: an unknown memory. NoPathError: no channels lead there.
@@ -76,13 +76,13 @@ _DEFAULT = Options()
 
 
 def machine_of(plan: Plan) -> Machine:
-    """The machine a plan was made for: the one it was planned on in this process, or the preset of that name.
+    """The machine that a plan was made for: the one it was planned on in this process, or the preset of that name.
 
     Raises:
-        InputError: it is neither.
+        InputError: the plan's machine is neither.
     """
     found = CACHE.machine(plan.machine_digest)
-    if found is None and plan.machine_name in presets() and plan.machine_name != "local":  # which would measure
+    if found is None and plan.machine_name in presets() and plan.machine_name != "local":  # the preset `local` would measure
         made = preset(plan.machine_name)
         found = made if made.digest == plan.machine_digest else None
     if found is None:
@@ -91,14 +91,16 @@ def machine_of(plan: Plan) -> Machine:
 
 
 def full(problem: Problem) -> Plan:
-    """The fastest path, layouts, blocks and chunk there are (Isometry, section 4.2); where planning time is up first, the fastest
-    found, never slower than `simple`'s."""
+    """The fastest path, layouts, blocks and chunk (Isometry, section 4.2).
+
+    If the planning time runs out, the plan is the fastest one found, and never slower than that of `simple`.
+    """
     return _full(problem)
 
 
 def _full(problem: Problem, seconds: float | None = None) -> Plan:
     seeds: list[Route] = []
-    with contextlib.suppress(LimitError, NoPathError):  # another path may lead there, or have room
+    with contextlib.suppress(LimitError, NoPathError):  # another path may exist, or have room
         if listed_routes(problem) is None:
             seeds.append(_simple(problem)[0].route)
     found = search(problem, CACHE.path(problem), seconds=seconds, seeds=seeds)
@@ -106,7 +108,7 @@ def _full(problem: Problem, seconds: float | None = None) -> Plan:
     CACHE.keep_path(problem, best.names, best.converting)
     choice, clock = found.best, found.clock(best)
     if not problem.ends.regular or (problem.machine.limits.overlap and problem.slots == 1):
-        # Not all paths are kept apart here: never lose against the planners of one path.
+        # The search does not try all paths separately here, so compare its result with the planners of one path.
         path = shortest(problem.machine, problem.transfer)
         ends = (0, len(path) - 2) if problem.ends.converts else (None,)
         for planner in (_simple, lambda problem: _best(problem, path, ends)):
@@ -115,23 +117,23 @@ def _full(problem: Problem, seconds: float | None = None) -> Plan:
                 other = with_comparable_chunks(problem, other, its_clock)
                 if problem.key(other) < problem.key(choice):
                     choice, clock = other, its_clock
-    done = problem.machine.limits.chunk_seconds > 0  # they were compared as they are worth having
+    done = problem.machine.limits.chunk_seconds > 0  # the search compared them with larger chunks already
     made = make_plan(problem, choice if done else with_larger_chunks(problem, choice, clock), clock, "full")
     notes = (*made.notes, stopped_said(found.gap)) if found.stopped else made.notes
     return replace(made, gap=found.gap, notes=notes)
 
 
 def stopped_said(gap: float | None) -> str:
-    """What a plan says that was the best when planning time was up."""
+    """The note for a plan that was the best one when the planning time ran out."""
     said = "nothing is proved of what was not looked at" if gap is None else f"at most {format_share(gap)} above the optimum"
     return f"planning time was up before all was searched: {said}"
 
 
 def simple(problem: Problem) -> Plan:
-    """The shortest path; a layout is converted by its first Memcpy channel, which is added where the path has none.
+    """The shortest path, whose first Memcpy channel converts the layout.
 
-    Added after the first CPU memory of the path that has a Memcpy self-loop (Isometry, section 4.4). A path without any (a copy
-    within a GPU) converts in the hop that makes it fastest, and says so.
+    If the path has no Memcpy channel, the planner adds the Memcpy self-loop of the first CPU memory that has one (Isometry,
+    section 4.4). If there is none either (a copy within a GPU), the hop that makes the path fastest converts, and a note says so.
     """
     choice, clock = _simple(problem)
     route, notes = choice.route, []
@@ -177,12 +179,13 @@ def direct(problem: Problem) -> Plan:
 
 
 def auto(problem: Problem) -> Plan:
-    """`full` where planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
+    """`full` if planning costs less than a tenth of the transfer, else `simple` (Isometry, section 4.4: about 16 MiB there).
 
-    What planning costs is measured on this computer, once per process (`planning_cost`); where paths are too many to list, `full`
-    stops after a tenth of the transfer. On a machine that says what chunks cost
-    an engine, one whose plans are run, the place of `simple` takes the best that can be done along its path and the shortest one:
-    a small transfer is one chunk there, and takes what its hops take to set up.
+    The cost of planning is measured on this computer, once per process (`planning_cost`). If the paths are too many to list,
+    `full` stops after a tenth of the predicted transfer.
+
+    A machine whose plans are run has a cost per chunk. There the best plan along the path of `simple` and along the shortest path
+    replaces that of `simple`. The reason is that a small transfer is a single chunk, and its time is the set-up of its hops.
     """
     found = simple(problem)
     seconds = planning_time(problem, found.objective, listed=listed_routes(problem) is not None)
@@ -206,10 +209,10 @@ PLANNERS: Mapping[str, Callable[[Problem], Plan]] = MappingProxyType(
 
 
 def shortest(machine: Machine, transfer: Transfer) -> Path:
-    """The memories of a shortest path; from a memory to itself, its self-loop, or else the shortest way out and back.
+    """The memories of a shortest path. From a memory to itself this is its self-loop, or else the shortest cycle.
 
     Raises:
-        NoPathError: there is none.
+        NoPathError: there is no path.
     """
     return _shortest(machine, transfer.source.memory, transfer.destination.memory)
 
@@ -243,7 +246,7 @@ def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tup
     """The best choice along one path of memories, over its parallel channels.
 
     Raises:
-        LimitError: not even one entry fits the limits; the message says what would be enough.
+        LimitError: not even one entry fits the limits; the message says which limits would be enough.
     """
     best: tuple[Choice, Clock] | None = None
     for at in converting:
@@ -262,7 +265,7 @@ def _best(problem: Problem, path: Path, converting: Sequence[int | None]) -> tup
 
 @lru_cache(maxsize=4096)
 def _routes(machine: Machine, path: Path, converting: int | None) -> tuple[Route, ...]:
-    """All combinations of parallel channels along a path; none where these are many."""
+    """All combinations of parallel channels along a path; empty if there are more than `MOST_PARALLEL`."""
     hops = _hops(machine, path)
     if math.prod(map(len, hops)) > MOST_PARALLEL:
         return ()
@@ -283,9 +286,10 @@ def _hops(machine: Machine, path: Path) -> list[tuple[Channel, ...]]:
 
 @lru_cache(maxsize=1024)
 def _with_memcpy(machine: Machine, path: Path) -> tuple[Path, int | None]:
-    """A path with a Memcpy hop, and the number of the first one.
+    """A path with a Memcpy hop, and the number of its first Memcpy hop.
 
-    Where it has none, the Memcpy self-loop of its first CPU memory that has one is put in; None where there is none either.
+    If the path has none, the Memcpy self-loop of the first CPU memory that has one is inserted. The number is None if no CPU
+    memory of the path has one.
     """
     for i, ends in enumerate(itertools.pairwise(path)):
         if any(channel.kind.is_host_copy for channel in machine.between(*ends)):

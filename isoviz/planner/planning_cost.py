@@ -21,7 +21,7 @@ LEAST_FULL_SECONDS = 50e-6
 MOST_FULL_SECONDS = 50e-3
 """The full planner takes at most this for paths that are listed: longer transfers than ten times that need no measurement."""
 LEAST_SEARCH_SECONDS = 5e-3
-"""Seconds in which a search among too many paths to list finds a good one on any computer; with less time it is not begun."""
+"""Seconds in which a search over paths too many to list finds a good path on any computer; with less time it does not start."""
 
 
 def planning_time(problem: Problem, seconds: float, *, listed: bool) -> float:

@@ -1,4 +1,4 @@
-"""One transfer on one machine: what all routes have in common, above all the limits on slots and the bounds on runs."""
+"""One transfer on one machine: the facts that all routes share, mainly the limits on slots and the bounds on runs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Problem:
-    """One transfer on one machine: what all its routes have in common."""
+    """One transfer on one machine: the facts that all its routes share."""
 
     def __init__(self, transfer: Transfer, machine: Machine, options: Options) -> None:
         self.transfer = transfer
@@ -38,20 +38,20 @@ class Problem:
         self.field_count = len(fields)
         self.slots = options.slots or machine.limits.slots
         self.slot_limit = options.slot_limit or machine.limits.slot_limit
-        """The bound on a slot where a memory has none of its own: TH."""
+        """The bound on a slot, in bytes, for a memory without its own: TH."""
         self.memory_limit = options.memory_limit or machine.limits.memory_limit
-        """The bound on all buffers together."""
+        """The bound on all buffers together, in bytes; None if there is none."""
         self.alike = self._alike()
-        """Whether every memory bounds a slot alike."""
+        """Whether every memory has the same bound on a slot."""
         self.end_runs = end_runs(transfer)
-        """Bytes that lie contiguously in the source and in the destination, where a part has gaps."""
+        """The contiguous bytes of the box in the source and in the destination; infinite where the box has no gaps."""
         self.whole = self.end_runs == (math.inf, math.inf)
-        """Whether both ends move as a whole, so that only layouts bound the runs there."""
+        """Whether both ends move as a whole, so that only the layouts bound the runs at the ends."""
 
         self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
-        """What was found to be best for a route: the names of its channels, and the hop that converts."""
+        """The best choice found for each route; the key is the names of its channels and the number of its converting hop."""
         self.path_orders_of: dict[tuple[Layout, ...], PathOrders] = {}
-        """What follows from the layouts of the buffers along a path (`buffer_needs.orders_along`)."""
+        """The orders along a path by the layouts of its buffers (`buffer_needs.orders_along`)."""
 
     # ---- limits
 
@@ -65,26 +65,27 @@ class Problem:
         return all(memory.capacity is None or self.free(memory.name) >= most for memory in self.machine.memories)
 
     def free(self, name: str) -> int:
-        """Capacity of a memory less the ends of this transfer that lie in it."""
+        """The capacity of a memory minus the ends of this transfer in it, in bytes."""
         taken = sum(end.linearization.nbytes for end in self.transfer.ends if end.memory == name)
         return max(0, (self.machine.memory(name).capacity or 0) - taken)
 
     def chunk_cost(self, chunk: float, hops: int) -> float:
-        """What chunks of so many bytes cost an engine besides T, in seconds: of two plans about as fast, fewer are better."""
+        """The cost of chunks of `chunk` bytes to an engine in addition to T, in seconds: it favours fewer chunks at about equal
+        T."""
         return self.machine.limits.chunk_seconds * hops * max(1.0, self.nbytes / chunk)
 
     def with_cost(self, choice: Choice) -> float:
-        """T of a choice and what its chunks cost an engine, in seconds; a small one that is left over is one, too."""
+        """T of a choice plus the cost of its chunks to an engine, in seconds. A short last chunk counts as a whole chunk."""
         chunks = math.ceil(self.nbytes / choice.chunk * (1 - 1e-9))
         return choice.seconds + self.chunk_cost(self.nbytes / chunks, len(choice.route.channels))
 
     def key(self, choice: Choice) -> tuple[object, ...]:
-        """Less is better: what it takes with the cost of its chunks, then as `Choice.key`."""
+        """The sort key of a choice, the least being the best: T with the cost of its chunks, then `Choice.key`."""
         return self.with_cost(choice), *choice.key
 
     @cached_property
     def pages(self) -> tuple[int, ...]:
-        """Bytes after which the pages of either end's memory begin anew: 1 where it has none."""
+        """The page size of the memory at each end, in bytes; 1 if it has no pages."""
         return tuple([self._page(end.memory) for end in self.transfer.ends])
 
     def _page(self, name: str) -> int:
@@ -94,9 +95,9 @@ class Problem:
         return max(mine, default=1)
 
     def limit(self, inside: Sequence[str]) -> int:
-        """Bytes that a slot may have on a route with buffers in these memories; without any, everything is one chunk."""
+        """The bound on a slot in bytes, for buffers in these memories; without buffers, the bytes of the transfer."""
         if not inside:
-            return self.nbytes  # nothing is held
+            return self.nbytes  # no buffer holds anything
         bound = self.slot_limit if self.alike else self._own_limit(inside)
         if self.memory_limit is not None:
             bound = min(bound, self.memory_limit // (len(inside) * self.slots))
@@ -105,8 +106,8 @@ class Problem:
     def longest_chunk(self, inside: Sequence[str]) -> float:
         """Bytes of the longest chunk on a route with buffers in these memories.
 
-        A route without buffers has no slot. Its chunks are as long as a slot may be all the same; but where the machine says what
-        a chunk costs and nobody set a limit they may be as long as the transfer.
+        A route without buffers has no slots, but the bound on a slot limits its chunks as well. The exception is a machine with a
+        cost per chunk and no limit in the options: then a chunk may be as long as the transfer.
         """
         unset = self.options.slot_limit is None and self.memory_limit is None
         if not inside and unset and self.machine.limits.chunk_seconds > 0:
@@ -114,7 +115,7 @@ class Problem:
         return float(min(self.limit(inside), self.nbytes))
 
     def own_slot_limit(self, inside: Sequence[str]) -> int:
-        """The least of the bounds on a slot of these memories: TH, per memory where set."""
+        """The least bound on a slot in these memories: TH, or the memory's own bound where it has one."""
         memories = (self.machine.memory(name) for name in inside)
         return min((_slot_limit(self.machine, memory, self.options.slot_limit) for memory in memories), default=self.slot_limit)
 
@@ -127,7 +128,7 @@ class Problem:
     # ---- runs
 
     def runs(self, hops: int, converting: int | None, first: float = math.inf, last: float = math.inf) -> tuple[float, ...]:
-        """The bound on the run of every hop: where it converts, at the ends, everywhere else none."""
+        """The bound on the run of every hop, in bytes. Only the converting hop and the hops at the ends have a finite bound."""
         found = [math.inf] * hops
         found[0], found[-1] = first, last
         if hops == 1:
@@ -141,11 +142,18 @@ class Problem:
 
     @cached_property
     def promised(self) -> bool:
-        """Whether the argument for the optimum follows all that the ends and the machine say: ends without blocks, since blocks
-        between that nest with neither end are not tried (`families`); fields of one size; chunks that are few boxes; throughput
-        functions of a known kind, and copies whose time follows from them; no held resource, whose cost depends on the runs of
-        all hops together; no one-time cost that depends on layouts or on other hops; no end that is cheaper to read and write as
-        it is than to convert at."""
+        """Whether the proof of the optimum covers this transfer on this machine.
+
+        The proof requires:
+
+        - ends without blocks: intermediate blocks that nest with neither end are not tried (`families`);
+        - fields of one size;
+        - chunks that consist of few boxes;
+        - throughput functions of a known kind, which determine the time of every copy;
+        - no held resource: its cost depends on the runs of all hops together;
+        - no one-time cost that depends on layouts or on other hops;
+        - no channel where a conversion has an extra cost, apart from self-loops.
+        """
         orders = self.transfer.source_order, self.transfer.destination_order
         scattered = any(boxes_of_runs(order) > MOST_BOXES for order in orders) or any(
             each.scattered for each in self.ends.families
@@ -155,18 +163,20 @@ class Problem:
 
     @property
     def spread(self) -> bool:
-        """Whether the runs at both ends of a route may be short where it converts at one of them, or nowhere (`one_layout`)."""
+        """Whether the runs at both ends of a route may be short even if it converts at one end or nowhere (`one_layout`)."""
         return not self.ends.nesting or self.largest > self.mean
 
     @property
     def follows(self) -> str:
-        """Whose order chunks follow where they may choose: a disk's, so that it is read or written in sequence; else the
-        destination's."""
+        """The end whose order the chunks follow if either is possible: "source" or "destination".
+
+        It is the end on a disk, so that the disk is read or written in sequence; else the destination.
+        """
         here, there = (self.machine.memory(end.memory) for end in (self.transfer.source, self.transfer.destination))
         return "source" if here.is_file_system and not there.is_file_system else "destination"
 
     def held_order(self, route: Route) -> str:
-        """Whose order the buffers of a route hold that converts in no hop between two buffers."""
+        """The end whose order the buffers of a route hold, if no hop between two buffers converts."""
         if len(route.channels) == 1:
             return self._denser if self.ends.converts else self.follows
         if route.converting is None:
@@ -175,8 +185,11 @@ class Problem:
 
     @cached_property
     def _denser(self) -> str:
-        """Whose order chunks follow that nobody holds: a disk's; between memories, the one whose chunks lie in longer stretches
-        at the other end too. A chunk that picks one field out of structs would read all lines of them, once for every field."""
+        """The end whose order the chunks of a route without buffers follow.
+
+        It is the end on a disk. Between two memories it is the end whose chunks form longer contiguous stretches at the other
+        end. The reason: a chunk of one field out of structs reads all their cache lines, and does so again for every field.
+        """
         ends = self.transfer.source, self.transfer.destination
         if any(self.machine.memory(end.memory).is_file_system for end in ends):
             return self.follows
@@ -194,7 +207,7 @@ def _argued(machine: Machine) -> bool:
 
 @lru_cache(maxsize=256)
 def _bounds(machine: Machine, slot_limit: int | None) -> tuple[bool, float]:
-    """Whether no memory has a bound of its own on slots, and the least capacity of any."""
+    """Whether all memories have the same bound on slots, and the least capacity of a memory in bytes."""
     whole = slot_limit or machine.limits.slot_limit
     even = all(_slot_limit(machine, memory, slot_limit) == whole for memory in machine.memories)
     return even, min((memory.capacity for memory in machine.memories if memory.capacity is not None), default=math.inf)

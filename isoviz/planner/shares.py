@@ -1,6 +1,6 @@
-"""The shares of the paths of a plan: sub-boxes of what moves, or runs of the chunks of one common sequence.
+"""The shares of the paths of a plan: sub-boxes of the transfer, or runs of chunks of one common sequence.
 
-Together they are everything, and nothing is in two of them.
+The shares cover the transfer without overlap.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 Share = Box | range
-"""A box, in coordinates of what moves, or numbers of chunks one after the other."""
+"""A box, in coordinates local to the transfer, or a range of consecutive chunk numbers."""
 
 
 def share_of(transfer: Transfer, path: PathPlan) -> Share:
-    """What a path of a transfer moves."""
+    """The share of a path of a transfer."""
     if path.run is not None:
         return path.numbers
     part = path.transfer
@@ -38,10 +38,10 @@ def share_text(space: IndexSpace, share: Share) -> str:
 
 
 def check_shares(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
-    """See that the paths move everything, each entry once.
+    """Check that the paths move every entry exactly once.
 
     Raises:
-        TransferError: a gap or an overlap, which the message names; or paths that do not belong to the transfer.
+        TransferError: the shares leave a gap or overlap (the message names it), or a path does not belong to the transfer.
     """
     if not paths:
         raise TransferError("plan: no path; expected at least one")
@@ -54,7 +54,7 @@ def check_shares(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
 
 
 def check_boxes(space: IndexSpace, boxes: Sequence[Box]) -> None:
-    """See that boxes cover an index space, each point once.
+    """Check that boxes cover every point of an index space exactly once.
 
     Raises:
         TransferError: as `check_shares`.
@@ -73,7 +73,7 @@ def check_boxes(space: IndexSpace, boxes: Sequence[Box]) -> None:
 
 
 def check_numbers(runs: Sequence[range], count: int) -> None:
-    """See that runs of chunks are all of `count` chunks, each once.
+    """Check that runs of chunks cover each of `count` chunks exactly once.
 
     Raises:
         TransferError: as `check_shares`.
@@ -99,10 +99,10 @@ def check_numbers(runs: Sequence[range], count: int) -> None:
 
 
 def check_holds_entries(number: int, path: PathPlan) -> None:
-    """See that the run of chunks of a path is not padding alone.
+    """Check that the run of chunks of a path holds entries.
 
     Raises:
-        TransferError: it is.
+        TransferError: the run holds only padding.
     """
     if not path.bytes:
         raise TransferError(
@@ -115,12 +115,12 @@ def _chunks_text(run: range) -> str:
 
 
 def _numbers(first: int, end: int) -> str:
-    """Numbers one after the other, in words."""
+    """A range of consecutive numbers as text: `3`, or `0…4`."""
     return f"{first}" if end == first + 1 else f"{first}…{end - 1}"
 
 
 def alike(one: ChunkSequence, other: ChunkSequence) -> bool:
-    """Whether two sequences have the same entries in the chunk of every number."""
+    """Whether chunks with the same number hold the same entries in two sequences."""
     return one.digits == other.digits and one.per_chunk == other.per_chunk
 
 
@@ -142,7 +142,7 @@ def _check_runs(transfer: Transfer, paths: Sequence[PathPlan]) -> None:
 
 
 def _check_part(transfer: Transfer, number: int, path: PathPlan) -> None:
-    """A path's transfer has to be a part of the plan's: the same ends and fields, and one box at both ends."""
+    """Check that a path's transfer is a part of the plan's: the same ends and fields, and the same box at both ends."""
     part = path.transfer
     if (part.source, part.destination, part.field_names) == (transfer.source, transfer.destination, transfer.field_names):
         here, there = (
@@ -161,14 +161,14 @@ def _distance(at: Sequence[int], origin: Sequence[int]) -> list[int]:
 
 
 def _common(one: Box, other: Box) -> Box | None:
-    """What is in both boxes; None where nothing is."""
+    """The intersection of two boxes; None if it is empty."""
     lo = tuple(map(max, one.lo, other.lo))
     hi = tuple(map(min, one.hi, other.hi))
     return Box(lo, hi) if all(low < high for low, high in zip(lo, hi, strict=True)) else None
 
 
 def _without(box: Box, taken: Box) -> list[Box]:
-    """A box less another one, as boxes."""
+    """A box without another one, as disjoint boxes."""
     common = _common(box, taken)
     if common is None:
         return [box]

@@ -1,4 +1,4 @@
-"""Instances and transfers: what is to be moved from where to where (Isometry, section 2)."""
+"""Instances and transfers: the data to move, their source and their destination (Isometry, section 2)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Instance:
     `layout` may be given as text. `path` names the file that holds it, where the memory is a file system.
 
     Raises:
-        NotationError, LayoutError: the layout is none, or does not fit the spaces.
+        NotationError, LayoutError: the layout is invalid, or does not fit the spaces.
     """
 
     memory: str
@@ -49,9 +49,9 @@ class Instance:
 class Transfer:
     """Move a box of entries from one instance to another, converting the layout.
 
-    By default everything moves. A halo, a slice or one field is a part: `shape` is the extent of the box, in the order of the
-    source's dimensions; `source_origin` and `destination_origin` where it begins in each instance, each in the order of that
-    instance's dimensions; `field_names` the fields that move.
+    By default everything moves. A part of the data may move as well, such as a halo, a slice or one field. `shape` is the extent
+    of the box, in the order of the source's dimensions. `source_origin` and `destination_origin` are the first coordinates of the
+    box in each instance, in the order of that instance's dimensions. `field_names` names the fields that move.
 
     Raises:
         TransferError: the ends have different dimensions, the box leaves one of them, a field is unknown or has another dtype
@@ -66,7 +66,7 @@ class Transfer:
     field_names: tuple[str, ...] = ()
     priority: int = 0
     space: IndexSpace = field(init=False, repr=False, compare=False)
-    """The index space of what moves, in the order of the source's dimensions."""
+    """The index space of the moved box, in the order of the source's dimensions."""
     fields: FieldSpace = field(init=False, repr=False, compare=False)
     """The fields that move."""
 
@@ -139,7 +139,7 @@ class Transfer:
 
     @cached_property
     def _hash(self) -> int:
-        here, there = self.source, self.destination  # without their spaces, which tell few transfers apart
+        here, there = self.source, self.destination  # without their spaces, which distinguish few transfers
         ends = (here.memory, str(here.layout), there.memory, str(there.layout))
         return hash((ends, self.shape, self.source_origin, self.destination_origin, self.field_names, self.priority))
 
@@ -150,12 +150,12 @@ class Transfer:
 
     @cached_property
     def source_order(self) -> Linearization:
-        """The order in which the source stores what moves: its layout on the box."""
+        """The order in which the source stores the moved data: its layout on the box."""
         return self._order(self.source)
 
     @cached_property
     def destination_order(self) -> Linearization:
-        """The order in which the destination stores what moves."""
+        """The order in which the destination stores the moved data: its layout on the box."""
         return self._order(self.destination)
 
     def _order(self, end: Instance) -> Linearization:
@@ -165,24 +165,24 @@ class Transfer:
             and (end.fields is fields or end.fields == fields)
             and not end.layout.is_blocked
         ):
-            return end.linearization  # all of it, and no digits that could be dropped
+            return end.linearization  # everything moves, and no digit can be dropped
         return fitted(end.layout, space, fields)
 
     @property
     def ends(self) -> tuple[Instance, ...]:
-        """Its instances: one where source and destination are the same."""
+        """The instances of the transfer: a single one if source and destination are the same."""
         return (self.source,) if self.source == self.destination else (self.source, self.destination)
 
     @property
     def converts(self) -> bool:
-        """Whether the two ends store what moves in different orders."""
+        """Whether the two ends store the moved data in different orders."""
         return self.source_order.normal != self.destination_order.normal
 
     def part(self, box: Box) -> Transfer:
-        """A box of what moves, in coordinates local to it, as a transfer of its own between the same instances.
+        """A sub-box of this transfer, in coordinates local to it, as a transfer between the same instances.
 
         Raises:
-            TransferError: the box is empty, has other dimensions, or leaves what moves.
+            TransferError: the box is empty, has other dimensions, or is not within this transfer.
         """
         if box == Box.whole(self.space):
             return self
@@ -195,7 +195,7 @@ class Transfer:
         return replace(self, shape=box.shape, source_origin=tuple(source), destination_origin=tuple(destination))
 
     def source_view(self) -> View:
-        """The source as one end of a copy, local index 0 being the box's origin."""
+        """The source as one end of a copy; local index 0 is the origin of the box."""
         return View(self.source.linearization, self.source_origin)
 
     def destination_view(self) -> View:
@@ -204,13 +204,13 @@ class Transfer:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything that either end holds moves."""
-        here = self.source  # whose spaces are those of the transfer where all of it moves
+        """Whether all data of both ends move."""
+        here = self.source  # if all of it moves, the transfer has its spaces
         return here.space is self.space and here.fields is self.fields and not self.is_partial
 
     @property
     def is_partial(self) -> bool:
-        """Whether the destination holds more than what this transfer writes."""
+        """Whether the destination holds more data than this transfer writes."""
         there, space, fields = self.destination, self.space, self.fields
         return (there.space is not space and there.space.volume != space.volume) or (
             there.fields is not fields and len(there.fields) != len(fields)

@@ -21,7 +21,7 @@ from isoviz.regular_files import base_of, read_some
 from isoviz.units import format_bytes
 
 LARGEST_FILE = 16 * 1024 * 1024
-"""Bytes; a transfer file takes a few hundred, a mistaken data file more."""
+"""The largest transfer file in bytes. A transfer file has a few hundred bytes; a larger file is probably data."""
 
 _TABLES = ("space", "fields", "source", "destination"), ("box", "machine", "options")
 _END = ("memory", "layout"), ("path", "origin", "space", "fields")
@@ -30,8 +30,11 @@ _OPTIONS = ("planner", "slot_limit", "memory_limit", "slots", "planning_time", "
 
 @dataclass(frozen=True)
 class TransferFile:
-    """What a transfer file says. `machine_options` name a preset or a machine file; `folder` is the one that holds the transfer
-    file. `origins` say for ends with a relative path what that is relative to: pairs of a directory and what it is, in words."""
+    """The contents of a transfer file.
+
+    `machine_options` names a preset or a machine file. `folder` is the directory of the transfer file. `origins` has an entry for
+    every end with a relative path: the directory that the path is relative to, and a description of that directory.
+    """
 
     transfer: Transfer
     options: Options
@@ -40,18 +43,18 @@ class TransferFile:
     origins: Mapping[str, tuple[Path, str]] = field(default_factory=dict)
 
     def machine(self) -> Machine:
-        """The machine it names.
+        """The machine that the transfer file names.
 
         Raises:
-            MachineError: no such preset, or one that does not take these options. FileError: no such machine file.
+            MachineError: the preset does not exist or does not take these options. FileError: the machine file does not exist.
         """
         return _machine(self.machine_options, self.folder)
 
     def check_source(self) -> None:
-        """See that the file to be read is there.
+        """Check that the source file exists.
 
         Raises:
-            FileError: it is not; the message says where a relative path was looked for.
+            FileError: the file does not exist; the message names the directory that a relative path starts from.
         """
         path = self.transfer.source.path
         if path is None or os.path.lexists(path):
@@ -61,17 +64,20 @@ class TransferFile:
 
 
 def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
-    """Reads a transfer file (a path), or the same as nested dictionaries.
+    """Read a transfer file (a path), or the same contents as nested dictionaries.
 
-    Besides the tables of DESIGN, section 3, `[box]` with `shape` (a table by dimension) and `fields` (a list) moves a part;
-    `origin` in `[source]` and `[destination]` says where the box begins, and `space` and `fields` there override the common ones.
-    A relative path of a file with data begins at the directory that its memory is bound to: `directory` in `[machine]`, or the
-    `device` of that memory in a machine file. Where there is none, and for machine files and `directory` itself, paths are
-    relative to the transfer file, or to the working directory where that is a pipe.
+    DESIGN, section 3, describes the tables. In addition, `[box]` selects a part of the data, with `shape` (a table by dimension)
+    and `fields` (a list). `origin` in `[source]` and `[destination]` is the first coordinate of the box; `space` and `fields`
+    there override the common ones.
+
+    A relative path of a data file starts from the directory that its memory is bound to: `directory` in `[machine]`, or the
+    `device` of that memory in a machine file. If there is none, it is relative to the transfer file. Paths of machine files and
+    `directory` itself are relative to the transfer file as well. If the transfer file is a pipe, these paths are relative to the
+    working directory.
 
     Raises:
-        FileError: it cannot be read. TransferError: it is no TOML, or a key is missing, unknown or of another type.
-        SpaceError, NotationError, LayoutError, InputError: what a value says makes no sense.
+        FileError: the file cannot be read. TransferError: it is not TOML, or a key is missing, unknown or of another type.
+        SpaceError, NotationError, LayoutError, InputError: a value is invalid.
     """
     if isinstance(source, Mapping):
         return _parse(source, "transfer", Path())
@@ -84,7 +90,7 @@ def load_transfer(source: str | Path | Mapping[str, Any]) -> TransferFile:
         if len(content) > LARGEST_FILE:
             raise ValueError(f"larger than {format_bytes(LARGEST_FILE)}")
         data = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:  # ValueError: also text that is no UTF-8, or a number of thousands of digits
+    except (ValueError, RecursionError) as error:  # ValueError: also invalid UTF-8, or a number with thousands of digits
         reason = str(error).splitlines()[0] if not isinstance(error, RecursionError) else "nested too deeply"
         raise TransferError(f"transfer file {str(path)!r}: is no TOML: {reason}") from None
     return _parse(data, f"transfer file {str(path)!r}", base_of(path))
@@ -141,11 +147,11 @@ def _machine(options: Mapping[str, Any], folder: Path) -> Machine:
 
 
 def _origin(options: Mapping[str, Any], memory: str, folder: Path) -> tuple[Path, str]:
-    """Where relative paths to files in a memory begin, and what that is."""
+    """The directory that relative paths in a memory start from, and a description of it."""
     if isinstance(options.get("directory"), str):
         return folder / options["directory"], f"the directory of {memory}"
     if "file" in options:
-        with contextlib.suppress(FileError, MachineError):  # which `TransferFile.machine` tells
+        with contextlib.suppress(FileError, MachineError):  # `TransferFile.machine` raises these
             device = _machine(options, folder).memory(memory).device
             if isinstance(device, str):
                 return Path(device), f"the directory of {memory}"

@@ -9,8 +9,7 @@ from __future__ import annotations
 # ---- how many sizes are tried
 
 MOST_SIZES_TRIED = 64
-"""Up to this many sizes all are tried: a section search takes about ten evaluations, but sizes are whole, and it may miss the
-best."""
+"""Up to this number of sizes, all are tried. A section search takes about ten evaluations, but may miss the best whole size."""
 MOST_SIZES_NOT_CONVEX = 2048
 """Up to this many sizes all are tried where T may have several minima: that covers all round numbers below 2⁶⁴ (about 1,000)."""
 MOST_PAIRS_TRIED = 256

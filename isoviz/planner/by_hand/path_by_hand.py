@@ -1,6 +1,6 @@
-"""What a path costs that somebody gives by hand: memories or channels, layouts of the buffers between, the size of the chunks.
+"""The plan and cost of a path given by hand: its memories or channels, the layouts of its buffers, the size of its chunks.
 
-Nothing is searched but what is left open: of parallel channels the best are taken, and chunks of the size that takes the least T.
+Only the choices left open are searched: the best of parallel channels, and the chunk size with the least T.
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 MOST_PARALLEL = 64
-"""Combinations of parallel channels that are all tried; of more, every hop takes the one that is fastest for its runs."""
+"""Up to this number of combinations of parallel channels, all are tried. With more, every hop takes the channel that is fastest
+for its runs."""
 
 
 class Violation(NamedTuple):
-    """A constraint that a path given by hand does not keep: its name, and what is wrong in words with the figures."""
+    """A constraint that a path given by hand violates: its name, and a text with the figures."""
 
     constraint: str
     text: str
@@ -57,21 +58,24 @@ def cost(
     options: Options | None = None,
     over_limits: bool = False,
 ) -> Plan:
-    """What this path costs with these layouts: its plan, whose planner is "by hand".
+    """The plan of this path with these layouts, with its predicted time; its planner is "by hand".
 
-    `path` names memories, source first (a memory twice in a row is its self-loop), or channels, where a certain one of several
-    parallel ones is meant; as a sequence, or as text with commas. `layouts` are those of the intermediate buffers in the order of
-    the path, or by memory, as layouts or in the notation, which says block sizes too; left out, buffers hold the source's layout.
-    `chunk` is the size of a chunk in bytes, rounded down to whole blocks (and, with one buffer, to whole runs of the shorter of
-    its hops), or `blocks` how many blocks it has; left out, what takes the least T within the limits. Blocks are what the common
-    suffix of the intermediate layouts numbers (DESIGN, section 4); where they have none, everything is one chunk, stored and
-    forwarded. `options` are slots and limits. With `over_limits` a plan that breaks limits is returned all the same, and its
-    notes say which.
+    `path` names memories or channels, as a sequence or as text with commas. Memories begin with the source; a memory twice in a
+    row is its self-loop. A channel name selects one of several parallel channels. `layouts` are the layouts of the intermediate
+    buffers, in the order of the path or by memory; a layout may be text in the notation, with block sizes. By default all buffers
+    hold the source's layout.
+
+    `chunk` is the size of a chunk in bytes. It is rounded down to whole blocks and, with one buffer, to whole runs of the hop
+    with the shorter runs. `blocks` is the number of blocks per chunk, instead of `chunk`. By default the chunk has the least T
+    within the limits. The common suffix of the intermediate layouts numbers the blocks (DESIGN, section 4). If they have no
+    common suffix, a single chunk holds everything and is stored and forwarded.
+
+    `options` gives slots and limits. With `over_limits` a plan that breaks limits is returned as well, and its notes name them.
 
     Raises:
-        NoPathError: two memories that no channel joins, or a channel that moves nothing in runs so short. TransferError: a path
-        that does not lead from the source to the destination. MachineError: an unknown name. InputError, NotationError,
-        LayoutError: layouts or sizes that make no sense. LimitError: a limit is broken; the message names it with its figures.
+        NoPathError: no channel joins two memories, or a channel moves nothing in such short runs. TransferError: the path does
+        not lead from the source to the destination. MachineError: an unknown name. InputError, NotationError, LayoutError:
+        invalid layouts or sizes. LimitError: a limit is broken; the message names it with its figures.
     """
     options = options or Options()
     check_ends(transfer, machine)
@@ -93,11 +97,12 @@ def costed(
     blocks: int | None = None,
     like: ChunkSequence | None = None,
 ) -> tuple[PathPlan, list[Violation]]:
-    """The path that `cost` describes, and whether its chunks are not as they were asked for. With `like` it has that sequence of
-    chunks, and neither `chunk` nor `blocks` is asked for.
+    """The path that `cost` describes, and the violations if its chunks differ from the requested ones.
+
+    With `like` the path has that sequence of chunks, and `chunk` and `blocks` have no effect.
 
     Raises:
-        As `cost`, but for limits. TransferError: buffers whose layouts do not end as the sequence `like` does.
+        As `cost`, except for limits. TransferError: the layout of a buffer does not end as the sequence `like` does.
     """
     transfer, machine = problem.transfer, problem.machine
     _check_types(path, layouts)
@@ -133,7 +138,7 @@ def costed(
 
 
 def _check_alike(like: ChunkSequence, inside: Sequence[Linearization]) -> None:
-    """Raises TransferError where a buffer could not hold these chunks."""
+    """Raises TransferError if a buffer cannot hold the chunks of `like`."""
     for order in inside:
         if like.outer > len(order.parts) or ChunkSequence(order, like.outer).digits != like.digits:
             raise TransferError(
@@ -143,7 +148,7 @@ def _check_alike(like: ChunkSequence, inside: Sequence[Linearization]) -> None:
 
 
 def _check_types(path: object, layouts: object) -> None:
-    """Raises InputError where names or layouts are of another type than `cost` takes."""
+    """Raises InputError if names or layouts have a type that `cost` does not accept."""
     names = [path] if isinstance(path, str) else path
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise InputError(f"path: expected names of memories or channels, as text or a sequence of texts, got {show(path)}")
@@ -152,7 +157,7 @@ def _check_types(path: object, layouts: object) -> None:
         if not all(isinstance(name, str) for name in layouts):
             raise InputError(f"layouts: expected names of memories, got {show(list(layouts))}")
         given = list(layouts.values())
-    if isinstance(given, str):  # of a text it is said later how many there should be
+    if isinstance(given, str):  # `_layouts` rejects a text, with the number of layouts to give
         return
     if not isinstance(given, list | tuple) or not all(isinstance(each, str | Layout) for each in given):
         raise InputError(f"layouts: expected layouts in a sequence, or by memory, got {show(layouts)}")
@@ -198,7 +203,7 @@ def _path(
 
 
 def _ways(transfer: Transfer, machine: Machine, path: str | Sequence[str]) -> list[tuple[Channel, ...]]:
-    """For every hop the channels it may take.
+    """For every hop, the channels that it may use.
 
     Raises:
         TransferError, NoPathError, MachineError: as `cost`.
@@ -216,7 +221,7 @@ def _ways(transfer: Transfer, machine: Machine, path: str | Sequence[str]) -> li
             ways.append((channel,))
             at, by_channel = channel.destination, True
         elif name in memories:
-            if at is not None and not (by_channel and name == at):  # a memory behind a channel says where that ends
+            if at is not None and not (by_channel and name == at):  # a memory after a channel only names the channel's end
                 ways.append(_joining(machine, at, name))
             at, by_channel = name, False
         else:
@@ -241,7 +246,7 @@ def _joining(machine: Machine, here: str, there: str) -> tuple[Channel, ...]:
 def _layouts(
     transfer: Transfer, inside: Sequence[str], given: Sequence[Layout | str] | Mapping[str, Layout | str]
 ) -> list[Layout]:
-    """The layouts of the buffers in these memories."""
+    """The layouts of the buffers in the memories `inside`."""
     if isinstance(given, str):
         raise InputError(f"layouts: expected a list with one for each of {len(inside)} buffers, got the text {show(given)}")
     if isinstance(given, Mapping):
@@ -264,7 +269,7 @@ def _best_channels(
     chunks: ChunkSequence,
     fixed: ChunkSequence | None = None,
 ) -> tuple[Channel, ...]:
-    """Of parallel channels those with the least T, each with the chunks that are best for it, or with `fixed` ones."""
+    """The channels with the least T among parallel ones, each combination with its best chunks, or with the chunks `fixed`."""
     if math.prod(map(len, ways)) > MOST_PARALLEL:
         runs = hop_runs(problem.transfer, orders)
         most = float(problem.limit([way[0].destination for way in ways[:-1]]))
@@ -285,7 +290,7 @@ def _best_channels(
 
 
 class _Chunks:
-    """The chunks of a path: how many blocks they may have, and what that takes."""
+    """The possible chunks of a path: their number of blocks, their slots and their predicted time."""
 
     def __init__(
         self,
@@ -304,25 +309,27 @@ class _Chunks:
         alike = len({held.normal for held in orders[1:-1]}) == 1
         shorter = chunk_multiple(problem, inside, runs) if alike else 1
         self.unit = min(shorter // math.gcd(shorter, elements), self.blocks)
-        """Of so many blocks chunks are a multiple, where they have as many."""
+        """Chunks with at least this number of blocks are a multiple of it."""
         self.limit = problem.limit(inside) if inside else None
 
     def sequence(self, per_chunk: int) -> ChunkSequence:
         if self.outer < len(self.order.parts):
             return ChunkSequence(self.order, self.outer, per_chunk)
-        return ChunkSequence(self.order, *run_as_blocks(self.order, per_chunk))  # of single elements, in larger blocks
+        return ChunkSequence(self.order, *run_as_blocks(self.order, per_chunk))  # elements are the blocks: larger ones are fewer
 
     def words(self, per_chunk: int) -> PlanFacts:
         problem = self.problem
         return plan_facts(problem.transfer, problem.machine, self.channels, self.way, self.sequence(per_chunk), problem.slots)
 
     def slot(self, per_chunk: int) -> int:
-        """Bytes of the largest slot."""
+        """Bytes of the largest slot for chunks of `per_chunk` blocks."""
         return max(ChunkSequence(order, self.outer, per_chunk).chunk_bytes for order in self.orders[1:-1])
 
     def best(self) -> int:
-        """Blocks of a chunk with the least T within the limits, or with many more where that costs next to nothing (`settling`);
-        one block where nothing fits."""
+        """The number of blocks per chunk with the least T within the limits; 1 if nothing fits.
+
+        The number is larger if that costs almost no time (`CHUNK_GROWTH_SHARE`).
+        """
         if self.limit is None:
             return self.blocks
         limit = self.limit
@@ -336,7 +343,7 @@ class _Chunks:
         return self.slot(min(unit * number, self.blocks))
 
     def _best(self, unit: int, most: int) -> int:
-        """How many units of so many blocks, up to `most`."""
+        """The best number of units per chunk, up to `most`; a unit has `unit` blocks."""
         problem = self.problem
         clock = path_clock(problem.transfer, problem.machine, self.channels, self.way, problem.slots)
         runs, block = self.way.runs, chunk_bytes(ChunkSequence(self.order, self.outer)) * unit
@@ -355,10 +362,10 @@ class _Chunks:
         return best
 
     def given(self, chunk: int | str | None, blocks: int | None) -> tuple[int, list[Violation]]:
-        """Blocks of a chunk as they were asked for, and whether that is less than there can be.
+        """The number of blocks for the requested chunk, and a violation if the request is smaller than a block.
 
         Raises:
-            InputError: both were given, or a size that is none.
+            InputError: both `chunk` and `blocks` are given, or a size is invalid.
         """
         if chunk is not None and blocks is not None:
             raise InputError("chunk: expected its bytes or its blocks, got both")
@@ -370,7 +377,7 @@ class _Chunks:
         block = self.words(1).chunk
         if size < block:
             text = (
-                f"a chunk of {format_bytes(size)} is smaller than a block, what has to be held to convert: {format_bytes(block)}"
+                f"a chunk of {format_bytes(size)} is smaller than a block, which a conversion has to hold: {format_bytes(block)}"
             )
             return 1, [Violation("shuffle size ≤ chunk", text)]
         number = min(math.floor(size / block * (1 + 1e-12)), self.blocks)

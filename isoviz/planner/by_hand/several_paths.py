@@ -1,4 +1,4 @@
-"""A plan of several paths that somebody gives by hand, each with its share of the data."""
+"""A plan of several paths given by hand, each with its share of the data."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 class PathByHand(NamedTuple):
     """A path with its share.
 
-    `share` is a sub-box of what moves, or a run of chunks. A box is a `Box`, or says the first coordinate and the end of each
-    dimension: `{"x": (0, 512)}`, where a dimension that is not named is there with all it has. A run of chunks is a range of
-    their numbers. `path`, `layouts`, `chunk` and `blocks` are as in `isoviz.cost`.
+    `share` is a sub-box of the transfer, or a run of chunks. A box is a `Box` or a mapping from each dimension to its first
+    coordinate and its end: `{"x": (0, 512)}`. A dimension without an entry is whole. A run of chunks is a range of their numbers.
+    `path`, `layouts`, `chunk` and `blocks` are as in `isoviz.cost`.
     """
 
     share: Share | Mapping[str, tuple[int, int]]
@@ -50,14 +50,15 @@ def plan_of_paths(
     """The plan of a transfer over several paths at once: `plan_of_paths(transfer, machine, [(share, path), …])`.
 
     Each of `paths` is a `PathByHand`, or a tuple with the same entries. All shares are sub-boxes, or all are runs of chunks of
-    one common sequence. Together they are everything, and nothing is in two of them. The first path with buffers makes the common
-    sequence, and its `chunk` or `blocks` say how long the chunks are. All other paths take that sequence, so the layouts of their
-    buffers have to end with the same components. `options` are slots and limits; the memory limit and the capacity of memories
-    bound the buffers of all paths together.
+    one common sequence. The shares cover the transfer without overlap. The first path with buffers determines the common
+    sequence, and its `chunk` or `blocks` determines the size of the chunks. All other paths use that sequence, so the layouts of
+    their buffers have to end with the same components. `options` gives slots and limits. The memory limit and the capacity of
+    memories bound the buffers of all paths together.
 
     Raises:
-        TransferError: shares that leave a gap or overlap, which the message names; shares of two kinds; layouts that do not end
-        alike; and what `isoviz.cost` raises for a path, with the number of the path before it. LimitError: buffers over a limit.
+        TransferError: the shares leave a gap or overlap (the message names it), the shares are of two kinds, or the layouts do
+        not end alike. LimitError: the buffers are over a limit. For a single path the errors of `isoviz.cost`, preceded by the
+        number of the path.
     """
     options = options or Options()
     check_ends(transfer, machine)
@@ -121,7 +122,7 @@ def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> 
     try:
         path, found = costed(problem, each.path, each.layouts, each.chunk, each.blocks, like)
     except InputError as error:
-        kind = LayoutError if isinstance(error, LayoutError) else type(error)  # a notation error has more than a message
+        kind = LayoutError if isinstance(error, LayoutError) else type(error)  # a NotationError takes more arguments
         raise kind(f"path {number}: {error}") from error
     if found:
         raise LimitError(f"path {number}: {found[0].text}")
@@ -129,10 +130,10 @@ def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> 
 
 
 def _with_run(problem: Problem, number: int, path: PathPlan, run: range) -> PathPlan:
-    """A path with some chunks only, and the T of these.
+    """A path that moves only a run of the chunks, with T for that run.
 
     Raises:
-        TransferError: the chunks hold padding alone.
+        TransferError: the chunks hold only padding.
     """
     found = replace(path, run=(run.start, run.stop))
     check_holds_entries(number, found)
@@ -144,10 +145,10 @@ def _with_run(problem: Problem, number: int, path: PathPlan, run: range) -> Path
 
 
 def _box(number: int, transfer: Transfer, share: Share | Mapping[str, tuple[int, int]]) -> Box:
-    """A share as a box within what moves.
+    """A share as a box within the transfer.
 
     Raises:
-        TransferError: an unknown dimension, or a box that is empty or leaves what moves.
+        TransferError: an unknown dimension, or a box that is empty or not within the transfer.
     """
     space = transfer.space
     if isinstance(share, Mapping):
@@ -165,5 +166,5 @@ def _box(number: int, transfer: Transfer, share: Share | Mapping[str, tuple[int,
             )
         share = Box(tuple([low for low, _ in ranges]), tuple([high for _, high in ranges]))
     assert isinstance(share, Box)
-    transfer.part(share)  # raises where it is none
+    transfer.part(share)  # raises if the box is invalid
     return share

@@ -1,4 +1,4 @@
-"""Other plans for a transfer than the chosen one: trials and benchmarks set them beside it."""
+"""Alternatives to the chosen plan of a transfer: trials and benchmarks compare them with it."""
 
 from __future__ import annotations
 
@@ -24,13 +24,15 @@ if TYPE_CHECKING:
 
 OTHER_PLANNERS = ("simple", "spsl", "spdl", "direct")
 FACTORS = (1 / 4, 1 / 2, 2, 4)
-"""By so much larger are the chunks of the alternatives that differ in nothing else."""
+"""Factors on the chunk size for the alternatives that differ from the chosen plan only in their chunks."""
 
 
 def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Options | None = None) -> list[Plan]:
-    """The chosen plan first, then up to `count` − 1 others that are predicted to be the fastest, of each kind the same number:
-    other paths, other hops that convert and other planners; and the chosen one with smaller and larger chunks. An engine can run
-    all of them; they keep within the limits of the `options`."""
+    """The chosen plan, then up to `count` − 1 alternatives with the least predicted time.
+
+    The alternatives are of two kinds, in equal numbers where possible: plans with other paths, other converting hops or other
+    planners; and the chosen plan with smaller or larger chunks. An engine can run all of them. They keep the limits of `options`.
+    """
     problem = Problem(chosen.transfer, machine, options or Options())
     found = {identity(chosen): chosen}
     kinds = []
@@ -46,23 +48,23 @@ def alternatives(chosen: Plan, machine: Machine, count: int = 5, options: Option
 
 
 def identity(made: Plan) -> tuple[object, ...]:
-    """What makes a plan run as it does: equal for plans that do nothing different."""
+    """The parts of a plan that determine its run: equal for two plans that run alike."""
     hops = tuple((hop.channel, hop.source_layout, hop.destination_layout) for hop in made.hops)
     return hops, str(made.order), made.outer, made.per_chunk, made.slots
 
 
 def every_route(problem: Problem) -> Iterator[Plan]:
-    """The best plan of every route, and those of the other planners."""
+    """The best plan of every route, and the plans of the other planners."""
     for candidate in search(problem, everything=True).candidates:
         if candidate.choice is not None and math.isfinite(candidate.choice.seconds):
             yield make_plan(problem, with_larger_chunks(problem, candidate.choice, candidate.clock), candidate.clock, "full")
     for planner in OTHER_PLANNERS:
-        with suppress(InputError):  # it has no path, or no room
+        with suppress(InputError):  # this planner has no path, or no room for its buffers
             yield plan(problem.transfer, problem.machine, planner, problem.options)
 
 
 def in_other_chunks(base: Plan, machine: Machine, problem: Problem, factors: Sequence[float]) -> Iterator[Plan]:
-    """A plan with chunks so many times as large, where its buffers have room for them."""
+    """For every factor, the plan with chunks of that size relative to its own, if its buffers have room for them."""
     inside = [hop.destination for hop in base.hops[:-1]]
     limit = problem.limit(inside) if inside else base.bytes
     for factor in factors:
@@ -72,7 +74,7 @@ def in_other_chunks(base: Plan, machine: Machine, problem: Problem, factors: Seq
                 made = rechunked(base, count, machine)
                 if all(buffer.nbytes <= limit for buffer in made.buffers):
                     yield made
-        elif factor < 1 and inside and base.planner == "full":  # smaller than a block: blocks of another size
+        elif factor < 1 and inside and base.planner == "full":  # a chunk below one block needs smaller blocks
             bound = max(int(base.chunk_bytes * factor), base.transfer.fields.nbytes)
             with suppress(InputError):
                 yield plan(base.transfer, machine, "full", replace(problem.options, slot_limit=bound))

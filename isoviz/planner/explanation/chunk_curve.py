@@ -1,9 +1,10 @@
-"""How long a plan would take with chunks of other sizes: the window of a pipeline.
+"""The predicted time of a plan over the size of its chunks: the window of a pipeline.
 
-Small chunks fill a pipeline soon and hide the hops behind each other, but pay what a request costs more often; a chunk that is
-everything hides nothing: it is stored and forwarded. Between the two lies a minimum (the window of the Blue Gene/Q proxies, found
-there by trying). Here it follows from the time model: path, layouts and blocks of the plan stay as they are, and a chunk has more
-or fewer of the blocks. Chunks smaller than a block need smaller blocks: for them the same path is planned anew.
+Small chunks fill the pipeline early and let the hops overlap, but pay the cost per request more often. A single chunk with all
+the data lets no hops overlap: it is stored and forwarded. The minimum lies between the two. It corresponds to the window of the
+Blue Gene/Q proxies, which was found by experiment. Here it follows from the time model. The plan keeps its path, layouts and
+blocks, and the number of blocks per chunk varies. A chunk smaller than a block needs smaller blocks, so the same path is planned
+anew for it.
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ if TYPE_CHECKING:
     from isoviz.planner.time.path_time import Clock, Runs
 
 SPAN = 4096
-"""By so much smaller than the plan's own are the smallest chunks that are tried."""
+"""The smallest chunks that are tried are smaller than the plan's own by this factor."""
 
 
 class ChunkPoint(NamedTuple):
-    """A chunk size and what it gives: `seconds` for the whole transfer, `stored_seconds` where every hop moves everything, in
-    chunks of this size, before the next one begins. `per_chunk` of the plan's blocks make a chunk; 0: of smaller blocks than the
-    plan's. `fits` tells whether slots of this size keep the limits."""
+    """A chunk size with its predicted times.
+
+    `per_chunk` is the number of the plan's blocks per chunk; 0 if the blocks are smaller than the plan's. `chunks` is the number
+    of chunks. `seconds` is the time of the whole transfer. `stored_seconds` is the time of store and forward: every hop moves all
+    chunks of this size before the next hop begins. `fits` says whether the slots for this size keep the limits.
+    """
 
     chunk_bytes: float
     per_chunk: int
@@ -50,8 +54,11 @@ class ChunkPoint(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkCurve:
-    """Predicted seconds over chunk bytes, for the path of a plan. `points` by size, `chosen` is the plan's own among them;
-    `limit` is how many bytes a slot may have, None where nothing is held."""
+    """Predicted seconds over chunk bytes, for the path of a plan.
+
+    `points` are sorted by size. `chosen` is the point of the plan itself. `limit` is the bound on a slot in bytes; None if the
+    path has no buffers.
+    """
 
     plan: Plan
     points: tuple[ChunkPoint, ...]
@@ -60,7 +67,7 @@ class ChunkCurve:
 
     @cached_property
     def best(self) -> ChunkPoint:
-        """The fastest of the points that fit; the smallest of those that are."""
+        """The fastest of the points that fit; among equally fast points the one with the smallest chunks."""
         fitting = [point for point in self.points if point.fits] or [self.chosen]
         least = min(point.seconds for point in fitting)
         return next(point for point in fitting if point.seconds <= least * (1 + 1e-9))
@@ -77,10 +84,11 @@ class ChunkCurve:
 
 
 def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | None = None) -> ChunkCurve:
-    """Predicted seconds of a plan over the size of its chunks. `options` are those it was made with.
+    """Predicted seconds of a plan over the size of its chunks. `options` are the options that the plan was made with.
 
     Raises:
-        TransferError: the plan was made for another machine. InputError: its machine is not known in this process; hand it in.
+        TransferError: the plan was made for another machine. InputError: `machine` is None and this process does not know the
+        machine of the plan.
     """
     machine = _checked(plan, machine)
     options = options or Options()
@@ -102,10 +110,10 @@ def chunk_curve(plan: Plan, machine: Machine | None = None, options: Options | N
 
 
 def rechunked(plan: Plan, per_chunk: int, machine: Machine | None = None) -> Plan:
-    """The plan with so many of its blocks in a chunk, and with the times that this gives.
+    """The plan with `per_chunk` blocks in a chunk, and with the predicted times for that chunk.
 
     Raises:
-        InputError: less than a block, or more than there are. TransferError: as `chunk_curve`.
+        InputError: `per_chunk` is below 1 or above the number of blocks, or as `chunk_curve`. TransferError: as `chunk_curve`.
     """
     if not 1 <= per_chunk <= plan.chunks.blocks:
         raise InputError(f"plan: {per_chunk} blocks in a chunk; expected 1 to {plan.chunks.blocks}")
@@ -137,17 +145,17 @@ def _checked(plan: Plan, machine: Machine | None) -> Machine:
 
 
 def _chunk(plan: Plan, per_chunk: int) -> float:
-    """Bytes of a full chunk of so many blocks; where fields differ in size, the mean."""
+    """Bytes of a full chunk of `per_chunk` blocks; the mean if fields differ in size."""
     return chunk_bytes(ChunkSequence(plan.chunks.linearization, plan.outer, per_chunk))
 
 
 def _slot(plan: Plan, per_chunk: int) -> int:
-    """Bytes of the largest slot that holds so many blocks."""
+    """Bytes of the largest slot for chunks of `per_chunk` blocks, over all buffers."""
     return max(ChunkSequence(order, plan.outer, per_chunk).chunk_bytes for order in plan.orders[1:-1])
 
 
 def _counts(plan: Plan, least: float) -> Sequence[int]:
-    """Blocks per chunk to try: two to each doubling, the plan's own, and all of them."""
+    """The numbers of blocks per chunk to try: two per doubling, the plan's own number, and all blocks."""
     blocks = plan.chunks.blocks
     found = {round(2 ** (step / 2)) for step in range(2 * blocks.bit_length())}
     return sorted({count for count in found if count < blocks and _chunk(plan, count) >= least} | {plan.per_chunk, blocks})
@@ -161,7 +169,7 @@ def _point(clock: Clock, plan: Plan, runs: Runs, per_chunk: int, *, fits: bool) 
 
 
 def _smaller(plan: Plan, machine: Machine, options: Options, clock: Clock, block: float, least: float) -> Iterator[ChunkPoint]:
-    """Points of chunks smaller than a block of the plan: the best for its path where a slot holds no more."""
+    """Points for chunks smaller than a block of the plan: the best choice on its path under a smaller slot limit."""
     route = Route(clock.channels, conversion_hop(plan.transfer, plan.orders))
     seen: set[float] = set()
     for step in range(1, 2 * SPAN.bit_length()):

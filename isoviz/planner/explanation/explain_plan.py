@@ -1,4 +1,4 @@
-"""Working out why a plan is what it is."""
+"""Making the explanation of a plan."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 def explain(
     transfer: Transfer, machine: Machine, planner: str | None = None, options: Options | None = None, *, turns: int = 0
 ) -> Explanation:
-    """Plan a transfer and say why: constraints, program, every candidate, and what would make rivals win.
+    """Plan a transfer and explain the plan: constraints, program, every candidate, and what would make rivals win.
 
-    `turns` is for how many of the best rivals it is worked out what would make them win (each takes a few dozen plans).
+    `turns` is the number of best rivals for which the explanation says what would make them win. Each takes a few dozen plans.
 
     Raises:
         InputError, MachineError, NoPathError, LimitError, TransferError: as `plan`.
@@ -46,13 +46,14 @@ def explain(
 
 
 def explain_plan(plan: Plan, machine: Machine, options: Options | None = None, *, turns: int = 0) -> Explanation:
-    """Why a plan is what it is; see `explain`. `options` are those it was made with.
+    """The explanation of a plan; see `explain`. `options` are the options that the plan was made with.
 
     Raises:
-        TransferError: the plan was made for another machine. InternalError: it says more than its path can sustain.
+        TransferError: the plan was made for another machine, or by hand. InternalError: the plan's throughput is above the bound
+        of its path.
     """
     if plan.planner == BY_HAND:
-        raise TransferError("plan: made by hand, so there was no search to explain; explain what a planner makes of the transfer")
+        raise TransferError("plan: made by hand, without a search to explain; explain a plan that a planner made")
     known = certificate(plan, machine, options)
     problem, route, clock = Problem(plan.transfer, machine, options or Options()), known.route, known.clock
     least, choice, program, solution = known.least, known.choice, known.program, known.solution
@@ -102,7 +103,7 @@ def _stages(plan: Plan, clock: Clock, choice: Choice, solution: Solution) -> tup
 
 
 def _price(clock: Clock, choice: Choice, hop: int) -> float:
-    """The change of T for one byte per second more of a hop's throughput, blocks and chunk as they are."""
+    """The change of T if a hop's throughput grows by one byte per second, with the same blocks and chunk."""
     rate = clock.rates(choice.chunk, choice.runs)[hop]
     step = 1e-6
     faster = _scaled_seconds(clock, choice, hop, 1 + step)
@@ -110,14 +111,14 @@ def _price(clock: Clock, choice: Choice, hop: int) -> float:
 
 
 def _scaled_seconds(clock: Clock, choice: Choice, hop: int, factor: float) -> float:
-    """T with the throughput of one hop scaled, from its definition."""
+    """T, from its definition, with the throughput of one hop multiplied by `factor`."""
     times = list(clock.timing(choice.chunk, choice.runs).hop_seconds)
     times[hop] /= factor
     return clock.combined(choice.chunk, times)
 
 
 def _region(program: PathProgram, solution: Solution, plan: Plan, choice: Choice) -> Region | None:
-    """The block sizes that sustain what the plan sustains, where there are two to choose."""
+    """The block sizes that sustain the plan's throughput; None unless there are two sizes to choose."""
     if len(program.variables) != 2:
         return None
     x, y = (variable.name for variable in program.variables)
@@ -128,7 +129,10 @@ def _region(program: PathProgram, solution: Solution, plan: Plan, choice: Choice
 def _candidates(
     problem: Problem, found: tuple[Candidate, ...], route: Route, least: Choice, choice: Choice, clock: Clock
 ) -> tuple[Rejected, ...]:
-    """All paths by the least time they can take, the chosen one first: of that, its choice takes hardly more."""
+    """The chosen path, then all other paths by their least time.
+
+    The chosen path has the least time of `least`; the rest of its entry comes from `choice`, which takes hardly more.
+    """
     bounds = {(each.route.names, each.route.converting): each.bound for each in found}
     bound = bounds.get((route.names, route.converting), least.seconds)
     chosen = replace(_rejected(problem, route, bound, choice, clock, chosen=True), seconds=problem.with_cost(least))

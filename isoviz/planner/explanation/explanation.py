@@ -1,4 +1,4 @@
-"""Why a plan is what it is: values only, for text, pages and figures."""
+"""The explanation of a plan as plain values, for text, pages and figures."""
 
 from __future__ import annotations
 
@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 
 CERTAIN = 1e-9
-"""A relative gap that is none: rounding."""
+"""A relative gap of at most this is rounding and counts as none."""
 
 
 @dataclass(frozen=True)
 class Stage:
     """One row of Isometry's table 3: a memory of the path with its layout, and the hop that leaves it.
 
-    `prefix` and `suffix` are the common parts with the next layout for people, `run_bytes` what PREFIX allows a request, at most
-    a chunk, `shuffle_bytes` TOTAL / SUFFIX. `rows` are the constraints of the hop at the optimum of the program. `price` is the
-    change of the predicted time, in seconds, for one byte per second more of this channel's throughput with everything else as
-    it is (zero or negative). The last stage, the destination, has no hop: `channel` and what follows is empty.
+    `prefix` and `suffix` are the common parts with the next layout, as text. `run_bytes` is the run of a request: PREFIX, at most
+    a chunk. `shuffle_bytes` is TOTAL / SUFFIX. `throughput` is in bytes per second. `seconds` is the time of the hop per chunk,
+    `share` its share of the period. `price` is the change of the predicted time, in seconds, if the throughput of this channel
+    grows by one byte per second and nothing else changes; it is zero or negative. `rows` are the constraints of the hop at the
+    optimum of the program. The last stage is the destination. It has no hop, so `channel` and all fields after it are empty.
     """
 
     memory: str
@@ -44,12 +45,14 @@ class Stage:
 
 @dataclass(frozen=True)
 class Rejected:
-    """A path that was considered, the chosen one among them (`chosen`, first).
+    """A candidate: a path that was considered. The chosen path is the first candidate and has `chosen` set.
 
-    `memories` and `kinds` are the path, `converting` the number of the hop that converts (None: none). `seconds` is the
-    least time it can take (a plan may take a thousandth more, for larger chunks), with what its chunks cost an engine where the
-    machine says that, None where it has no room; less than `bound` no layouts and blocks on it can take. `limit` says in words
-    what holds it back, `limiting_channel` names the channel that does. `layouts` are those of its buffers at the best time.
+    `memories`, `channels` and `kinds` describe the path. `converting` is the number of the hop that converts; None if none does.
+    `bound` is a lower bound on the time, in seconds, for all layouts and blocks on the path. `seconds` is the least time of the
+    path; None if the time was not worked out or the limits leave no room. It includes the cost of its chunks to an engine, if the
+    machine has one. The plan itself may take a thousandth more, for larger chunks. `throughput` is the rate in the steady state,
+    in bytes per second. `layouts` are the layouts of its buffers at the least time. `limit` says in words what limits the path,
+    and `limiting_channel` names the channel that does.
     """
 
     chosen: bool
@@ -66,18 +69,18 @@ class Rejected:
 
     @property
     def least(self) -> float:
-        """Its time, or its bound where the time was not worked out."""
+        """`seconds`, or `bound` if the time was not worked out."""
         return self.bound if self.seconds is None else self.seconds
 
 
 @dataclass(frozen=True)
 class Turn:
-    """Where a rival overtakes: the value of a parameter at which it becomes the fastest path of all.
+    """The value of a parameter at which a rival becomes the fastest path of all.
 
-    `parameter` is "bandwidth" (of `channel`: its throughput function is scaled), "slot_limit" (TH, bytes) or "size" (of dimension
-    `channel`); `now` its value in this plan, `value` where the winner changes (None: it never does within `tried`), `unit` "B/s",
-    "B" or "". `rival` are the rival's channels, `converting` its hop that converts, `winner` the channels of the path that wins
-    beyond.
+    `parameter` is "bandwidth" (of the channel `channel`, whose throughput function is scaled), "slot_limit" (TH, bytes) or "size"
+    (of the dimension `channel`). `now` is its value in this plan. `value` is the value at which the winner changes; None if it
+    does not change within the range `tried`. `unit` is "B/s", "B" or "". `rival` holds the rival's channels, `converting` is the
+    number of its hop that converts. `winner` holds the channels of the path that wins beyond `value`.
     """
 
     parameter: str
@@ -93,7 +96,10 @@ class Turn:
 
 @dataclass(frozen=True)
 class Region:
-    """The block sizes that sustain a throughput: a polygon in the plane of two block sizes, straight in the logarithms."""
+    """The block sizes that sustain a throughput: a polygon in the plane of two block sizes, straight in the logarithms.
+
+    `x` and `y` name the two sizes. `throughput` is in bytes per second. `chosen` is the plan's own pair of sizes.
+    """
 
     x: str
     y: str
@@ -104,10 +110,14 @@ class Region:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Everything that decided a plan. `candidates` are sorted by time, the chosen path first; `beaten` counts the paths that were
-    left out because another path beats them whatever moves (None: paths are too many to list). No path, layouts or blocks are
-    faster than the best by more than the share `gap` (None: that is not proved). `program`, `solution` and `bisection` are those
-    of the chosen path. `whole` is the solution of the program of all paths, where that made the plan."""
+    """A plan with everything that determined it.
+
+    `candidates` holds the chosen path first, then the other paths by growing time. `beaten` is the number of dominated paths:
+    another path is at least as fast for every transfer. It is None if the paths are too many to list. `gap` is the largest share
+    by which the best time can lie above the optimum over all paths, layouts and blocks; None if nothing is proved. `program`,
+    `solution` and `bisection` belong to the chosen path. `whole` is the solution of the program of all paths, if that program
+    made the plan.
+    """
 
     plan: Plan
     machine: Machine
@@ -124,7 +134,7 @@ class Explanation:
 
     @property
     def proved(self) -> bool:
-        """Whether no path, layouts or blocks that were left out can be faster."""
+        """Whether the best time is proved to be the optimum over all paths, layouts and blocks."""
         return self.gap is not None and self.gap <= CERTAIN
 
     def __str__(self) -> str:
@@ -146,9 +156,10 @@ class SweepPoint:
 
 @dataclass(frozen=True)
 class Sweep:
-    """Predicted time over "slot_limit" (TH, bytes) or "size" (bytes that move), everything else as it is.
+    """Predicted time over one parameter, with everything else unchanged.
 
-    `points` by growing value; `now` is the value in the transfer as it is.
+    `parameter` is "slot_limit" (TH, bytes) or "size" (bytes that move). `points` are sorted by growing value. `now` is the value
+    in the given transfer.
     """
 
     parameter: str

@@ -1,4 +1,4 @@
-"""Explanations as JSON objects: units are bytes, seconds and bytes per second."""
+"""Explanations as JSON objects, in bytes, seconds and bytes per second."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def explanation_to_json(explanation: Explanation, candidates: int | None = None) -> dict[str, Any]:
-    """An explanation with at most so many rejected candidates (None: all); the plan itself is not repeated."""
+    """An explanation as a JSON object, without the plan itself and with at most `candidates` rejected paths (None: all)."""
     solution, bisection = explanation.solution, explanation.bisection
     chosen, *rejected = explanation.candidates
     shown = rejected if candidates is None else rejected[:candidates]
@@ -49,8 +49,10 @@ def explanation_to_json(explanation: Explanation, candidates: int | None = None)
 
 
 def certificate_to_json(known: Certificate) -> dict[str, Any]:
-    """What the program of a plan's path allows, in bytes and bytes per second. A price is in bytes per second per unit of the
-    row's bound."""
+    """The bound that the program gives for a plan's path, in bytes and bytes per second.
+
+    A price is in bytes per second per unit of the row's bound.
+    """
     return {
         "bound": known.bound,
         "sizes": known.solution.sizes,

@@ -1,4 +1,4 @@
-"""Why a plan is what it is, as a page of text for a terminal."""
+"""An explanation as a page of text for a terminal."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from isoviz.planner.program.path_bound import Bisection
 
 WIDTH = 116
-"""Columns that are used where the data allow it."""
+"""The width of the text in columns, where the data allow it."""
 _BAR = 20
 
 
 def explanation_text(explanation: Explanation, most: int = 10) -> str:
-    """The whole explanation, to be read from top to bottom; of the candidates at most `most` are listed."""
+    """The whole explanation as text, with at most `most` candidates."""
     sections = [
         ("Why this plan", _prose(*summary(explanation))),
         ("1. The path: memories, layouts, common prefixes", _path(explanation)),
@@ -65,7 +65,7 @@ def explanation_text(explanation: Explanation, most: int = 10) -> str:
 
 
 def _path(explanation: Explanation) -> list[str]:
-    """Isometry's table 3, its left half; layouts too long for a line stand below by their names."""
+    """The left half of Isometry's table 3. Layouts too long for a line get names and are listed below the table."""
     stages = explanation.stages
     hops = len(stages) - 1
     for short in (False, True):
@@ -75,7 +75,7 @@ def _path(explanation: Explanation) -> list[str]:
             if k == hops:
                 rows.append((f"m{k}", stage.memory, layout, "", "", "", ""))
                 continue
-            # The paper bounds the shuffle size of hops between two buffers alone: an end holds everything anyway.
+            # The paper bounds the shuffle size only for hops between two buffers, because an end holds everything anyway.
             inside = 0 < k < hops - 1
             shuffle = format_bytes(stage.shuffle_bytes) if inside else "(an end)"
             prefix, run = symbols(stage, stages[k + 1]), format_bytes(stage.run_bytes)
@@ -86,9 +86,9 @@ def _path(explanation: Explanation) -> list[str]:
     if short:
         lines += ["", *(f"  l{k} = {layout_text(stage.layout)}" for k, stage in enumerate(stages))]
     said = (
-        "Two neighbours share a PREFIX: so many bytes lie together in both, so that one request moves them; TOTAL where the"
-        " layout is kept, and then runs are whole chunks. The shuffle size is what lies before their common suffix and has"
-        " to be held to convert; it counts where both ends are buffers. ✓: the two memories are connected."
+        "PREFIX is the number of bytes that are contiguous in both layouts of a hop, so that one request moves them. It is TOTAL"
+        " if the layout does not change; runs are then whole chunks. The shuffle size is the number of bytes before the"
+        " common suffix, which a conversion has to hold; it counts only between two buffers. ✓: a channel connects the memories."
     )
     known = blocks_of(explanation)
     if known:
@@ -97,7 +97,7 @@ def _path(explanation: Explanation) -> list[str]:
 
 
 def _hops(explanation: Explanation) -> list[str]:
-    """What every hop does for a chunk, and what it would be worth to have it faster."""
+    """The work of every hop for a chunk, and the gain in T if the hop were faster."""
     stages = hop_stages(explanation)
     rows = [("hop", "channel", "from → to", "run", "tp(run)", "per chunk", "busy in a period", "", "T if 1 % faster")]
     for k, stage in enumerate(stages):
@@ -136,21 +136,21 @@ def _constraints(explanation: Explanation) -> list[str]:
     ]
     rows.insert(0, ("hop", "constraint", "left side", "bound", "slack", "", "d TP / d bound"))
     lines = _columns(rows, right=(2, 3, 4))
-    if max(map(len, lines)) > WIDTH + 4:  # long labels of constraints: prices go below
+    if max(map(len, lines)) > WIDTH + 4:  # long labels of constraints leave no room: prices go below the table
         prices = [(row[0], row[1], row[6]) for row in rows if row[6] != "0"]
         lines = [*_columns([row[:6] for row in rows], right=(2, 3, 4)), "", *_columns(prices)]
     return [*lines, "", *_prose(" ".join(verdict(explanation)))]
 
 
 def _program(explanation: Explanation) -> list[str]:
-    """The program, both ways of solving it, and the steps of bisection."""
+    """The program, the results of both solution methods, and the steps of the bisection."""
     text = [f"  {line}" for line in explanation.solution.text.splitlines()]
     steps = _steps(explanation.bisection)
     return [*text, "", *_prose(agreement(explanation)), *(["", *steps] if steps else [])]
 
 
 def _steps(bisection: Bisection, first: int = 4, last: int = 2) -> list[str]:
-    """The steps of bisection, those in the middle left out; none where the first one decided."""
+    """The first and last steps of the bisection; none if it took a single step."""
     steps = bisection.steps
     if len(steps) < 2:
         return []
@@ -167,7 +167,7 @@ def _steps(bisection: Bisection, first: int = 4, last: int = 2) -> list[str]:
 
 
 def _fine(rate: float) -> str:
-    """A rate with ten digits, to see bisection close in."""
+    """A rate with ten digits, so that the convergence of the bisection is visible."""
     unit, name = next(((f, n) for f, n in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")) if rate >= f), (1.0, "B/s"))
     digits = max(0, 9 - int(math.log10(max(1.0, rate / unit))))
     return f"{rate / unit:.{digits}f} {name}"
@@ -188,14 +188,14 @@ def _time(explanation: Explanation) -> list[str]:
     slow = max(hop_stages(explanation), key=lambda stage: stage.seconds)
     said = f"The period is the time of the slowest hop, {slow.kind}."
     if not explanation.plan.overlap:
-        said = "The hops of a chunk follow each other, so the period is the sum of their times."
+        said = "The hops of a chunk work one after another, so the period is the sum of their times."
     elif slow.share < 1 - 1e-9:
-        said = "The period is longer than any hop: hops joined by one slot, or a shared resource, keep each other waiting."
+        said = "The period is longer than every hop: a buffer with one slot or a shared resource makes hops wait for each other."
     return [*_columns(table, right=(2, 3), header=False), "", *_prose(said + ahead_said(parts))]
 
 
 def _candidates(explanation: Explanation, most: int) -> list[str]:
-    """The paths by time, and what holds each one back."""
+    """The paths by time, and the limit of each path."""
     chosen = explanation.candidates[0]
     shown = explanation.candidates[: max(1, most)]
     costs = explanation.machine.limits.chunk_seconds > 0
@@ -222,7 +222,7 @@ def _turns(explanation: Explanation) -> list[str]:
 
 
 def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), *, header: bool = True) -> list[str]:
-    """Rows in aligned columns; empty columns are left out, numbers (`right`) stand at the right."""
+    """Rows in aligned columns. Empty columns are left out; the columns `right` are right-aligned."""
     kept = [k for k in range(len(rows[0])) if any(row[k] for row in rows[1 if header else 0 :])]
     widths = {k: max(len(row[k]) for row in rows) for k in kept}
     return [
@@ -232,7 +232,7 @@ def _columns(rows: Sequence[Sequence[str]], right: Sequence[int] = (), *, header
 
 
 def _prose(*paragraphs: str) -> list[str]:
-    """Sentences in lines that fit; a number stays on the line of its unit, a name on that of its value."""
+    """Paragraphs wrapped to the width. A number stays with its unit, and a name with its value."""
     wrapper = textwrap.TextWrapper(
         WIDTH, initial_indent="  ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
     )

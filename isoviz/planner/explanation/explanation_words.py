@@ -1,4 +1,4 @@
-"""What an explanation says, in sentences: the same on a terminal, on a page and in a notebook."""
+"""The sentences of an explanation: the same on a terminal, on a page and in a notebook."""
 
 from __future__ import annotations
 
@@ -17,17 +17,19 @@ if TYPE_CHECKING:
     from isoviz.planner.program.path_bound import PathProgram, RowState
 
 SAME = 1e-6
-"""Throughputs and times that differ by less, relative, are called the same."""
+"""Throughputs and times with a smaller relative difference count as the same."""
 
 
 @dataclass(frozen=True)
 class TimeParts:
-    """The predicted time taken apart: T = `setup` + `filling` + (`chunks` − 1) × `period`, in seconds.
+    """The parts of the predicted time: T = `setup` + `filling` + (`chunks` − 1) × `period`, in seconds.
 
-    `filling` is what the first chunk takes through all hops, `period` what every further one adds, and `chunks` the payload over
-    the bytes of a chunk, a fraction where the last is short. What is predicted is that less `ahead`: a short last chunk is
-    sooner through the hops after the slowest than T counts for it. Hops that share a resource may make it later, and `padding`
-    that moves along: as a share of the bytes, on the hop where it is most.
+    `filling` is the time of the first chunk through all hops. `period` is the time that every further chunk adds. `chunks` is the
+    payload divided by the bytes of a chunk; it is a fraction if the last chunk is short.
+
+    The predicted time is T − `ahead`: a short last chunk passes the hops after the slowest one earlier than T assumes. `ahead` is
+    negative if hops that share a resource delay each other, or if padding moves as well. `padding` is that padding as a share of
+    the bytes, on the hop with the most padding.
     """
 
     setup: float
@@ -39,17 +41,17 @@ class TimeParts:
 
     @property
     def steady(self) -> float:
-        """Seconds after the first chunk has arrived."""
+        """Seconds from the arrival of the first chunk to the end."""
         return (self.chunks - 1) * self.period
 
     @property
     def seconds(self) -> float:
-        """The whole time T."""
+        """T: the sum of the parts."""
         return self.setup + self.filling + self.steady
 
 
 def time_parts(explanation: Explanation) -> TimeParts:
-    """Where the predicted time goes."""
+    """The parts of the predicted time of a plan."""
     plan, hops = explanation.plan, hop_stages(explanation)
     period = hops[0].seconds / hops[0].share
     chunks, ahead = plan.bytes / (plan.throughput * period), plan.objective - plan.seconds
@@ -57,12 +59,12 @@ def time_parts(explanation: Explanation) -> TimeParts:
 
 
 def hop_stages(explanation: Explanation) -> tuple[Stage, ...]:
-    """The stages that a hop leaves: all but the destination."""
+    """The stages with a hop: all but the destination."""
     return explanation.stages[:-1]
 
 
 def path_text(memories: Sequence[str], converting: int | None = None) -> str:
-    """`node0.fbm0 → zcm ⇒ reg → node1.reg`: a node is named where it changes, ⇒ marks the hop that converts."""
+    """A path as text: `node0.fbm0 → zcm ⇒ reg → node1.reg`. A node is named where it changes; ⇒ marks the converting hop."""
     text, before = memories[0], memories[0].rpartition(".")[0]
     for hop, name in enumerate(memories[1:]):
         node, _, local = name.rpartition(".")
@@ -72,7 +74,7 @@ def path_text(memories: Sequence[str], converting: int | None = None) -> str:
 
 
 def channels_text(channels: Sequence[str], converting: int | None = None) -> str:
-    """A path given by its channels: its memories where the names say them, else the names."""
+    """A path given by its channels: its memories if the names of the channels contain them, else the names."""
     ends = [re.fullmatch(r"(.+)->([^#]+)(#.*)?", name) for name in channels]
     pairs = [(end[1], end[2]) for end in ends if end]
     if len(pairs) == len(channels) and all(here[1] == there[0] for here, there in itertools.pairwise(pairs)):
@@ -81,7 +83,7 @@ def channels_text(channels: Sequence[str], converting: int | None = None) -> str
 
 
 def symbols(stage: Stage, after: Stage) -> str:
-    """PREFIX as a product of sizes, as Isometry's table 3 has it: `|F| × x_in`; TOTAL where nothing changes."""
+    """PREFIX as a product of sizes, as in Isometry's table 3: `|F| × x_in`; TOTAL if the layout does not change."""
     if stage.layout == after.layout:
         return "TOTAL"
     parts = [] if stage.prefix == "1" else stage.prefix.split(", ")
@@ -95,7 +97,7 @@ def _size(part: str) -> str:
 
 
 def blocks_of(explanation: Explanation) -> dict[str, int]:
-    """The sizes that the plan takes for the variables of the program, where its layouts or the region say them."""
+    """The plan's values for the variables of the program, as far as its layouts or the region contain them."""
     region = explanation.region
     found = {region.x: round(region.chosen[0]), region.y: round(region.chosen[1])} if region is not None else {}
     for variable in explanation.program.variables:
@@ -107,8 +109,10 @@ def blocks_of(explanation: Explanation) -> dict[str, int]:
 
 
 def allowed(explanation: Explanation) -> dict[str, tuple[float, float]]:
-    """For every variable the smallest and the largest size with which the path still sustains the plan's throughput; where there
-    are two, the other one being what suits."""
+    """For every variable, the smallest and the largest size with which the path sustains the plan's throughput.
+
+    With two variables, each range holds for the best value of the other variable.
+    """
     program, region = explanation.program, explanation.region
     if region is not None and region.corners:
         xs, ys = zip(*region.corners, strict=True)
@@ -132,12 +136,15 @@ def _interval(program: PathProgram, throughput: float) -> tuple[float, float]:
 
 
 def amount(state: RowState, value: float) -> str:
-    """A left side, a bound or a slack in the unit of its row."""
+    """A value of a row (left side, bound or slack) in the unit of the row."""
     return format_rate(value) if state.kind in ("throughput", "resource") else format_bytes(value)
 
 
 def price_text(state: RowState) -> str:
-    """What more (and, where that differs, less) of a bound does to TP: `+544 kB/s per MB/s`, `+18.2 MB/s per MiB`."""
+    """The change of TP per unit of a bound: `+544 kB/s per MB/s`, `+18.2 MB/s per MiB`.
+
+    The text has both directions if a lower bound changes TP at another rate than a higher bound.
+    """
     if math.isnan(state.price_up):
         return ""
     if state.kind in ("throughput", "resource"):
@@ -159,7 +166,7 @@ _UNITS = ((2.0**30, "GiB"), (2.0**20, "MiB"), (2.0**10, "KiB"))
 
 
 def summary(explanation: Explanation) -> list[str]:
-    """What is asked, what was found, and what holds it back."""
+    """The transfer, the plan for it, and the limit of the plan."""
     plan = explanation.plan
     source, destination = plan.transfer.source, plan.transfer.destination
     space = ", ".join(f"{name} = {size:,}" for name, size in plan.transfer.space.as_dict().items())
@@ -181,7 +188,7 @@ def summary(explanation: Explanation) -> list[str]:
     return [
         asked,
         f"{found}.",
-        f"What holds it back is {_limit(explanation.candidates[0])}.",
+        f"The plan is limited by {_limit(explanation.candidates[0])}.",
     ]
 
 
@@ -190,7 +197,7 @@ def _limit(candidate: Rejected) -> str:
 
 
 def verdict(explanation: Explanation) -> list[str]:
-    """What the binding rows mean."""
+    """The meaning of the binding rows, in sentences."""
     binding = explanation.solution.binding
     peaks: dict[int | None, float] = {row.hop: row.throughput.peak for row in explanation.program.throughput}
     tight = [row for row in binding if row.kind == "throughput"]
@@ -202,18 +209,18 @@ def verdict(explanation: Explanation) -> list[str]:
     if curved and room:
         hops = " and ".join(f"hop {row.hop}" for row in curved)
         want = "wants longer runs" if len(curved) == 1 else "want longer runs, each in a dimension of its own"
-        said.append(f"{hops[0].upper()}{hops[1:]} {want}; what a slot may hold stands against it: the price of space is above 0.")
+        said.append(f"{hops[0].upper()}{hops[1:]} {want}, but the bound on a slot prevents them: the price of space is above 0.")
     elif curved:
         run = format_bytes(curved[0].run or 0)
         said.append(f"Hop {curved[0].hop} is held back by its runs of {run}, which are as long as layouts and chunk allow.")
     said += [f"{row.label}: the shared resource is used up." for row in binding if row.kind == "resource"]
     if len(tight) > 1 and all(row.price_up * row.bound < SAME * row.left for row in binding):
-        said.append("Several rows bind at once: no one bound alone, raised, would raise the throughput.")
+        said.append("Several rows bind at once: raising a single bound would not raise the throughput.")
     return said
 
 
 def agreement(explanation: Explanation) -> str:
-    """The two ways of solving the program side by side."""
+    """The results of the two methods that solve the program."""
     solution, bisection = explanation.solution, explanation.bisection
     off = abs(solution.throughput - bisection.throughput) / solution.throughput
     same = "exactly the same" if off == 0 else f"the same to {off:.1g} (relative)"
@@ -230,7 +237,7 @@ def _solves(programs: int, seconds: float) -> str:
 
 
 def sizes_said(explanation: Explanation) -> list[str]:
-    """The block sizes: what the program allows, what the plan takes, and why."""
+    """The block sizes: the range that the program allows, the plan's choice, and the reason for it."""
     plan, program, solution = explanation.plan, explanation.program, explanation.solution
     said = []
     if not program.variables:
@@ -252,7 +259,7 @@ def sizes_said(explanation: Explanation) -> list[str]:
     if plan.chunk_count == 1:
         said.append("All of it moves as one chunk.")
         return said
-    said.append(f"A chunk is {format_bytes(plan.chunk_bytes)}; {plan.chunk_count:,} of them move, one behind the other.")
+    said.append(f"A chunk is {format_bytes(plan.chunk_bytes)}; {plan.chunk_count:,} chunks move, one after another.")
     less = 1 - plan.throughput / solution.throughput
     parts = time_parts(explanation)
     reached = f"They sustain {format_rate(plan.throughput)}"
@@ -277,10 +284,10 @@ def sizes_said(explanation: Explanation) -> list[str]:
 
 
 def _least_said(explanation: Explanation) -> str:
-    """Whether other sizes would take less."""
+    """Whether other sizes would take less time, in words."""
     plan, least = explanation.plan, explanation.candidates[0].least
     if explanation.machine.limits.chunk_seconds:
-        return "With these sizes T and what chunks cost an engine are least together"
+        return "These sizes minimise the sum of T and the cost of the chunks to an engine"
     if plan.objective <= least * (1 + 1e-6):
         return "With these sizes T is least"
     return f"T is {format_share(plan.objective / least - 1)} above its least, which smaller chunks would reach"
@@ -299,7 +306,7 @@ def time_said(explanation: Explanation) -> str:
 
 
 def ahead_said(parts: TimeParts) -> str:
-    """What the short last chunk does to T; nothing where it does nothing."""
+    """The difference between T and the predicted time, in words; empty if there is none."""
     if abs(parts.ahead) <= SAME * parts.seconds:
         return ""
     if parts.ahead < 0 and parts.padding:
@@ -310,13 +317,13 @@ def ahead_said(parts: TimeParts) -> str:
     if parts.ahead < 0:
         return f" Hops that share a resource delay each other: {format_seconds(parts.seconds - parts.ahead)} in all."
     return (
-        f" The last chunk is shorter and {format_seconds(parts.ahead)} ahead of that:"
+        f" The last chunk is shorter and arrives {format_seconds(parts.ahead)} earlier:"
         f" {format_seconds(parts.seconds - parts.ahead)} in all."
     )
 
 
 def ranking_said(explanation: Explanation) -> str:
-    """How many paths there were, and where the chosen one stands among them."""
+    """The number of paths, and the rank of the chosen path among them."""
     chosen, *others = explanation.candidates
     faster = [other for other in others if _beats(other, chosen)]
     text = f"{_counted(len(explanation.candidates), 'path')} {'was' if not others else 'were'} worked out;" + _left_out(
@@ -335,11 +342,11 @@ def ranking_said(explanation: Explanation) -> str:
 
 def _left_out(explanation: Explanation) -> str:
     if explanation.beaten is not None:
-        return f" {explanation.beaten:,} more were left out beforehand, since another path beats them whatever moves."
+        return f" {explanation.beaten:,} more were left out beforehand: for every transfer, another path is at least as fast."
     if explanation.proved:
         return " no other path of this machine can be faster than the best of them: all have a larger bound."
     if explanation.gap is None:
-        return " of the others, which are too many to list, nothing is proved."
+        return " the other paths are too many to list, and nothing is proved about them."
     return f" no other path of this machine can be faster than the best of them by more than {format_share(explanation.gap)}."
 
 
@@ -348,7 +355,7 @@ def _beats(other: Rejected, chosen: Rejected) -> bool:
 
 
 def difference(other: Rejected, chosen: Rejected, *, words: bool = False) -> str:
-    """How much longer a path takes than the chosen one: `+0.01 %`, `2.7 ×`; in words `0.01 % slower`."""
+    """The time of a path relative to the chosen path: `+0.01 %`, `2.7 ×`; in words `0.01 % slower`."""
     ratio = other.least / chosen.least
     least = "at least " if words and other.seconds is None else "≥ " if other.seconds is None else ""
     if abs(ratio - 1) < 1e-7:
@@ -363,7 +370,7 @@ def difference(other: Rejected, chosen: Rejected, *, words: bool = False) -> str
 
 
 def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
-    """Turns with the path they make win, and a sentence for those rivals that need none."""
+    """The turns, each with the name of its rival, and a sentence on the rivals that are faster already."""
     chosen, *others = explanation.candidates
     ahead = {other.channels for other in others if _beats(other, chosen)}
     paths = {
@@ -386,7 +393,7 @@ def turns_said(explanation: Explanation) -> tuple[list[tuple[Turn, str]], str]:
 
 
 def turn_text(turn: Turn, path: str | None = None) -> str:
-    """What would make a rival win, in a sentence; `path` is how to call the rival."""
+    """A turn as a sentence. `path` is the name of the rival in it."""
     rival = path or channels_text(turn.rival, turn.converting)
     name, show = {
         "bandwidth": (f"the throughput of {turn.channel}", format_rate),
@@ -397,7 +404,7 @@ def turn_text(turn: Turn, path: str | None = None) -> str:
         return f"Whatever {name} between {show(low)} and {show(high)}: {rival} does not become the fastest path."
     ratio = turn.value / turn.now
     value, now = show(turn.value), show(turn.now)
-    if value == now:  # three digits do not tell them apart
+    if value == now:  # both look the same with three digits
         value = f"{value} {'+' if ratio > 1 else '−'} {format_share(abs(ratio - 1))}"
     factor = f"{ratio:.3g} ×" if ratio < 100 else f"{ratio:,.0f} ×"
     least = "at least" if ratio > 1 else "at most"
@@ -407,7 +414,7 @@ def turn_text(turn: Turn, path: str | None = None) -> str:
 
 
 def count_text(value: float) -> str:
-    """A number of elements, whole or with as many digits as tell something."""
+    """A number of elements: whole if it is large or nearly whole, else with three digits."""
     near = round(value)
     return f"{near:,}" if value >= 100 or abs(value - near) < 1e-6 * max(1.0, value) else f"{value:.3g}"
 

@@ -1,7 +1,7 @@
 """What would make a rival win: the bandwidth, the slot limit or the size at which another path becomes the fastest of all.
 
-The question is put to the planner itself: a parameter is changed until `full` chooses the rival, and the value at which it begins
-to is closed in on. So planning again a little on either side of it gives the one path and the other.
+The full planner itself answers the question. A parameter is changed until `full` chooses the rival. Bisection then finds the
+value at which the choice changes. Planning slightly below and slightly above that value therefore gives the two paths.
 """
 
 from __future__ import annotations
@@ -27,20 +27,22 @@ if TYPE_CHECKING:
     from isoviz.machines.throughput import ThroughputFunction
 
 CLOSE = 1e-3
-"""The value at which the winner changes is known this well, relative."""
+"""The relative precision of the value at which the winner changes."""
 REACH = 1024.0
-"""Parameters are tried up to so many times, and down to so small a part of, what they are."""
+"""Parameters are tried from their value divided by this factor up to their value times this factor."""
 
 MOST_CHANNELS = 3
-"""Channels whose bandwidth is changed for a rival."""
+"""The bandwidths of at most this number of channels are changed for a rival."""
 
 Way = tuple[tuple[str, ...], int | None]
 """A path: its channels and the hop that converts."""
 
 
 def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tuple[Turn, ...]:
-    """For the best rivals, `most` of them, what would make them win; those that nothing does are left out. Where paths are too
-    many to list every question takes a search: then those are answered that planning time allows."""
+    """The turns of the `most` best rivals; a turn without a value is left out.
+
+    If the paths are too many to list, every turn takes a search. Then only the turns that the planning time allows are found.
+    """
     chosen, *rivals = candidates
     found: list[Turn] = []
     until = math.inf
@@ -49,7 +51,7 @@ def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tup
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)
         ends = (rival.limiting_channel, chosen.limiting_channel)
-        # What limits one of the two is what most likely decides; then whatever only one of them uses.
+        # A channel that limits one of the two paths is the most likely to decide, then a channel that only one of them uses.
         channels = sorted(apart, key=lambda name: (name not in ends, name not in chosen.channels, name))[:MOST_CHANNELS]
         asked = [partial(bandwidth_turn, problem, rival, channel) for channel in channels]
         asked += [partial(slot_limit_turn, problem, rival), partial(size_turn, problem, rival)]
@@ -58,7 +60,7 @@ def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tup
 
 
 def bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Turn:
-    """The peak of a channel, bytes per second, at which the rival overtakes, its whole throughput function being scaled."""
+    """The peak of a channel, in bytes per second, at which the rival overtakes. The whole throughput function is scaled."""
     machine = problem.machine
     now = machine.channel(channel).peak
 
@@ -69,7 +71,7 @@ def bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Turn:
 
 
 def slot_limit_turn(problem: Problem, rival: Rejected) -> Turn:
-    """The slot limit (TH), bytes, at which the rival overtakes."""
+    """The slot limit (TH), in bytes, at which the rival overtakes."""
 
     def at(value: float) -> Problem:
         return Problem(problem.transfer, problem.machine, replace(problem.options, slot_limit=round(value)))
@@ -101,7 +103,7 @@ def scaled(function: ThroughputFunction, factor: float) -> ThroughputFunction:
     """`factor` × tp(r) for every run r.
 
     Raises:
-        InputError: a kind of function that is not known here.
+        InputError: the kind of function is not known here.
     """
     if isinstance(function, Constant):
         return Constant(function.bandwidth * factor)
@@ -149,13 +151,13 @@ def _turn(
         value = float(round(outside)) if whole else outside
         beyond = 1.01 ** math.copysign(1, math.log(direction))
         if winner(value * beyond) != wanted or winner(value / beyond) == wanted:
-            continue  # a glimpse: close by it is the other way round
+            continue  # the winner does not change for good at this value
         return Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
     return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
 
 def _winner(at: Callable[[float], Problem], value: float, near: Way) -> Way | None:
-    """The fastest path at a value; None where nothing is possible there. `near` is a path that is likely to be it."""
+    """The fastest path at a value; None if no plan is possible there. `near` is tried first, as a likely winner."""
     try:
         problem = at(value)
         check_ends(problem.transfer, problem.machine)

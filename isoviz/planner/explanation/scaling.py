@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 
 def resized(transfer: Transfer, dim: str, size: int) -> Transfer:
-    """The transfer with another size of one dimension: of what moves, and of both instances by as much.
+    """The transfer with another size of one dimension. Both instances grow or shrink by the same amount as the box that moves.
 
     Raises:
-        InputError: a size below 1. LayoutError: a block of a layout is larger than the new size.
+        InputError: the size is below 1. LayoutError: a block of a layout is larger than the new size.
     """
     if size < 1:
         raise InputError(f"size of {dim!r}: expected at least 1, got {size}")

@@ -30,12 +30,12 @@ def sweep(
 ) -> Sweep:
     """The predicted time of the best plan, and its path, over a parameter.
 
-    `parameter` is "slot_limit" (TH, in bytes; `values` in bytes) or "size" (`values` in bytes that move; the largest dimension
-    grows and shrinks). Without `values`, 49 steps over a factor of 4096 around what it is. Values for which no plan exists, or no
-    array, are left out.
+    `parameter` is "slot_limit" (TH) or "size" (bytes that move; the largest dimension grows or shrinks). `values` are in bytes.
+    Without `values`, there are 49 steps over a factor of 4096 around the present value. A value is left out if no plan or no
+    array of that size exists.
 
     Raises:
-        InputError: another parameter. MachineError, NoPathError: as `plan`.
+        InputError: an unknown parameter. MachineError, NoPathError: as `plan`.
     """
     if parameter not in PARAMETERS:
         raise InputError(f"sweep over {show(parameter)}: expected one of {', '.join(PARAMETERS)}")

@@ -1,1 +1,1 @@
-"""How long a path takes."""
+"""The time model: the predicted time of one path and of several paths together."""

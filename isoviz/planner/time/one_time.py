@@ -1,4 +1,4 @@
-"""One-time costs along a path: what a transfer pays before and beside its bytes, whatever the chunk."""
+"""One-time costs along a path: the costs of a transfer that do not depend on its bytes or its chunk."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 
 
 def one_time_seconds(channels: Sequence[Channel], converts: Sequence[bool], orders: Sequence[Linearization]) -> float:
-    """The sum of all one-time costs of a path (`OneTimeCost`): `converts` says for every hop whether it converts, `orders` are
-    those of its ends and buffers, one more than hops."""
+    """The sum of all one-time costs of a path (`OneTimeCost`), in seconds.
+
+    `converts` says for every hop whether it converts. `orders` holds the orders at both ends and in every buffer: one more than
+    hops.
+    """
     total = 0.0
     paid: set[Hashable] = set()
     for hop, (channel, converting) in enumerate(zip(channels, converts, strict=True)):

@@ -1,10 +1,15 @@
-"""The time model: how long a path takes for chunks of a given size (DESIGN, section 2: objective).
+"""The time model: the time T of a path for chunks of a given size (DESIGN, section 2: objective).
 
-With N chunks of c bytes and hop times tₕ = c / tpₕ(min(runₕ, c)) it is T = set-up + Σ tₕ + (N − 1) × period. The period is
-max tₕ; with one slot between two hops these two cannot work at the same time, so their times add inside the max; without
-`overlap` all hops of a chunk follow each other. Shared resources bound the steady state, throughput × Σ weights ≤ capacity, and
-a hop on its own; those that are held, throughput × Σ weightₕ / tpₕ ≤ capacity. N is payload / c: the last chunk counts for what
-is in it, which keeps T smooth enough to be searched. What then runs ends a little earlier (`isoviz.planner.time.makespan`).
+With N chunks of c bytes and hop times tₕ = c / tpₕ(min(runₕ, c)), T = set-up + Σ tₕ + (N − 1) × period.
+
+The period is max tₕ. With one slot between two hops, these hops cannot work at the same time, and their times add inside the max.
+Without `overlap`, the hops of a chunk work one after another, and the period is Σ tₕ.
+
+A shared resource bounds the steady state, and also each hop alone: throughput × Σ weights ≤ capacity. For a held resource the
+bound is throughput × Σ weightₕ / tpₕ ≤ capacity.
+
+N is payload / c. The last chunk thus counts as a fraction, which keeps T smooth enough for a search. The real pipeline ends
+slightly earlier (`isoviz.planner.time.makespan`).
 """
 
 from __future__ import annotations
@@ -28,13 +33,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Runs = Sequence[float]
-"""For every hop, the bytes at most that its runs have; infinite where whole chunks move."""
+"""For every hop, the upper bound on its runs in bytes; infinite where whole chunks move."""
 
 
 class Timing(NamedTuple):
     """Predicted behaviour of a path.
 
-    `seconds` for the whole transfer, `period` seconds per full chunk in the steady state, `hop_seconds` per full chunk and hop.
+    `seconds` is T for the whole transfer. `period` is the time per full chunk in the steady state, `hop_seconds` the time of a
+    full chunk on each hop, both in seconds.
     """
 
     seconds: float
@@ -49,7 +55,7 @@ class Timing(NamedTuple):
 
 
 class Pace:
-    """What the channels of a path have of their own, whatever moves."""
+    """The properties of a path's channels that do not depend on the transfer."""
 
     def __init__(self, channels: Sequence[Channel]) -> None:
         self.channels = tuple(channels)
@@ -57,16 +63,19 @@ class Pace:
         self.setup = sum([channel.least_setup for channel in channels])
         self.uses_resources = any(channel.resources for channel in channels)
         self.by_run = all(channel.by_run for channel in channels)
-        """Whether the rate of every hop is its throughput function's for its run, whatever else the copies are."""
+        """Whether the run alone determines the rate of every hop, through its throughput function."""
         self.is_concave = self.by_run and all(function.is_concave for function in self.functions)
         self.has_fixed_costs = all(channel.has_fixed_costs for channel in channels)
-        """Whether one-time costs follow from which hops convert."""
+        """Whether the one-time costs depend only on which hops convert."""
 
 
 class Clock:
-    """The time of a transfer of `nbytes` along `channels`, as a function of chunk and runs; `pace` is theirs, if it is known, and
-    `converting` are the numbers of those that convert. `setup` are the seconds of all one-time costs; without it, those that
-    depend on layouts and on other hops count as little as they can."""
+    """The time of a transfer of `nbytes` bytes along `channels`, as a function of chunk and runs.
+
+    `pace` holds the properties of the channels, if they are known already. `converting` holds the numbers of the hops that
+    convert. `setup` is the sum of all one-time costs, in seconds. Without `setup`, a cost that depends on layouts or on other
+    hops counts at its lower bound.
+    """
 
     def __init__(
         self,
@@ -89,17 +98,16 @@ class Clock:
         self.every = (
             0 if pace.is_concave and not self.resources else MOST_SIZES_TRIED if pace.is_concave else MOST_SIZES_NOT_CONVEX
         )
-        """So many sizes are all tried: none where T is known to be convex in the logarithms of chunk and runs, few where shared
-        resources might leave it with several minima, many where a throughput function might."""
+        """Up to this number of sizes, a search tries all of them. It is 0 where T is convex in the logarithms of chunk and runs.
+        It is small where shared resources may give T several minima, and large where a throughput function may."""
         self.overlap = machine.limits.overlap
         self.slots = slots
         self.separable = self.overlap and (slots > 1 or len(self.channels) == 1)
-        """Whether the hops bound the steady state one by one: no one-slot buffers join them."""
+        """Whether each hop bounds the steady state by itself: no buffer with one slot couples two hops."""
         self._plain = self.separable and not pace.uses_resources and pace.by_run
 
     def shares(self, rates: Sequence[float]) -> tuple[tuple[float, ...], ...]:
-        """For every shared resource that the channels use, its seconds that a byte costs on each hop, at these rates of the
-        hops."""
+        """For every shared resource of the channels, the seconds of the resource that a byte costs on each hop at these rates."""
         if not self.resources:
             return ()
         weights = [dict(channel.resources) for channel in self.channels]
@@ -120,16 +128,16 @@ class Clock:
 
     @cached_property
     def resource_bound(self) -> float:
-        """The throughput that shared resources allow, bytes per second, with every hop at its peak."""
+        """The bound of the shared resources on the throughput with every hop at its peak, in bytes per second."""
         return self.shared_bound([channel.peak for channel in self.channels])
 
     def shared_bound(self, rates: Sequence[float]) -> float:
-        """The throughput that shared resources allow, bytes per second, at these rates of the hops."""
+        """The bound of the shared resources on the throughput at these rates of the hops, in bytes per second."""
         most = max((sum(share) for share in self.shares(rates)), default=0.0)
         return 1 / most if most else math.inf
 
     def seconds(self, chunk: float, runs: Runs) -> float:
-        """T for chunks of so many bytes."""
+        """T for chunks of `chunk` bytes, in seconds."""
         if self.nbytes < chunk:
             chunk = self.nbytes
         if not self._plain:
@@ -146,7 +154,7 @@ class Clock:
         return self.setup + total + (self.nbytes / chunk - 1.0) * slowest
 
     def seconds_of_chunks(self, chunks: Floats, runs: Runs) -> Floats:
-        """T for chunks of each of these sizes, in bytes, but for rounding."""
+        """T for each of these chunk sizes in bytes; equal to `seconds` up to rounding."""
         chunks = np.minimum(chunks, self.nbytes)
         each = [self._rates_of(i, chunks, run) for i, run in enumerate(runs)]
         with np.errstate(divide="ignore"):  # such runs move nothing
@@ -169,7 +177,7 @@ class Clock:
         return found
 
     def least_seconds(self, runs: Runs) -> float:
-        """Less than this T is for no chunk: the slowest hop alone, its runs as long as they can be."""
+        """A lower bound on T for every chunk: the time of the slowest hop alone, with the longest possible runs."""
         slowest = min(self.most_rates(self.nbytes, runs))
         return self.setup + self.nbytes / slowest if slowest else math.inf
 
@@ -180,7 +188,7 @@ class Clock:
         return [rate_of(channel, chunk, run) for channel, run in zip(self.channels, runs, strict=True)]
 
     def most_rates(self, chunk: float, runs: Runs) -> list[float]:
-        """Bytes per second that no hop exceeds with chunks up to this size."""
+        """For every hop, an upper bound on its bytes per second with chunks up to this size."""
         return [function(run if run < chunk else chunk) for function, run in zip(self.functions, runs, strict=True)]
 
     def _rates_of(self, hop: int, chunks: Floats, run: float) -> Floats:
@@ -191,7 +199,7 @@ class Clock:
         return np.array([rate_of(channel, chunk, run) for chunk in chunks.tolist()])
 
     def timing(self, chunk: float, runs: Runs, rates: Sequence[float] | None = None) -> Timing:
-        """T with its parts; `rates` where they are known."""
+        """T with its parts. `rates` are the rates of the hops, if they are known already."""
         chunk = min(chunk, self.nbytes)
         rates = self.rates(chunk, runs) if rates is None else rates
         if not all(rates):  # such runs move nothing
@@ -208,14 +216,14 @@ class Clock:
         return Timing(seconds, period, tuple(hops), chunk)
 
     def throughput(self, chunk: float, rates: Sequence[float]) -> float:
-        """Bytes per second in the steady state, for chunks of so many bytes and these rates of the hops."""
+        """Bytes per second in the steady state, for chunks of `chunk` bytes and these rates of the hops."""
         if not self._plain:
             return self.timing(chunk, (), rates).throughput
         chunk = min(chunk, self.nbytes)
         return chunk / max([chunk / rate for rate in rates])
 
     def combined(self, chunk: float, hops: Sequence[float]) -> float:
-        """T for given times of the hops; shared resources are not asked."""
+        """T for given times of the hops, without the bounds of shared resources."""
         return self._combined(min(chunk, self.nbytes), hops, {})[0]
 
     def _combined(self, chunk: float, hops: Sequence[float], shares: Mapping[str, float]) -> tuple[float, float]:

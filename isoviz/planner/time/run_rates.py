@@ -1,4 +1,4 @@
-"""Rates of channels: for one copy, and of throughput functions for many runs at once."""
+"""Rates of a channel for one copy, and of a throughput function for many runs at once."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 SHORTEST_RUN = 1e-9
-"""A run, in bytes, that is shorter than every real one: it stands for the left end of a sampled function."""
+"""A run in bytes, shorter than every real run: it stands for the left end of a sampled function."""
 
 
 def rate_of(channel: Channel, nbytes: float, run: float) -> float:
-    """Bytes per second of a channel that moves `nbytes` bytes at a time, in runs of at most `run` bytes (infinite: in one); 0
-    where such runs move nothing."""
+    """Bytes per second of a channel that moves `nbytes` bytes per copy, in runs of at most `run` bytes.
+
+    An infinite `run` means one contiguous run. The rate is 0 if the channel moves nothing in such runs.
+    """
     shape = CopyShape(nbytes, min(run, nbytes))
     if channel.by_run:
         return channel.throughput(shape.run_bytes)

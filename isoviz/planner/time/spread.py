@@ -1,8 +1,8 @@
 """The prediction of a plan: its seconds, and the interval in which its runs are expected.
 
 The plan's own seconds come from the model: throughput functions and the pipeline. A measured channel keeps the spread of its
-repetitions beside every sample of its throughput function. `spread_prediction` puts that spread through the model of the
-pipeline: all hops as fast, and as slow, as in the repetitions. A trial just before a run corrects the model
+repetitions beside every sample of its throughput function. `spread_prediction` applies that spread to the model of the pipeline:
+all hops at the fast end of their spread, and all at the slow end. A trial just before a run corrects the model
 (`isoviz.measure.trials`); its interval comes from `isoviz.runtime.ledger.trial_interval`.
 """
 
@@ -31,10 +31,10 @@ Basis = Literal["model", "trial"]
 class Prediction:
     """The predicted seconds of a plan, and the interval from `low` to `high` in which its runs are expected.
 
-    With `basis` `"model"` the seconds are the plan's own, and the interval is the spread of its channels. With `"trial"` a part
-    of the transfer was tried just before (`isoviz.measure.trials`), and the seconds go by what was measured. `scatter` says how
-    much the repeats differed: half of log(slowest / fastest), a natural logarithm. `runs` is the number of earlier runs with a
-    trial that the interval goes by. It is meant to hold nine of ten runs.
+    With `basis` `"model"` the seconds are the plan's own, and the interval follows from the spread of its channels. With
+    `"trial"` a part of the transfer was tried just before (`isoviz.measure.trials`), and the seconds follow from that
+    measurement. `scatter` is the scatter of the repeats: half of log(slowest / fastest), a natural logarithm. `runs` is the
+    number of earlier runs with a trial that determine the interval. The interval is meant to hold nine of ten runs.
     """
 
     seconds: float
@@ -54,7 +54,7 @@ class Prediction:
         return self.low <= seconds <= self.high
 
     def to_json(self) -> dict[str, Any]:
-        """What `--json` adds to a plan or a report: `expected_seconds`, their `interval`, and where both come from."""
+        """The members that `--json` adds to a plan or a report: `expected_seconds`, their `interval`, and the basis of both."""
         basis: dict[str, Any] = {"from": self.basis}
         if self.tried:
             basis |= {"runs": self.runs, "scatter": self.scatter}
@@ -62,7 +62,7 @@ class Prediction:
 
     @property
     def why(self) -> str:
-        """Where seconds and interval come from, in words."""
+        """The basis of seconds and interval, in words."""
         if not self.tried:
             return "by the model alone"
         if not self.runs:
@@ -74,7 +74,7 @@ class Prediction:
 
 
 def range_text(low: float, high: float) -> str:
-    """Two durations with their unit once where they share it: `10.9 to 14.1 ms`."""
+    """Two durations; a common unit appears once: `10.9 to 14.1 ms`."""
     first, last = format_seconds(low), format_seconds(high)
     number, unit = first.split(" ")
     return f"{number} to {last}" if last.endswith(f" {unit}") else f"{first} to {last}"
@@ -83,7 +83,8 @@ def range_text(low: float, high: float) -> str:
 def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
     """The relative spread, (largest − smallest) / median, of the measurements of a throughput function at runs of `run_bytes`.
 
-    None where the function was not measured, or its spread was not kept. Between two samples it is interpolated over log(run).
+    None if the function was not measured or its spread was not kept. Between two samples the spread is interpolated over
+    log(run).
     """
     found: Any = getattr(function, "spread", None)
     if not isinstance(found, tuple) or not found or len(found) != len(function.samples):
@@ -98,12 +99,13 @@ def spread_at(function: ThroughputFunction, run_bytes: float) -> float | None:
 
 
 def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
-    """The prediction of a plan by the model alone. Its interval has all hops fast, or all slow, by the spread of their channels.
+    """The prediction of a plan by the model alone.
 
-    None where a channel of the path was not measured: then nothing is known about the error.
+    The interval has all hops at the fast end of their channels' spread, and all at the slow end. The result is None if a channel
+    of the path was not measured, because nothing is known about its error.
 
     Raises:
-        MachineError: the machine has not the channels of the plan.
+        MachineError: the machine lacks a channel of the plan.
     """
     factors = []
     for hop in plan.every_hop:
@@ -118,7 +120,7 @@ def spread_prediction(plan: Plan, machine: Machine) -> Prediction | None:
 def seconds_at(plan: Plan, machine: Machine, factors: Sequence[float]) -> float:
     """The predicted seconds of a plan with the throughput of every hop multiplied by its factor.
 
-    A faster hop holds its resources for a shorter time.
+    A faster hop holds its resources for a shorter time, so the shares of the resources are computed anew.
     """
     left, paths = iter(zip(plan.every_hop, factors, strict=True)), []
     for path in plan.paths:

@@ -1,9 +1,9 @@
-"""Several paths of one transfer at the same time: how fast each of them is, and when the last one ends.
+"""Several paths of one transfer at the same time: the rate of each path, and the time at which the last one ends.
 
-Paths that share nothing do not slow each other down: the slowest of them says when all is done. A channel that several paths go
-over, or a resource that they use, is divided among them in fair shares, max-min fair by progressive filling
-(`isoviz.planner.time.fair_sharing`), as the simulator divides resources among requests. A path counts as one stream of bytes: it
-is as fast as it would be alone, unless what it shares allows less. When one has ended, the others share what it leaves.
+Paths that share nothing do not slow each other down: the slowest path determines the time. A channel or resource that several
+paths use is divided by max-min fair sharing with progressive filling (`isoviz.planner.time.fair_sharing`); the simulator divides
+resources among requests in the same way. A path counts as one stream of bytes. It has the rate that it has alone, unless a shared
+channel or resource allows less. When a path ends, the remaining paths share the capacity that it frees.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from isoviz.planner.path_plan import PathPlan
 
 DONE = 1e-12
-"""The part of a path's bytes below which nothing is left of it: rounding."""
+"""A path is done if less than this share of its bytes is left: the rest is rounding."""
 
 
 def seconds_together(paths: Sequence[PathPlan], alone: Sequence[float]) -> float:
-    """When the last of several paths ends, all begun at once; `alone` are the seconds that each takes by itself."""
+    """Seconds until the last of several paths ends, if all begin at once. `alone` holds the seconds of each path by itself."""
     uses = _shared_uses(paths)
     if not any(uses) or math.inf in alone:
         return max(alone)
@@ -42,15 +42,17 @@ def seconds_together(paths: Sequence[PathPlan], alone: Sequence[float]) -> float
 
 
 def rates_together(paths: Sequence[PathPlan]) -> list[float]:
-    """Bytes per second of each path in the steady state, all at work."""
+    """Bytes per second of each path in the steady state, with all paths at work."""
     uses = _shared_uses(paths)
     most = [path.throughput for path in paths]
     return fair_rates(most, uses, {name: 1.0 for each in uses for name, _ in each}) if any(uses) else most
 
 
 def _shared_uses(paths: Sequence[PathPlan]) -> list[Uses]:
-    """For every path, the seconds that a byte takes of each channel and of each resource that another path uses too. Each of them
-    has a second in every second."""
+    """For every path, the seconds that a byte costs of each channel and resource that another path uses as well.
+
+    A channel or resource has a capacity of one second per second.
+    """
     found = [_uses(path) for path in paths]
     users = Counter(name for each in found for name in each)
     return [tuple((name, cost) for name, cost in each.items() if users[name] > 1 and cost > 0) for each in found]
