@@ -56,7 +56,7 @@ def _fitting(limit: int) -> int:
 
 
 def _to_compare(limit: int) -> int:
-    """The part of a memory limit for the comparison of both files: half, since the memory kept after a copy depends on the plan."""
+    """The part of a memory limit for the comparison of both files. Half is safe: memory kept by the copy depends on the plan."""
     return limit // 2
 
 
