@@ -1,1 +1,1 @@
-"""Array files from one layout to another, out of core."""
+"""Conversion of array files from one layout to another, out of core."""

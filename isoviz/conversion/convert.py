@@ -1,4 +1,4 @@
-"""Array files from one layout to another, out of core: a file, a few buffers, another file."""
+"""`convert` writes an array file in another layout, out of core: memory holds only the buffers of the transfer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.engine.progress import ProgressCallback
 
 MEMORY_LIMIT = 256 << 20
-"""Bytes of buffers where nothing is said: enough for long runs on both sides."""
+"""The default bound on the buffers, in bytes. It allows long runs in both files."""
 
 _SMALLEST_LIMIT = 64 << 10
 
@@ -49,29 +49,33 @@ def convert(
 ) -> Conversion:
     """Write the array in the file `source` to the file `destination` in another layout.
 
-    A memory-mapped array is read as the file it is in. Names ending in `.npy` are NumPy files, all others raw bytes.
-    `from_layout` names the dimensions in the order of storage, fastest first; None takes a `.npy` as it is, its last axis called
-    x, the one before y, and so on. `space` and `fields` are needed for raw files, and for a `.npy` where they do not follow:
-    fields that are an axis of their own (else called f0, f1, …), blocks whose last one is short. The written `.npy` is in C
-    order; its axes are the digits of `to_layout`, slowest first (`isoviz.backends.formats.records.array_of`). Gaps between the
-    fields of an aligned struct are left out.
+    The source of a memory-mapped array is the file behind it. A name that ends in `.npy` is a NumPy file; every other name is a
+    raw file.
 
-    `memory_limit` bounds the buffers, in bytes or as "64MiB"; `verify` compares all of it afterwards, within the same limit.
-    `destination` appears when it is complete; a file of that name is an error unless `overwrite`, which replaces it. `passes`
-    asks for one pass or for two, the second of them from a temporary file beside `destination` that has no name; unless given,
-    the sooner done of both (`isoviz.conversion.passes`).
+    `from_layout` names the dimensions of the source, fastest first. None is allowed for a `.npy` and takes its own order: the
+    last axis is x, the axis before it y, and so on. Raw files need `space` and `fields`. A `.npy` needs them in two cases: if
+    its fields are an axis (the default names are f0, f1, …), or if the last block of a dimension is short.
+
+    A `.npy` is written in C order. Its axes are the digits of `to_layout`, slowest first
+    (`isoviz.backends.formats.records.array_of`). Gaps between the fields of an aligned struct are not written.
+
+    `memory_limit` bounds the buffers: a number of bytes, or text such as "64MiB". `verify` compares source and destination
+    after the copy, within the same limit. `destination` gets its name when the file is complete. An existing file of that name
+    is an error unless `overwrite` is True; then it is replaced. `passes` is 1 or 2: two passes go through an unnamed temporary
+    file in the directory of `destination`. None takes the number with the shorter predicted time (`isoviz.conversion.passes`).
 
     Raises:
-        FileError, LayoutError, SpaceError: the file does not fit what is said about it, or the result cannot be stored;
-            `destination` is a directory, a pipe or a device, or ends in a slash.
-        TransferError: source and destination are the same file. LimitError: not even one block fits the limit.
-        RunError: reading or writing failed, or the source was changed meanwhile; Cancelled: `cancel` was set. The destination is
-            as it was.
+        FileError, LayoutError, SpaceError: the file does not match the arguments, the result cannot be stored, or `destination`
+            is a directory, a pipe or a device, or ends in a slash.
+        TransferError: source and destination are the same file.
+        LimitError: not even one block fits the limit.
+        RunError: reading or writing failed, or the source changed during the conversion. The destination is unchanged.
+        Cancelled: `cancel` was set. The destination is unchanged.
     """
     mapped = None
     if isinstance(source, np.memmap):
         source, mapped = mapped_file(source)
-    final_path(destination)  # a name that can be none is refused before anything else
+    final_path(destination)  # refuses an impossible name before any other check
     source, destination = Path(source), Path(destination)
     limit = MEMORY_LIMIT if memory_limit is None else parse_bytes(memory_limit)
     if limit < _SMALLEST_LIMIT:
@@ -110,7 +114,7 @@ def convert(
 
 
 def _said(destination: Path) -> tuple[str, tuple[int, ...]]:
-    """Dtype and shape of what was written."""
+    """Dtype and shape of the file that was written; `"raw"` and () for a raw file."""
     if not is_npy(destination):
         return "raw", ()
     header = read_header(destination)
@@ -118,7 +122,7 @@ def _said(destination: Path) -> tuple[str, tuple[int, ...]]:
 
 
 def _same_file(a: Path, b: Path) -> bool:
-    """Whether two paths lead to one file, through links too."""
+    """Whether two paths lead to the same file, directly or through links."""
     try:
         return a.samefile(b)
     except (OSError, ValueError):  # ValueError: a NUL in a name
@@ -146,7 +150,7 @@ def _stored(
 
 
 def _empty(header: NpyHeader, stored: Stored, destination: Path, target: Layout, overwrite: bool) -> Conversion:
-    """An array without elements: a header, or an empty raw file."""
+    """Write an array without elements: a header, or an empty raw file."""
     dtype, shape = empty_array(header, stored, target)
     content = header_bytes(dtype, shape) if is_npy(destination) else b""
     file = NewFile(destination, len(content), replace=overwrite)

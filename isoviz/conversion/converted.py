@@ -1,4 +1,4 @@
-"""What a conversion did."""
+"""The result of a conversion."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Conversion:
-    """What a conversion did.
+    """The result of a conversion.
 
-    `reports` are those of its passes, in turn: none for an array without elements, where only a header was written. `decision`
-    says why there was one or two; `verified` is True after a bit-for-bit comparison of both files, None where it was not asked
-    for. `notes` are what a reader should know besides.
+    `reports` has one report per pass, in order. It is empty for an array without elements: only a header was written.
+    `decision` explains the number of passes. `verified` is True after a bit-for-bit comparison of both files, and None if no
+    comparison was requested. `notes` are further remarks for the user.
     """
 
     source: Path
@@ -47,12 +47,14 @@ class Conversion:
 
     @property
     def seconds(self) -> float:
-        """What moving took, in seconds, until the disk had everything; of both passes where there are two."""
+        """Seconds until all bytes were on the disk, summed over the passes."""
         return sum(report.seconds for report in self.reports)
 
     def to_json(self) -> dict[str, Any]:
-        """One JSON object: the run's, with the files. Of two passes the plan is the last one's, the figures are those of both
-        together, and `passes` has each."""
+        """A JSON object: that of the run, with the files added.
+
+        With two passes the plan is that of the last pass, the figures are sums over both, and `passes` has one object per pass.
+        """
         found: dict[str, Any] = {
             "source": str(self.source),
             "destination": str(self.destination),
@@ -97,7 +99,7 @@ class Conversion:
         for number, report in enumerate(self.reports, start=1):
             first, *rest = str(report).splitlines()
             ends = report.plan.transfer
-            if len(self.reports) > 1:  # each of them is compared with nothing: both together are
+            if len(self.reports) > 1:  # two passes are verified together, so a report's own headline would say "not verified"
                 first = f"pass {number}: {ends.source.layout} to {ends.destination.layout}"
             lines += [first, *rest]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])

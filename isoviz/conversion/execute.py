@@ -1,4 +1,4 @@
-"""Carrying a conversion out: one transfer from file to file, or two by way of a temporary file without a name."""
+"""Execution of a conversion: one transfer from file to file, or two transfers through an unnamed temporary file."""
 
 from __future__ import annotations
 
@@ -32,47 +32,47 @@ if TYPE_CHECKING:
 
 _DISK = (ChannelKind.DISK_READ, ChannelKind.DISK_WRITE)
 IN_FLIGHT = 8
-"""Requests that each of the disk's channels works on at a time, where the machine does not say more and memory allows."""
+"""Default number of requests in flight per disk channel. A machine may set more; the memory limit may allow fewer."""
 TOGETHER = 4
-"""The same where each of them stands for many short ones that are handed to the system together."""
+"""Default number of requests in flight per disk channel with asynchronous I/O, where a request is a batch of short ones."""
 WORTH_KERNELS = 1 << 30
-"""Bytes from which a conversion without a memory limit loads compiled kernels."""
+"""Size in bytes from which a conversion without a memory limit loads compiled kernels."""
 _THREAD = 128 << 10
-"""Bytes of stack and the like that a thread touches."""
+"""Bytes that a thread touches: mainly its stack."""
 _SHARED = 64
-"""The share of a memory limit, 1 in so many, that pages of the new file may take that wait to be whole; tiles have none."""
+"""Divisor of the memory limit: limit / _SHARED bytes may hold incomplete pages of the new file. Tiles have no such pages."""
 _PLANNING = 6 << 20
-"""Bytes that comparing one pass with two leaves behind in the planner's caches."""
+"""Bytes that stay in the planner's caches after the comparison of one pass with two."""
 
 
 def in_flight(limit: int) -> int:
-    """How many requests each way go well with a memory limit: their buffers for what lies across pages are at most a quarter."""
+    """Requests in flight per direction under a memory limit. Their bounce buffers take at most a quarter of the limit."""
     return min(TOGETHER if aio.is_available() else IN_FLIGHT, _fitting(limit))
 
 
 def _fitting(limit: int) -> int:
-    """How many a memory limit has room for."""
+    """The number of requests per direction that fit the memory limit."""
     return max(1, limit // (8 * (BOUNCE + _THREAD)))
 
 
 def _to_compare(limit: int) -> int:
-    """What of a memory limit is left for comparing both ends, whatever copying leaves behind: that depends on the plan."""
+    """The part of a memory limit for the comparison of both files. Half is safe: memory kept by the copy depends on the plan."""
     return limit // 2
 
 
 def buffer_limit(limit: int, machine: Machine) -> int:
-    """What of a memory limit is left for the buffers of a plan: at least half, whatever threads and planning need."""
+    """The part of a memory limit that the buffers of a plan may use: the limit less threads and planning, but at least half."""
     threads = sum(channel.max_in_flight for channel in machine.channels if channel.kind in _DISK) * (BOUNCE + _THREAD)
     return max(limit - threads - min(_PLANNING, limit // 8), limit // 2)
 
 
 def disk_machine(directory: Path, limit: int) -> Machine:
-    """This computer, as probed or measured earlier, else with assumed figures: a conversion does not wait for a measurement.
+    """This computer as probed or measured earlier, else with assumed figures. A conversion never starts a measurement.
 
-    A probe knows how many requests in flight pay; without one there are `in_flight`. The memory limit bounds both.
+    The number of requests in flight comes from the probe, or from `in_flight` without one. The memory limit bounds both.
 
     Raises:
-        FileError: no such directory.
+        FileError: the directory does not exist.
     """
     from isoviz.machines import preset
     from isoviz.measure.kept_measurements import cached, kept_probe
@@ -91,13 +91,13 @@ def disk_machine(directory: Path, limit: int) -> Machine:
         else channel
         for channel in machine.channels
     )
-    # The source may be on another file system than the result, and who opens the result sees whether there is room.
+    # No capacity: the source may be on another file system, and opening the destination checks its free space.
     memories = (replace(memory, capacity=None) if memory.is_file_system else memory for memory in machine.memories)
     return replace(machine, memories=tuple(memories), channels=channels)
 
 
 def folder_of(path: Path) -> Path:
-    """Where a file of this name really is or will be: beyond symbolic links. A name that can be none stays as it is."""
+    """The directory of a file after symbolic links are resolved. The file need not exist; an invalid path stays unresolved."""
     try:
         return Path(os.path.realpath(path)).parent
     except (OSError, ValueError):
@@ -105,9 +105,9 @@ def folder_of(path: Path) -> Path:
 
 
 def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None, directory: Path) -> tuple[Passes, list[str]]:
-    """One pass or two, and what to say of it: two need room for a temporary file as well."""
+    """The passes to run, and notes for the user. Two passes are rejected if the disk has no room for the temporary file."""
     room = buffer_limit(limit, machine)
-    # Nothing but the memory limit bounds a slot: what is larger than a cache makes runs on the disk longer.
+    # Only the memory limit bounds a slot: slots larger than a cache make the runs on the disk longer.
     options = Options(memory_limit=room, slot_limit=room)
     found = passes(transfer, machine, options, number)
     need, free = transfer.destination.linearization.nbytes + found.temporary_bytes, free_bytes(directory)
@@ -122,20 +122,22 @@ def decided(transfer: Transfer, machine: Machine, limit: int, number: int | None
 
 
 class _WithoutCompiledKernels(Memcpy):
-    """Copies in host memory that load no compiler. Loading one takes a second and a hundred mebibytes, and most disks are slower
-    than NumPy."""
+    """Copies in host memory without compiled kernels.
+
+    Loading the compiler takes a second and 100 MiB, and most disks are slower than NumPy.
+    """
 
     def prepare(self, nbytes: int) -> None:
-        """Nothing is loaded."""
+        """Do nothing: there are no kernels to load."""
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """None: kernels were not wanted."""
+        """Empty: the missing kernels are intended."""
         return ()
 
 
 class _Frugal(ThisComputer):
-    """The devices of a conversion whose memory was limited by the user."""
+    """Devices that copy without compiled kernels: for memory limits set by the user, and for small conversions."""
 
     def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
         found = super().channel(channel, source, destination)
@@ -143,8 +145,11 @@ class _Frugal(ThisComputer):
 
 
 class Conversions:
-    """Carries out what was decided. `limit` bounds the memory, where `strict` together with all code that it takes; `checking`
-    asks for a comparison before the file gets its name."""
+    """Runs the passes of a decision.
+
+    `limit` bounds the memory. With `strict` the bound includes the memory of loaded code. With `checking` both files are
+    compared before the destination gets its name.
+    """
 
     def __init__(
         self,
@@ -162,10 +167,12 @@ class Conversions:
         self._tell, self._cancel = progress, cancel
 
     def run(self, source: FileSource, target: FileTarget, transfer: Transfer) -> tuple[Report, ...]:
-        """Move everything; the reports of the passes.
+        """Run all passes and return their reports.
 
         Raises:
-            RunError: reading or writing failed, or the source was changed meanwhile. Cancelled. VerificationError.
+            RunError: reading or writing failed, the source changed during the run, or the disk has no room for both files.
+            Cancelled: the cancel token was set.
+            VerificationError: the files differ.
         """
         more = len(self.decision.plans) > 1
 
@@ -194,7 +201,7 @@ class Conversions:
     def _pass(self, number: int, source: FileSource | Scratch, target: FileTarget | Scratch, verify: bool) -> Report:
         plan = self.decision.plans[number]
         devices = self._devices(verify_budget=_to_compare(self.limit), shared_pages=self.limit // _SHARED)
-        # An engine of its own: one that stays would keep the buffers of the pass before.
+        # A new engine per pass: a shared one would keep the buffers of the previous pass.
         with Engine(self.machine, devices) as engine:
             report = engine.run(
                 plan, source, target, verify=verify, progress=self._progress(number) if self._tell else None, cancel=self._cancel
@@ -202,7 +209,7 @@ class Conversions:
         return replace(report, trace=None)
 
     def _progress(self, number: int) -> ProgressCallback:
-        """How far all passes are, in bytes of the array: half of it after the first of two."""
+        """A callback that reports progress over all passes, in bytes of the array: half after the first of two passes."""
         tell, count = self._tell, len(self.decision.plans)
         assert tell is not None
 
@@ -215,7 +222,7 @@ class Conversions:
         return told
 
     def _compare(self, transfer: Transfer, source: FileSource, written: FileStore) -> None:
-        """The two ends of two passes: neither of them knows both."""
+        """Compare source and destination of two passes. Neither pass can: each has the temporary file at one end."""
         if self._tell is not None:
             chunks = sum(plan.chunk_count for plan in self.decision.plans)
             self._tell(Progress("verify", chunks, chunks, transfer.nbytes, transfer.nbytes))

@@ -1,12 +1,12 @@
-"""One pass or two: whether a conversion from disk to disk goes faster by way of a temporary file.
+"""The choice between one pass and two passes through a temporary file, for conversions from disk to disk.
 
-Within a memory of M bytes one pass turns rows into columns by tiles of about M bytes: N / M of them, and every tile is read and
-written in runs of about √M. Two passes move everything twice, but by way of a file of small tiles one of them reads and writes in
-sequence and the other one only reads, or only writes, in runs of a whole tile. Where runs are short the disk's request rate
-decides, and two passes win.
+One pass with M bytes of memory transposes N bytes in N / M tiles of about M bytes. It reads and writes every tile in runs of
+about √M bytes. Two passes move all bytes twice, through a file of small tiles. One of the passes reads and writes sequentially;
+the other has runs of a whole tile in its reads or in its writes. If runs are short, the request rate of the disk is the
+bottleneck, and two passes are faster.
 
-Both are planned as any transfer is; what is compared is the time that the disk needs, from its throughput functions: reading
-and writing one disk take turns, and a request that begins or ends within one of its pages costs that page too.
+Each pass is planned like any transfer. The comparison uses the time of the disk, from its throughput functions. Reads and writes
+of one disk take turns. A request that begins or ends within a page costs the whole page.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ if TYPE_CHECKING:
     from isoviz.planner.plan import Plan
 
 WORTH_A_LOOK = 3.0
-"""Seconds of predicted transfer for which one temporary layout is planned: both passes of one take up to 0.15 s."""
+"""One temporary layout is planned per this many seconds of predicted transfer. Planning its passes takes up to 0.15 s."""
 LEAST_TRIED, MOST_TRIED = 1, 8
-"""Temporary layouts that are planned, the best of them by estimate."""
+"""Bounds on the number of temporary layouts that are planned. The best by estimate are planned first."""
 MORE_SLOTS = 2
-"""By how much more slots, of smaller chunks, are tried."""
+"""Factor on the number of slots in the second plan of one pass. Its chunks are smaller."""
 MAY_COST = 1.02
-"""By how much more predicted time these may take."""
+"""A plan with more slots is taken if its predicted time is at most this factor longer."""
 LOOKED_AT = 6
-"""Chunks by which the disk's seconds of a plan are estimated."""
+"""Number of chunks from which the disk time of a plan is estimated."""
 NEGLIGIBLE = 0.2
-"""Seconds of predicted transfer in which nothing is gained by planning more."""
+"""Predicted seconds below which two passes are not planned: they would gain nothing."""
 
 
 @dataclass(frozen=True)
 class Passes:
-    """How a transfer is carried out: its `plans` in turn, two of them by way of a file in the layout `through`.
+    """The plans of a conversion, in order: one plan, or two with a temporary file in the layout `through`.
 
-    `seconds` is predicted for all of it, `other_seconds` for the best of the other kind (one pass instead of two, two instead of
-    one; infinite where there is none). `temporary_bytes` is the size of the file between.
+    `seconds` is the predicted time of all passes. `other_seconds` is the predicted time of the best alternative with the other
+    number of passes; it is infinite if there is none.
     """
 
     plans: tuple[Plan, ...]
@@ -59,12 +59,12 @@ class Passes:
 
     @property
     def temporary_bytes(self) -> int:
-        """Bytes of the temporary file; 0 where there is none."""
+        """Bytes of the temporary file; 0 for one pass."""
         return self.plans[0].transfer.destination.linearization.nbytes if self.through is not None else 0
 
     @property
     def reason(self) -> str:
-        """The decision for people, in one line; empty where there was nothing to decide."""
+        """The decision in one line, for display; empty if there was no alternative."""
         here, there = format_seconds(self.seconds), format_seconds(self.other_seconds)
         if self.through is not None:
             return (
@@ -75,12 +75,14 @@ class Passes:
 
 
 def passes(transfer: Transfer, machine: Machine, options: Options | None = None, number: int | None = None) -> Passes:
-    """How many passes a transfer takes that is soonest done, or `number` of them (1 or 2); deterministic.
+    """The passes with the shortest predicted time, or the best `number` passes (1 or 2). The result is deterministic.
 
-    Two are considered where both ends are whole arrays on one disk whose layouts have no blocks.
+    Two passes are considered if both ends are whole arrays on one disk and neither layout has blocks.
 
     Raises:
-        InputError: another number. TransferError: two were asked for and cannot be. What `plan` raises for one pass.
+        InputError: `number` is neither None, 1 nor 2.
+        TransferError: `number` is 2 and two passes are impossible.
+        Any error of `plan` for one pass.
     """
     options = options or Options()
     if number not in (None, 1, 2):
@@ -102,11 +104,11 @@ def passes(transfer: Transfer, machine: Machine, options: Options | None = None,
 
 
 def _once(transfer: Transfer, machine: Machine, options: Options) -> Passes:
-    """One pass; with more and smaller chunks where their runs are about as long: reading and writing wait less for each other."""
+    """One pass. A plan with more, smaller slots is preferred if it is about as fast: reads and writes then wait less."""
     found = plan(transfer, machine, "auto", options)
     seconds = disk_seconds(found, machine)
     if options.slots is None and options.memory_limit is not None:
-        with contextlib.suppress(InputError):  # no room, or too many
+        with contextlib.suppress(InputError):  # no room for the slots, or more slots than allowed
             more = plan(transfer, machine, found.planner, replace(options, slots=MORE_SLOTS * found.slots))
             if (expected := disk_seconds(more, machine)) <= seconds * MAY_COST:
                 return Passes((more,), expected)
@@ -114,19 +116,19 @@ def _once(transfer: Transfer, machine: Machine, options: Options) -> Passes:
 
 
 def _least_of_two(transfer: Transfer, machine: Machine) -> float:
-    """Seconds that two passes take at least: everything read twice and written twice, in sequence."""
+    """A lower bound on the seconds of two passes: all bytes are read twice and written twice, sequentially."""
     disk = transfer.source.memory
     others = [channel for channel in machine.channels if not channel.is_self_loop]
     reads = [channel for channel in others if channel.source == disk]
     writes = [channel for channel in others if channel.destination == disk]
     ways = [max(found, key=lambda channel: channel.peak) for found in (reads, writes) if found]
     each = [2 * transfer.nbytes / channel.peak for channel in ways if channel.peak]
-    shared = any(channel.resources for channel in ways)  # then the machine says what adds up
+    shared = any(channel.resources for channel in ways)  # the machine models sharing: reads and writes may overlap
     return max(each, default=0.0) if shared else sum(each)
 
 
 def _twice(transfer: Transfer, machine: Machine, options: Options, seconds: float) -> Passes | None:
-    """The best two passes among those that are worth planning, where one pass takes so many seconds."""
+    """The best two passes among the temporary layouts worth planning. `seconds` is the predicted time of one pass."""
     best: Passes | None = None
     for tried, through in enumerate(stopovers(transfer, machine, options)):
         expected = min(seconds, seconds if best is None else best.seconds)
@@ -139,7 +141,7 @@ def _twice(transfer: Transfer, machine: Machine, options: Options, seconds: floa
 
 
 def _by_way_of(through: Layout, transfer: Transfer, machine: Machine, options: Options) -> Passes | None:
-    """Both passes; None where one of them has no room."""
+    """Two passes with the temporary layout `through`; None if one of them does not fit the limits."""
     middle = Instance(transfer.source.memory, transfer.space, transfer.fields, through)
     try:
         plans = (
@@ -168,8 +170,11 @@ def _may_stop_over(transfer: Transfer, machine: Machine) -> bool:
 
 
 def disk_seconds(plan: Plan, machine: Machine) -> float:
-    """Predicted seconds of a plan, with what the plan's own prediction leaves out: that a request costs all of the pages it
-    touches, and that reading and writing one disk take turns, where the machine does not say what they share."""
+    """Predicted seconds of a plan, corrected for two effects that `plan.seconds` leaves out.
+
+    A request costs every page that it touches. Reads and writes of one disk take turns, unless the machine models the resources
+    that they share.
+    """
     some = _some(plan)
     moved = sum(plan.chunks[number].payload_bytes for number in some)
     busy: list[tuple[Channel, float]] = []
@@ -194,14 +199,14 @@ def disk_seconds(plan: Plan, machine: Machine) -> float:
 
 
 def _some(plan: Plan) -> range:
-    """Numbers of chunks that stand for all: some in a row from the middle, with those that are left over where rows end."""
+    """Numbers of the chunks in the sample: consecutive ones from the middle, so that shorter chunks at row ends are included."""
     count = min(plan.chunk_count, LOOKED_AT)
     first = (plan.chunk_count - count) // 2
     return range(first, first + count)
 
 
 def _reading(copies: Iterable[StridedCopy], channel: Channel) -> float:
-    """Seconds to read runs: of whole pages."""
+    """Seconds to read the runs of copies. Every run reads whole pages."""
     total = 0.0
     for copy in copies:
         count = copy.nbytes // copy.run
@@ -212,7 +217,7 @@ def _reading(copies: Iterable[StridedCopy], channel: Channel) -> float:
 
 
 def _writing(copies: Iterable[StridedCopy], channel: Channel) -> float:
-    """Seconds to write runs; a page that is not written whole is one more request at either end."""
+    """Seconds to write the runs of copies. A partly written page at either end of a run costs one more request."""
     total = 0.0
     for copy in copies:
         count = copy.nbytes // copy.run

@@ -1,9 +1,11 @@
-"""Layouts for a file between two passes, the best ones first: tiles that keep a little of the order of either end.
+"""Layouts of the temporary file between two passes, best first: tiles that keep part of the order of each end.
 
-A tile has a stretch of the source's fast end and one of the destination's. With the tiles in the source's order the first pass
-moves in sequence at both ends where a row of tiles fits a chunk, and the second one reads tiles here and there; in the
-destination's order it is the other way round. Larger tiles make these runs longer and give up the sequence, which goes well with
-files so large that a row of tiles fits nowhere. An estimate of the runs sorts them; planning them all would take too long.
+A tile is contiguous along the fast dimensions of the source and along those of the destination. If the tiles are in source order
+and a row of tiles fits a chunk, the first pass is sequential at both ends, and the second pass reads scattered tiles. If the
+tiles are in destination order, the first pass writes scattered tiles and the second is sequential. Larger tiles make the
+scattered runs longer and lose the sequential access. They suit files so large that a row of tiles does not fit a chunk.
+
+The layouts are sorted by an estimate from their runs, since planning all of them would take too long.
 """
 
 from __future__ import annotations
@@ -25,15 +27,15 @@ if TYPE_CHECKING:
     from isoviz.planner.transfer import Transfer
 
 _SCALES = range(-2, 5)
-"""By which powers of two a tile is larger, either way, than what makes a pass sequential."""
+"""Exponents of the powers of two by which tiles are scaled, in each direction, from the size that makes a pass sequential."""
 
 
 _LOOKED_AT = 2048
-"""Numbers among which a divisor is looked for."""
+"""Number of candidates in the search for a divisor."""
 
 
 def stopovers(transfer: Transfer, machine: Machine, options: Options) -> list[Layout]:
-    """Layouts for the file between two passes of a transfer from a disk to itself; the soonest done by estimate comes first."""
+    """Layouts of the temporary file for a transfer from a disk to itself, by ascending estimated time."""
     source, destination = transfer.source_order, transfer.destination_order
     entry = transfer.fields.nbytes
     entries = _chunk_bytes(machine, options) // entry
@@ -57,12 +59,12 @@ def stopovers(transfer: Transfer, machine: Machine, options: Options) -> list[La
             seconds = _seconds(source, middle, tile, entries, read, write) + _seconds(
                 middle, destination, tile, entries, read, write
             )
-            found[layout] = seconds * middle.nbytes / source.nbytes  # ragged tiles are read and written in pieces
+            found[layout] = seconds * middle.nbytes / source.nbytes  # ragged tiles are padded, and move in pieces
     return sorted(found, key=lambda layout: (found[layout], str(layout)))
 
 
 def _tiles(source: Linearization, destination: Linearization, rows: int, columns: int, unit: int) -> Iterator[dict[str, int]]:
-    """Tiles around so many rows and columns, as blocks of the index space, their entries a multiple of `unit` where possible."""
+    """Tiles of about `rows` × `columns` entries, as extents by dimension. Their size is a multiple of `unit` where possible."""
     for higher in _SCALES:
         for wider in _SCALES:
             height, width = _scaled(rows, higher), _scaled(columns, wider)
@@ -79,7 +81,7 @@ def _scaled(extent: int, power: int) -> int:
 
 
 def _even(order: Linearization, entries: int) -> int:
-    """The largest number that divides the fast dimension of at most so many entries, and more than half of them; else as many."""
+    """The largest divisor of the fast dimension between `entries` / 2 and `entries`; `entries` if there is none."""
     dim = next(part.dim for part in order.layout.components if isinstance(part, Component))
     size = order.space[dim]
     if entries >= size:
@@ -91,7 +93,7 @@ def _even(order: Linearization, entries: int) -> int:
 def _seconds(
     here: Linearization, there: Linearization, tile: Mapping[str, int], entries: int, read: Channel, write: Channel
 ) -> float:
-    """An estimate for each byte of one pass: of chunks of tiles, as many along the source as along the destination as is best."""
+    """Estimated seconds per byte of one pass, for the best chunk shape: a tile doubled along the source, then the destination."""
     names, origin = here.fields.names, (0,) * len(here.space)
     best = math.inf
     doublings = max(0, (entries // math.prod(tile.values())).bit_length() - 1)
@@ -105,7 +107,7 @@ def _seconds(
 
 
 def _grown(box: Mapping[str, int], order: Linearization, entries: int, times: int) -> dict[str, int]:
-    """A box doubled so many times, as far as it stays within so many entries, along the fast dimensions of an order first."""
+    """A box doubled up to `times` times while it has at most `entries` entries, along the fastest dimensions of `order` first."""
     found = dict(box)
     for _ in range(times):
         for part in order.layout.components:
@@ -119,7 +121,7 @@ def _grown(box: Mapping[str, int], order: Linearization, entries: int, times: in
 
 
 def _chunk_bytes(machine: Machine, options: Options) -> int:
-    """About the largest chunk of a pass: two buffers between three hops."""
+    """The approximate size of the largest chunk of a pass, in bytes. A pass has three hops and two buffers between them."""
     slots = options.slots or machine.limits.slots
     limit = options.memory_limit or machine.limits.memory_limit
     slot = options.slot_limit or machine.limits.slot_limit
@@ -127,14 +129,16 @@ def _chunk_bytes(machine: Machine, options: Options) -> int:
 
 
 def _fitting(first: Linearization, second: Linearization, entries: int) -> int:
-    """How many entries along the fast end of `second` go with all that is needed for `first` to move in sequence: rows of a
-    matrix that fit so many entries."""
+    """The number of entries along the fast dimensions of `second` for which `first` is still accessed sequentially.
+
+    For a matrix: the number of whole rows that fit `entries` entries.
+    """
     fast = _block(second, 2)
     cut = next((dim for dim, extent in fast.items() if extent > 1), None)
     if cut is None:
         return 1
     faster = 1
-    for part in first.layout.components:  # whatever is faster than that dimension at the first end lies between
+    for part in first.layout.components:  # a chunk includes all dimensions that are faster than `cut` in `first`
         if isinstance(part, Component):
             if part.dim == cut:
                 break
@@ -143,7 +147,7 @@ def _fitting(first: Linearization, second: Linearization, entries: int) -> int:
 
 
 def _block(order: Linearization, entries: int) -> dict[str, int]:
-    """The first so many entries in an order, as a block of the index space: the fast dimensions whole, one cut, the others 1."""
+    """The first `entries` entries in an order, as extents by dimension: fast dimensions whole, one of them cut, the others 1."""
     block = dict.fromkeys(order.space.dims, 1)
     for part in order.layout.components:
         if isinstance(part, Component) and entries > 1:
@@ -153,8 +157,10 @@ def _block(order: Linearization, entries: int) -> dict[str, int]:
 
 
 def _aligned(height: int, width: int, unit: int) -> tuple[int, int]:
-    """The largest tile of at most this height and width whose entries are a multiple of `unit`, a power of two; that of before
-    where there is none."""
+    """The largest tile within this height and width whose size is a multiple of `unit`, a power of two.
+
+    The height and width are unchanged if there is no such tile.
+    """
     best = 0, height, width
     shift = 1
     while shift <= unit:

@@ -1,4 +1,4 @@
-"""Layouts: index spaces, field spaces, linearization orders, their comparison, and the strided copies between them."""
+"""Layouts: index spaces, field spaces, linearization orders, comparisons of layouts, and strided copies between layouts."""
 
 from isoviz.layouts.arrays import layout_of_array, view_of_array
 from isoviz.layouts.chunks import Chunk, ChunkSequence

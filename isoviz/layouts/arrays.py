@@ -1,4 +1,4 @@
-"""NumPy arrays as layouts and views."""
+"""The layouts and views of NumPy arrays."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def default_dims(count: int) -> tuple[str, ...]:
 
 
 def layout_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> Layout:
-    """The layout that a NumPy array has; `dims` names its axes in order (default: …, `y`, `x`, the last axis being x).
+    """The layout of a NumPy array. `dims` names its axes in order (default: …, `y`, `x`; the last axis is x).
 
     Raises:
-        LayoutError: strides that no layout has (a view with gaps, reversed or repeated). `view_of_array` takes rows with gaps.
+        LayoutError: no layout has these strides (gaps, reversed or repeated axes). `view_of_array` accepts rows with gaps.
     """
     view = view_of_array(array, dims)
     lin = view.linearization
@@ -40,12 +40,12 @@ def layout_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = No
 
 
 def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = None) -> View:
-    """A NumPy array as a view, rows with gaps (a pitch) included: a box in a larger, gapless instance.
+    """The view of a NumPy array. An array whose rows have gaps (a pitch) is a box in a larger instance without gaps.
 
     `dims` names the axes in order (default: …, `y`, `x`). Offsets count from the array's first element.
 
     Raises:
-        LayoutError: strides that no layout has (reversed, repeated, or a pitch that is no multiple of what it repeats).
+        LayoutError: no layout has these strides (reversed or repeated axes, or a pitch that is no multiple of the faster stride).
     """
     names = tuple(dims) if dims is not None else default_dims(array.ndim)
     if len(names) != array.ndim:
@@ -64,7 +64,7 @@ def view_of_array(array: np.ndarray[Any, Any], dims: Sequence[str] | None = None
         if stride < reach or stride % unit:
             raise LayoutError(f"{where}; expected a multiple of {unit}, at least the {reach} bytes that it repeats")
         if last is not None:
-            sizes[last] = stride // unit  # with a pitch the axis below is longer than what is used of it
+            sizes[last] = stride // unit  # with a pitch, the faster axis is longer than the array's part of it
         elif stride != array.itemsize:
             raise LayoutError(f"{where} for elements of {array.itemsize} bytes; describe the gap as a field of its own")
         sizes[names[axis]] = array.shape[axis]

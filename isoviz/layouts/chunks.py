@@ -1,8 +1,8 @@
-"""Chunks: what moves through a pipeline at a time (DESIGN: a run of consecutive blocks of the common suffix).
+"""Chunks: the units that move through a pipeline (DESIGN: a run of consecutive blocks of the common suffix).
 
-The slowest components of an intermediate layout number its blocks. A chunk is a run of consecutive blocks: one contiguous byte
-range in every layout that ends with these components, and a few boxes of the index space. Where `F` is among them, a block
-holds one field, and blocks of fields of different sizes have different bytes.
+The slowest components of an intermediate layout number its blocks. A chunk is a run of consecutive blocks. It is one contiguous
+byte range in every layout that ends with these components, and a few boxes of the index space. If `F` is one of these
+components, a block holds one field, and the size of a block depends on its field.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 
 class ChunkPart(NamedTuple):
-    """The entries of a box, with the names of those of their fields that are meant, in the order of the layout's fields."""
+    """The entries of a box, restricted to some fields. `fields` has their names, in the order of the layout's fields."""
 
     box: Box
     fields: tuple[str, ...]
 
 
 class Chunk(NamedTuple):
-    """One chunk: its number, what is in it, and the bytes it takes in the layout.
+    """One chunk: its number, its content, and its byte range in the layout.
 
-    No (index, field) is in two of its `parts`, and no two parts have the same box. It takes `nbytes` bytes from `first_byte` on,
-    padding included; `payload_bytes` of them belong to entries.
+    No (index, field) is in two of its `parts`, and no two parts have the same box. The range begins at `first_byte` and has
+    `nbytes` bytes, padding included. `payload_bytes` of them belong to entries.
     """
 
     index: int  # type: ignore[assignment]  # the chunk's number, not the method of tuples
@@ -48,12 +48,12 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class ChunkSequence:
-    """The chunks of a linearization whose `outer` slowest components number the blocks, `per_chunk` blocks in a chunk.
+    """The chunks of a linearization. The `outer` slowest components number the blocks; a chunk has `per_chunk` blocks.
 
     Every (index, field) is in exactly one chunk, and chunks come in the order of the layout. The last chunk may be short.
 
     Raises:
-        LayoutError: more components than the layout has, or chunks of no block.
+        LayoutError: `outer` exceeds the number of components, or `per_chunk` is less than 1.
     """
 
     linearization: Linearization
@@ -79,7 +79,7 @@ class ChunkSequence:
 
     @cached_property
     def _fields_at(self) -> int | None:
-        """The place of `F` among the digits; None where a block holds all fields."""
+        """The position of `F` among the digits; None if a block holds all fields."""
         return next((i for i, part in enumerate(self.digits) if isinstance(part, FieldsComponent)), None)
 
     @cached_property
@@ -98,12 +98,12 @@ class ChunkSequence:
 
     @cached_property
     def _like(self) -> int:
-        """How many blocks in a row have the same bytes: those of one field. Then the next field follows."""
+        """The number of consecutive blocks of the same field, which all have the same size."""
         return 1 if self._fields_at is None else math.prod(self._extents[: self._fields_at])
 
     @cached_property
     def _turn(self) -> int:
-        """After how many blocks the fields begin again: so many blocks in a row hold all fields equally often."""
+        """The period of the fields in blocks: this many consecutive blocks hold every field equally often."""
         return 1 if self._fields_at is None else self._like * len(self.linearization.fields)
 
     @property
@@ -118,9 +118,9 @@ class ChunkSequence:
 
     @property
     def chunk_bytes(self) -> int:
-        """Bytes that hold any of the chunks: those of the largest chunk, where blocks differ in size at least as many.
+        """Bytes that are enough for every chunk. If blocks differ in size, this may exceed the largest chunk.
 
-        At most `per_chunk` times `block_bytes`, and at most the bytes of the linearization.
+        It is at most `per_chunk` times `block_bytes`, and at most the size of the linearization.
         """
         turns, rest = divmod(min(self.per_chunk, self.blocks), self._turn)
         return turns * self._turn_bytes + min(rest * self.block_bytes, self._turn_bytes)
@@ -129,7 +129,7 @@ class ChunkSequence:
         return -(-self.blocks // self.per_chunk)
 
     def first_byte(self, index: int) -> int:
-        """The byte of the layout at which a chunk begins; for `len(self)`, the end of the last one."""
+        """The byte of the layout at which a chunk begins; for `len(self)`, the end of the last chunk."""
         return self._byte(min(index * self.per_chunk, self.blocks))
 
     def __getitem__(self, index: int) -> Chunk:
@@ -144,8 +144,10 @@ class ChunkSequence:
         return Chunk(index, parts, start, self.first_byte(index + 1) - start, payload)
 
     def padded_parts(self, index: int, padding: Sequence[int]) -> tuple[ChunkPart, ...]:
-        """What is in a chunk, as `Chunk.parts`, with as much of the padding behind every dimension as lies in the chunk: up to so
-        many coordinates, which the linearization has."""
+        """The parts of a chunk (`Chunk.parts`), extended by the padding behind every dimension that lies in the chunk.
+
+        `padding` is the largest number of padding coordinates by dimension. The linearization has room for them.
+        """
         first = index * self.per_chunk
         return self._parts_of(first, min(first + self.per_chunk, self.blocks), padding)
 
@@ -153,14 +155,14 @@ class ChunkSequence:
         return (self[i] for i in range(len(self)))
 
     def _byte(self, block: int) -> int:
-        """Where a block begins; for `blocks`, the end of the last one."""
+        """The byte at which a block begins; for `blocks`, the end of the last block."""
         turns, rest = divmod(block, self._turn)
         field, number = divmod(rest, self._like)
         fields = self.linearization.fields
         return turns * self._turn_bytes + self._entries * (self._like * fields.starts[field] + number * fields.sizes[field])
 
     def _parts_of(self, first: int, last: int, padding: Sequence[int] = ()) -> tuple[ChunkPart, ...]:
-        """What the blocks first … last − 1 hold. Fields that have the same box come together: they are copied as one."""
+        """The content of the blocks first … last − 1. Fields with the same box are in one part: they are copied together."""
         found: dict[Box, tuple[str, ...]] = {}
         for ranges in _digit_boxes(first, last, self._extents):
             names = self.linearization.fields.names
@@ -172,21 +174,23 @@ class ChunkSequence:
         return tuple(ChunkPart(box, names) for box, names in found.items())
 
     def _boxes_of(self, ranges: tuple[tuple[int, int], ...], padding: Sequence[int]) -> Iterator[Box]:
-        """Digit ranges → boxes: one, unless a faster digit of a dimension is fixed while a slower one varies."""
+        """The boxes of digit ranges: one box, unless a faster digit of a dimension is fixed while a slower one varies."""
         per_dim: list[list[tuple[int, int]]] = []
         for (size, room, digits), more in zip(self._dims, padding, strict=True):
             found = _coordinates([(step, *(whole if place is None else ranges[place])) for step, place, whole in digits])
             end = size + more
-            # Behind this layout's own room there is only padding of others; it goes with the last block.
+            # Coordinates behind this layout's own room are padding of other layouts. They belong to the last block.
             per_dim.append([(lo, end if hi == room else min(hi, end)) for lo, hi in found if lo < end])
         for box in itertools.product(*per_dim):
             yield Box.unchecked(tuple([lo for lo, _ in box]), tuple([hi for _, hi in box]))
 
     @cached_property
     def _dims(self) -> tuple[tuple[int, int, tuple[tuple[int, int | None, tuple[int, int]], ...]], ...]:
-        """For every dimension its size, the room for it (0 where what lies behind that belongs to several blocks), and its
-        digits, fastest first: step, place among the components that number the blocks (None: it is inside of them), and the
-        range that is all of it."""
+        """For every dimension: its size, its room, and its digits, fastest first.
+
+        The room is the size with padding, or 0 if coordinates behind it would belong to several blocks. A digit is (step,
+        position among the components that number the blocks, full range). The position is None for a digit inside the blocks.
+        """
         places = {part: place for place, part in enumerate(self.digits) if isinstance(part, Mode)}
         modes = sorted((part for part in self.linearization.parts if isinstance(part, Mode)), key=lambda mode: mode.step)
         found = []
@@ -200,7 +204,7 @@ class ChunkSequence:
 
 
 def _coordinates(digits: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
-    """The coordinate ranges whose digits (step, lo, hi), fastest first, lie in lo ≤ digit < hi."""
+    """The coordinate ranges in which every digit lies in lo ≤ digit < hi. `digits` are triples (step, lo, hi), fastest first."""
     found = [(0, 1)]
     for step, lo, hi in digits:
         if found == [(0, step)]:
@@ -211,7 +215,7 @@ def _coordinates(digits: list[tuple[int, int, int]]) -> list[tuple[int, int]]:
 
 
 def _digit_boxes(first: int, last: int, extents: tuple[int, ...]) -> Iterator[tuple[tuple[int, int], ...]]:
-    """The block numbers first … last − 1 as products of digit ranges, in order; `extents` belong to the digits, fastest first."""
+    """The block numbers first … last − 1 as products of digit ranges, in order. `extents` is by digit, fastest first."""
     if first >= last:
         return
     if not extents:

@@ -1,8 +1,8 @@
 """PREFIX and SUFFIX of two layouts on their common modes; run and shuffle size (Isometry, section 4.2).
 
-The comparison refines: a mode is split where the other layout splits it. From the front, blocks that do not nest (4 against 6)
-share what their gcd shares; from behind, they repeat with their lcm. A top digit has no end of its own: it is as long as the
-other side's digit asks. Where one side pads and the other does not, a run ends with the last entry before the padding.
+The comparison refines: a mode is split where the other layout splits it. For blocks that do not nest (4 and 6), the prefix
+shares their gcd, and the suffix repeats with their lcm. A top digit has no extent of its own: it takes the extent of the other
+layout's digit. If only one layout is padded, a run ends at the last entry before the padding.
 """
 
 from __future__ import annotations
@@ -28,41 +28,44 @@ Normal = tuple[NormalPart, ...]
 
 @dataclass(frozen=True)
 class Comparison:
-    """How the linearization orders of two layouts of one instance agree.
+    """The agreement of two linearization orders of one instance.
 
-    `prefix` and `suffix` are the common parts, fastest first, as modes on the index space and `F`.
+    `prefix` and `suffix` are the common parts, fastest first: modes on the index space, and `F`.
     """
 
     prefix: tuple[NormalPart, ...]
     suffix: tuple[NormalPart, ...]
     field_sizes: tuple[int, ...]
     shuffle_bytes: int
-    """TOTAL / SUFFIX: the bytes before the common suffix, the larger of the two sides: what has to be held to convert. Without
-    `F` among them, of the largest field."""
+    """TOTAL / SUFFIX: the bytes that a conversion must hold at a time.
+
+    It is the size of the components before the common suffix, the larger of the two layouts. If `F` is not among them, it is the
+    size for the largest field.
+    """
 
     @property
     def prefix_count(self) -> int:
-        """Entries (elements of one field, if `F` is not in the prefix) that follow each other in both layouts."""
+        """Entries that are adjacent in both layouts. If `F` is not in the prefix, they are elements of one field."""
         return _count(self.prefix)
 
     @property
     def suffix_count(self) -> int:
-        """Blocks that come in the same order in both layouts (times the fields, if `F` is in the suffix)."""
+        """Blocks that have the same order in both layouts. If `F` is in the suffix, the number includes the fields."""
         return _count(self.suffix) * (len(self.field_sizes) if FIELDS in self.suffix else 1)
 
     @cached_property
     def run_bytes(self) -> float:
-        """PREFIX as bytes: the bound on a contiguous request; where `F` is not in the prefix, of the mean field."""
+        """PREFIX in bytes: the bound on a contiguous request. If `F` is not in the prefix, it is the bound for the mean field."""
         return _run_bytes(self.prefix, self.field_sizes)
 
     @property
     def prefix_text(self) -> str:
-        """The common prefix for people; `1` where there is none."""
+        """The common prefix for display; `1` if there is none."""
         return ", ".join(map(part_text, self.prefix)) or "1"
 
     @property
     def suffix_text(self) -> str:
-        """The common suffix for people; `1` where there is none."""
+        """The common suffix for display; `1` if there is none."""
         return ", ".join(map(part_text, self.suffix)) or "1"
 
 
@@ -88,7 +91,7 @@ def compare(a: Linearization, b: Linearization) -> Comparison:
 
 
 def run_bytes(a: Linearization, b: Linearization) -> float:
-    """`compare(a, b).run_bytes` and no more, of two linearizations of the same spaces."""
+    """`compare(a, b).run_bytes` without the rest of the comparison. Both linearizations must have the same spaces."""
     prefix = a.normal if a.normal == b.normal else _prefix(a.normal, b.normal, a.space)
     return _run_bytes(prefix, a.fields.sizes)
 
@@ -127,7 +130,7 @@ def _prefix(a: Normal, b: Normal, space: IndexSpace) -> Normal:
             found.append(Mode(x.dim, shared, x.step, x.top and y.top))
         if x.top and y.top:
             if x.extent != y.extent:
-                break  # one side pads here: entries that follow in one are not neighbours in the other
+                break  # one layout is padded here: the next entries are not adjacent in it
             continue
         for mode, stack in ((x, left), (y, right)):
             if (rest := _above(space, mode, shared)) is not None:
@@ -138,9 +141,9 @@ def _prefix(a: Normal, b: Normal, space: IndexSpace) -> Normal:
 
 
 def _shared_extent(space: IndexSpace, x: Mode, y: Mode) -> int:
-    """Entries of two digits with the same step that follow each other on both sides."""
+    """The number of values of two digits with the same step that are adjacent in both layouts."""
     if x.top and y.top:
-        return x.extent if x.extent == y.extent else min(x.extent, y.extent, -(-space[x.dim] // x.step))  # equal ones pad alike
+        return x.extent if x.extent == y.extent else min(x.extent, y.extent, -(-space[x.dim] // x.step))  # equal: padded alike
     if x.top:
         return y.extent
     if y.top:
@@ -149,7 +152,7 @@ def _shared_extent(space: IndexSpace, x: Mode, y: Mode) -> int:
 
 
 def _above(space: IndexSpace, mode: Mode, shared: int) -> Mode | None:
-    """What is left of a digit once its first `shared` values are split off."""
+    """The rest of a digit after its `shared` fastest values are split off; None if nothing is left."""
     if mode.top:
         step = mode.step * shared
         rest = -(-space[mode.dim] // step)
@@ -158,7 +161,7 @@ def _above(space: IndexSpace, mode: Mode, shared: int) -> Mode | None:
 
 
 def _suffix(a: Normal, b: Normal, space: IndexSpace) -> tuple[Normal, Normal, Normal]:
-    """The common suffix, and what each side has before it."""
+    """The common suffix, and the components before it in each layout."""
     left, right = list(a), list(b)  # stacks: the slowest on top
     found: list[NormalPart] = []
     while left and right:
@@ -170,7 +173,7 @@ def _suffix(a: Normal, b: Normal, space: IndexSpace) -> tuple[Normal, Normal, No
             left.pop()
             right.pop()
             continue
-        alike = x.step * x.extent == y.step * y.extent  # of top digits: the same padding
+        alike = x.step * x.extent == y.step * y.extent  # for top digits: the same padding
         if x.dim != y.dim or x.top != y.top or not (x.top or alike):
             break
         step = math.lcm(x.step, y.step)
@@ -188,7 +191,7 @@ def _suffix(a: Normal, b: Normal, space: IndexSpace) -> tuple[Normal, Normal, No
 
 
 def _merged(parts: list[NormalPart]) -> tuple[NormalPart, ...]:
-    """Adjacent digits of one dimension as one, so that equal prefixes compare equal."""
+    """The parts with adjacent digits of one dimension merged, so that equal prefixes compare equal."""
     found: list[NormalPart] = []
     for part in parts:
         last = found[-1] if found else None

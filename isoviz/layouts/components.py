@@ -1,4 +1,4 @@
-"""The components that layouts are written with: digits of dimensions, and `F`, the field space."""
+"""The components of layouts: digits of dimensions, and `F`, the field space."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ FIELDS = FieldsComponent()
 
 @dataclass(frozen=True)
 class Component:
-    """One digit of a dimension, as written: `x`, `x_in=4`, `x_out`, `x_1=512`.
+    """One digit of a dimension as written: `x`, `x_in=4`, `x_out`, `x_1=512`.
 
-    `rank` numbers the digits of the dimension from the fastest (0); `label` is what follows the underscore ("" for a whole
-    dimension); `extent` is the number written, None where it follows from the size of the dimension.
+    `rank` is the number of the digit within its dimension; the fastest is 0. `label` is the text after the underscore, "" for a
+    whole dimension. `extent` is the written number, None if it follows from the size of the dimension.
     """
 
     dim: str
@@ -46,9 +46,9 @@ Part = Component | FieldsComponent
 
 
 def whole_dimensions(dims: Iterable[str]) -> tuple[Component, ...]:
-    """One component for each dimension, which stays whole.
+    """One component per dimension. The dimensions are not split into digits.
 
     Raises:
-        SpaceError: a name that no dimension can have.
+        SpaceError: a name is not valid for a dimension.
     """
     return tuple(Component(check_dimension(dim)) for dim in dims)

@@ -1,9 +1,10 @@
-"""The one description of a copy: strided copies between two views of the same entries.
+"""Strided copies between two views of the same entries: the only description of a copy in isoviz.
 
-An offset is additive: over the dimensions, and within a dimension over its digits, as Σ ⌊(i + origin) / step⌋ × weight. So a
-range of one dimension falls into pieces on which both ends are affine in a few loop counters; a box is the product of such
-pieces, and each product is a strided copy. Blocks that divide the range evenly give one piece; ragged ends and sub-boxes a few
-more; blocks that do not nest (4 against 6) one for every overlap within their common period.
+An offset is a sum over the dimensions. The term of a dimension is a sum over its digits: Σ ⌊(i + origin) / step⌋ × weight.
+Therefore a range of one dimension can be cut into pieces on which both offsets are affine in a few loop counters. A box is a
+union of products of such pieces, and each product is one strided copy. Blocks that divide the range evenly give one piece;
+ragged ends and sub-boxes give a few more. Blocks that do not nest (4 and 6) give one piece per overlap within their common
+period.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ Loop = tuple[int, int, int]
 class StridedCopy(NamedTuple):
     """For every combination of the loop counters, `run` contiguous bytes move from source to destination.
 
-    `loops` are (extent, source stride in bytes, destination stride in bytes), the slowest first; no two of them could be one, and
-    none has extent 1.
+    `loops` are triples (extent, source stride in bytes, destination stride in bytes), slowest first. No two loops can be merged,
+    and no loop has extent 1.
     """
 
     source_offset: int
@@ -44,17 +45,17 @@ class StridedCopy(NamedTuple):
         return self.run * math.prod(extent for extent, _, _ in self.loops)
 
     def reversed(self) -> StridedCopy:
-        """The same bytes moved the other way."""
+        """The copy of the same bytes from destination to source."""
         loops = tuple((extent, there, here) for extent, here, there in self.loops)
         return StridedCopy(self.destination_offset, self.source_offset, self.run, loops)
 
 
 @dataclass(frozen=True)
 class View:
-    """A part of an instance, or a slot that holds a part, as one end of a copy.
+    """One end of a copy: a part of an instance, or a slot that holds a part.
 
-    Local index (0, …, 0) is index `origin` of the linearization, and `base` is added to every byte offset: a slot whose first
-    byte is byte n of its layout has base −n.
+    Local index (0, …, 0) is index `origin` of the linearization. `base` is added to every byte offset: if the first byte of a
+    slot is byte n of its layout, `base` is −n.
     """
 
     linearization: Linearization
@@ -75,7 +76,7 @@ class View:
 
 
 class _Piece(NamedTuple):
-    """Local coordinates start + Σ k·step over loops (extent, step), on which both ends are affine."""
+    """Local coordinates start + Σ k·step over loops (extent, step). Both offsets are affine on them."""
 
     start: int
     loops: tuple[tuple[int, int], ...]
@@ -84,11 +85,11 @@ class _Piece(NamedTuple):
 def strided_copies(
     source: View, destination: View, box: Box, fields: Sequence[str] | None = None, *, padding: bool = False
 ) -> list[StridedCopy]:
-    """The copies that move the entries of a box, given in local coordinates, between two views.
+    """The copies that move the entries of a box between two views. The box is in local coordinates.
 
-    `fields` names the fields to move (default: all of the destination's). Both views need these fields with the same sizes, and
-    the same dimensions in any order (`box` follows the source's order). With `padding` the box may reach as far as both ends have
-    room, beyond their index spaces.
+    `fields` names the fields to move (default: all fields of the destination). Both views must have these fields with the same
+    sizes. Both must have the same dimensions, in any order; `box` follows the order of the source. With `padding` the box may
+    exceed the index spaces, as far as both ends have room.
 
     Raises:
         LayoutError: dimensions or field sizes differ, or the box leaves one of the instances.
@@ -100,7 +101,7 @@ def strided_copies(
         return []
     found: list[StridedCopy] = []
     groups = _mergeable(a, b, names)
-    # The pieces depend on where digits turn over, which is the same for all fields of a group of like-strided fields.
+    # The pieces depend on where digits wrap around, which is the same for all fields with the same strides.
     for group in groups:
         found += _copies_of(source, destination, box, group)
     return joined(found)
@@ -127,7 +128,7 @@ def _check(source: View, destination: View, box: Box, names: tuple[str, ...], *,
 
 
 class _Group(NamedTuple):
-    """Neighbouring fields that share all strides: as one wide element (`width`), or as a loop of `repeat` elements."""
+    """Neighbouring fields that have the same strides: one wide element of `width` bytes, or a loop of `repeat` elements."""
 
     first: str
     width: int
@@ -137,7 +138,7 @@ class _Group(NamedTuple):
 
 
 def _mergeable(a: Linearization, b: Linearization, names: tuple[str, ...]) -> list[_Group]:
-    """Fields gathered into as few copies as possible: contiguous ones widen an element, evenly spaced ones become a loop."""
+    """Fields in as few groups as possible. Contiguous fields become a wider element, evenly spaced fields a loop."""
     groups: list[_Group] = []
     ends: list[tuple[int, int, tuple[object, ...]]] = []
     for name in names:
@@ -160,7 +161,7 @@ def _mergeable(a: Linearization, b: Linearization, names: tuple[str, ...]) -> li
 
 
 def _step(a: Linearization, b: Linearization, last: _Group, group: _Group, strides: tuple[object, ...]) -> tuple[int, int] | None:
-    """How far the next element lies behind the last one of a loop over fields; None where they do not make a loop."""
+    """The strides (source, destination) of the loop over fields `last` with `group` added; None if `group` does not fit it."""
     if last.width != group.width or strides != tuple(stride for lin in (a, b) for _, stride in lin.strides(last.first)):
         return None
     here = a.field_base(group.first) - a.field_base(last.first), b.field_base(group.first) - b.field_base(last.first)
@@ -206,7 +207,7 @@ def _copies_of(source: View, destination: View, box: Box, group: _Group) -> list
 
 
 class _Axis:
-    """One dimension of a view: its part of the offset, and where it turns over."""
+    """One dimension of a view: its part of the offset, and the coordinates at which its digits wrap around."""
 
     def __init__(self, view: View, dim: str, field: str) -> None:
         self.origin = view.origin[view.dims.index(dim)]
@@ -214,7 +215,7 @@ class _Axis:
 
     @property
     def turns(self) -> tuple[tuple[int, int], ...]:
-        """(step, phase): the offset is affine between the coordinates i with (i + phase) % step == 0."""
+        """Pairs (step, phase): the offset is affine between the coordinates i with (i + phase) % step == 0."""
         return tuple((step, self.origin % step) for step, _ in self.weights if step > 1)
 
     def at(self, i: int) -> int:
@@ -225,13 +226,13 @@ class _Axis:
 
 
 def _pieces(lo: int, hi: int, turns: Iterable[tuple[int, int]]) -> list[_Piece]:
-    """Cuts lo ≤ i < hi into pieces that are affine between all turns."""
+    """The range lo ≤ i < hi cut into pieces on which the offsets are affine. `turns` are pairs (step, phase)."""
     distinct = sorted(set(turns))
     if not distinct:
         return [_Piece(lo, ((hi - lo, 1),) if hi - lo > 1 else ())] if hi > lo else []
     step, phase = distinct[-1]
     period = math.lcm(*(turn[0] for turn in distinct))
-    first = lo + -(lo + phase) % step  # whole periods begin where the slowest digit turns over
+    first = lo + -(lo + phase) % step  # whole periods begin where the slowest digit changes
     periods = (hi - first) // period if hi > first else 0
     if periods < 2:
         return _cut(lo, hi, step, phase, distinct[:-1])
@@ -244,7 +245,7 @@ def _pieces(lo: int, hi: int, turns: Iterable[tuple[int, int]]) -> list[_Piece]:
 
 
 def _cut(lo: int, hi: int, step: int, phase: int, rest: list[tuple[int, int]]) -> list[_Piece]:
-    """Pieces of a range cut at every turn of one digit; between two turns only the faster digits are left."""
+    """Pieces of a range that is cut at every change of one digit. Between two cuts only the faster digits (`rest`) change."""
     found: list[_Piece] = []
     while lo < hi:
         end = min(hi, lo + step - (lo + phase) % step)
@@ -254,7 +255,7 @@ def _cut(lo: int, hi: int, step: int, phase: int, rest: list[tuple[int, int]]) -
 
 
 def _merged(source_offset: int, destination_offset: int, run: int, loops: Iterable[Loop]) -> StridedCopy:
-    """The copy with the fewest loops: slowest first by destination, contiguous ones taken into the run, chained ones joined."""
+    """The copy with the fewest loops, slowest first by destination. Contiguous loops extend the run; chained loops are merged."""
     ordered = sorted((loop for loop in loops if loop[0] > 1), key=lambda loop: (loop[2], loop[1]))
     found: list[Loop] = []
     for extent, here, there in ordered:
@@ -268,8 +269,11 @@ def _merged(source_offset: int, destination_offset: int, run: int, loops: Iterab
 
 
 def joined(copies: list[StridedCopy]) -> list[StridedCopy]:
-    """Runs that continue each other on both sides, turn by turn, become one: ragged ends, chunks of several boxes, and fields of
-    different sizes that lie side by side at both ends."""
+    """The copies with adjacent ones joined: their loops are equal, and their runs are adjacent at both ends.
+
+    Such copies come from ragged ends, from chunks of several boxes, and from fields of different sizes that are adjacent at both
+    ends.
+    """
     found: list[StridedCopy] = []
     for copy in sorted(copies, key=lambda copy: copy.destination_offset):
         last = found[-1] if found else None
@@ -286,7 +290,7 @@ def joined(copies: list[StridedCopy]) -> list[StridedCopy]:
 
 
 def _without_loops(copy: StridedCopy) -> StridedCopy:
-    """Loops whose turns follow each other without a gap at both ends are a longer run."""
+    """The copy with contiguous loops merged into its run."""
     run, loops = copy.run, list(copy.loops)
     while (inner := next((loop for loop in loops if loop[1] == loop[2] == run), None)) is not None:
         run *= inner[0]

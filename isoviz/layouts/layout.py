@@ -1,9 +1,13 @@
-"""Layouts, the order in which an instance is stored, fastest-varying component first, and the map (index, field) → byte offset
-that a layout defines on an index space and a field space (Isometry, section 2).
+"""Layouts and linearizations (Isometry, section 2).
 
-Digits faster than `F` have stride (extents before them) × size of the field; `F` itself contributes (extents before it) × the
-sizes of the fields before the field; digits slower than `F` have stride (extents before them) × |F|. Fields of different sizes
-therefore have different strides. A block that does not divide its dimension pads the last block.
+A layout is the order in which an instance is stored, fastest-varying component first. On an index space and a field space it
+defines a map (index, field) → byte offset, the linearization:
+
+- A digit faster than `F` has stride (product of the extents before it) × (size of the field).
+- `F` contributes (product of the extents before it) × (sum of the sizes of the fields before the field).
+- A digit slower than `F` has stride (product of the extents before it) × |F|.
+
+Therefore fields of different sizes have different strides. If a block does not divide its dimension, the last block is padded.
 """
 
 from __future__ import annotations
@@ -31,12 +35,13 @@ IntArray = np.ndarray[Any, np.dtype[np.int64]]
 class Layout:
     """A sequence of digits and `F`, **fastest-varying first**.
 
-    `Layout("<F, x, y>")` stores all fields of an entry together, neighbours in x next to each other: it is the NumPy C-order
-    array of a structured dtype of shape (y, x). `Layout("<x, y, F>")` stores field after field: C-order shape (fields, y, x).
+    `Layout("<F, x, y>")` stores the fields of an entry together, and neighbours in x are adjacent. It is the C-order NumPy array
+    of shape (y, x) with a structured dtype. `Layout("<x, y, F>")` stores one field after the other, as the C-order array of shape
+    (fields, y, x).
 
     Raises:
-        NotationError: text that is not a layout; it points at the offending character.
-        LayoutError: components that do not make a layout.
+        NotationError: the text is not a layout. The message points at the invalid character.
+        LayoutError: the components do not form a layout.
     """
 
     components: tuple[Part, ...]
@@ -55,14 +60,14 @@ class Layout:
 
     @classmethod
     def unchecked(cls, components: tuple[Part, ...]) -> Layout:
-        """The layout with components that are known to make one."""
+        """The layout of components that are known to be valid. They are not checked."""
         layout = cls.__new__(cls)
         object.__setattr__(layout, "components", components)
         return layout
 
     @classmethod
     def aos(cls, *dims: str) -> Layout:
-        """Array of structs, `<F, x, y, …>`: a structured NumPy array whose last axis is the first dimension named.
+        """Array of structs, `<F, x, y, …>`: a structured NumPy array. Its last axis is the first dimension in `dims`.
 
         `Layout.aos("x", "y")` is `numpy.zeros((ny, nx), fields.dtype)`.
         """
@@ -70,15 +75,15 @@ class Layout:
 
     @classmethod
     def soa(cls, *dims: str) -> Layout:
-        """Struct of arrays, `<x, y, …, F>`: one C-order array of shape (…, ny, nx) per field, one after the other.
+        """Struct of arrays, `<x, y, …, F>`: one C-order array of shape (…, ny, nx) per field, stored one after the other.
 
-        For fields of one type `Layout.soa("x", "y")` is `numpy.zeros((n_fields, ny, nx), dtype)`.
+        If all fields have one type, `Layout.soa("x", "y")` is `numpy.zeros((n_fields, ny, nx), dtype)`.
         """
         return cls((*whole_dimensions(dims), FIELDS))
 
     @classmethod
     def row_major(cls, *dims: str) -> Layout:
-        """The C-order structured array with these axes: the **last** dimension named varies fastest.
+        """The C-order structured array with the axes `dims`: the **last** dimension varies fastest.
 
         `Layout.row_major("row", "column")` is `numpy.zeros((n_row, n_column), fields.dtype)`, i.e. `<F, column, row>`.
         """
@@ -86,7 +91,7 @@ class Layout:
 
     @classmethod
     def column_major(cls, *dims: str) -> Layout:
-        """The Fortran-order structured array with these axes: the **first** dimension named varies fastest.
+        """The Fortran-order structured array with the axes `dims`: the **first** dimension varies fastest.
 
         `Layout.column_major("row", "column")` is `numpy.zeros((n_row, n_column), fields.dtype, order="F")`, i.e. `<F, row,
         column>`.
@@ -95,12 +100,12 @@ class Layout:
 
     @classmethod
     def blocked(cls, block: Mapping[str, int], *dims: str, fields: str = "first") -> Layout:
-        """Blocks stored one after the other, the same order inside and among them.
+        """Blocks stored one after the other. The order of the dimensions is the same inside blocks and among blocks.
 
         `Layout.blocked({"x": 3, "y": 3}, "x", "y")` is `<F, x_in=3, y_in=3, x_out, y_out>`, the C-order array of shape
-        (ny/3, nx/3, 3, 3). `dims` gives the order, fastest first (default: the order of `block`); a dimension without a block
-        stays whole, outside the blocks. `fields` puts `F` "first", "inside" (after the blocks: the hybrid layout of Isometry,
-        figure 2c) or "last".
+        (ny/3, nx/3, 3, 3). `dims` is the order, fastest first (default: the order of `block`). A dimension without a block is not
+        split; it is outside the blocks. `fields` places `F` "first", "inside" (between the inner and the outer digits: the hybrid
+        layout of Isometry, figure 2c) or "last".
         """
         order = dims or tuple(block)
         if unknown := [dim for dim in block if dim not in order]:
@@ -119,7 +124,7 @@ class Layout:
 
     @cached_property
     def digits(self) -> Mapping[str, tuple[Component, ...]]:
-        """The digits of each dimension, fastest digit (rank 0) first, wherever they stand."""
+        """The digits of each dimension by rank, fastest (rank 0) first, regardless of their positions in the layout."""
         found: dict[str, list[Component]] = {}
         for part in self.components:
             if isinstance(part, Component):
@@ -128,20 +133,20 @@ class Layout:
 
     @cached_property
     def is_blocked(self) -> bool:
-        """Whether any dimension is in digits."""
+        """Whether any dimension is split into digits."""
         return any(isinstance(part, Component) and part.label != "" for part in self.components)
 
     def on(self, space: IndexSpace, fields: FieldSpace) -> Linearization:
-        """This layout of an instance: what maps (index, field) to byte offsets.
+        """The linearization of an instance in this layout: the map from (index, field) to byte offsets.
 
         Raises:
-            LayoutError: a dimension missing or unknown, or a block larger than its dimension.
+            LayoutError: a dimension is missing or unknown, or a block is larger than its dimension.
         """
         return _linearization(self, space, fields)
 
     @property
     def pretty(self) -> str:
-        """For display: `⟨F, x, y⟩`."""
+        """The layout for display: `⟨F, x, y⟩`."""
         return f"⟨{', '.join(map(str, self.components))}⟩"
 
     def __str__(self) -> str:
@@ -156,7 +161,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Location:
-    """What is stored at a byte: `index` of the point, name of the `field`, and the `byte` within that element."""
+    """The content of a byte: the `index` of its point, the name of its `field`, and the number of the `byte` in the element."""
 
     index: tuple[int, ...]
     field: str
@@ -165,7 +170,7 @@ class Location:
 
 @dataclass(frozen=True, eq=False)
 class Linearization:
-    """A layout on an index space and a field space. Made by `layout.on(space, fields)`.
+    """A layout on an index space and a field space. `layout.on(space, fields)` creates it.
 
     Raises:
         LayoutError: the layout and the space have different dimensions, a block is larger than its dimension, or the instance
@@ -189,7 +194,7 @@ class Linearization:
 
     @cached_property
     def parts(self) -> tuple[NormalPart, ...]:
-        """The components with their numbers filled in, in the order of the layout, fastest first."""
+        """The components as modes and `F`, in the order of the layout, fastest first."""
         layout, space = self.layout, self.space
         modes = {
             digit: mode
@@ -210,7 +215,7 @@ class Linearization:
 
     @property
     def payload(self) -> int:
-        """Bytes that belong to entries: without padding."""
+        """Bytes of the entries, without padding."""
         return self.space.volume * self.fields.nbytes
 
     @property
@@ -220,7 +225,7 @@ class Linearization:
 
     @cached_property
     def padding(self) -> dict[str, int]:
-        """How many coordinates behind each dimension's last have room: those that complete its last block."""
+        """By dimension: the number of coordinates that complete its last block. The instance has room for them."""
         return {
             part.dim: part.step * part.extent - self.space[part.dim] for part in self.parts if isinstance(part, Mode) and part.top
         }
@@ -241,24 +246,25 @@ class Linearization:
 
     @cached_property
     def _strides(self) -> dict[str, tuple[tuple[Mode, int], ...]]:
-        """What `strides` has been asked for."""
+        """Cache of `strides`, by field."""
         return {}
 
     @cached_property
     def _steps(self) -> dict[tuple[str, str], tuple[tuple[int, int], ...]]:
-        """What `steps` has been asked for."""
+        """Cache of `steps`, by (dimension, field)."""
         return {}
 
     def field_base(self, field: str) -> int:
-        """Offset of a field at index (0, …, 0)."""
+        """The byte offset of a field at index (0, …, 0)."""
         return self.inner_count * self.fields.starts[self.fields.index(field)]
 
     # ---- (index, field) → offset
 
     def steps(self, dim: str, field: str) -> tuple[tuple[int, int], ...]:
-        """The dimension's part of the offset as Σ (i // step) × weight: the (step, weight) pairs, weights of 0 left out.
+        """The dimension's part of the offset as Σ (i // step) × weight: the pairs (step, weight) with a weight other than 0.
 
-        Within a run of a digit the weight is its stride; where the digit turns over, the next weight takes back what it walked.
+        The weight of a digit is its stride, less the distance that the faster digits of the dimension go back when they wrap
+        around.
         """
         known = self._steps.get((dim, field))
         if known is None:
@@ -266,9 +272,9 @@ class Linearization:
         return known
 
     def dim_offsets(self, dim: str, field: str) -> IntArray:
-        """Contribution of every coordinate of a dimension to the offset in bytes, int64 of shape (size,).
+        """The contribution of every coordinate of a dimension to the offset, in bytes, as int64 of shape (size,).
 
-        The offset of (i, f) is `field_base(f)` plus the sum of these over the dimensions.
+        The offset of (i, f) is `field_base(f)` plus the sum of these contributions over the dimensions.
         """
         coordinates = np.arange(self.space[dim], dtype=np.int64)
         return self._along(dim, coordinates, field)
@@ -281,10 +287,11 @@ class Linearization:
         return total
 
     def offset(self, index: Index, field: str) -> int:
-        """Byte offset of one element.
+        """The byte offset of one element.
 
         Raises:
-            LayoutError: an index out of range or of another number of dimensions. SpaceError: an unknown field.
+            LayoutError: the index is out of range or has another number of dimensions.
+            SpaceError: the field is unknown.
         """
         at = self._coordinates(index)
         total = self.field_base(field)
@@ -293,10 +300,10 @@ class Linearization:
         return total
 
     def offsets(self, indices: Sequence[Any] | Mapping[str, Any], field: str) -> IntArray:
-        """Byte offsets of many elements: one array of coordinates per dimension, broadcast against each other; int64.
+        """The byte offsets of many elements, as int64. `indices` has one array of coordinates per dimension; they are broadcast.
 
         Raises:
-            LayoutError: a coordinate out of range, or not one array per dimension.
+            LayoutError: a coordinate is out of range, or a dimension does not have exactly one array.
         """
         arrays = list(indices.values()) if isinstance(indices, Mapping) else list(indices)
         dims = list(indices) if isinstance(indices, Mapping) else list(self.space.dims)
@@ -327,10 +334,10 @@ class Linearization:
     # ---- offset → (index, field)
 
     def locate(self, offset: int) -> Location | None:
-        """What is stored at a byte; None in padding.
+        """The content of the byte at an offset; None for padding.
 
         Raises:
-            LayoutError: an offset outside the instance.
+            LayoutError: the offset is outside the instance.
         """
         if not 0 <= offset < self.nbytes:
             raise LayoutError(f"offset {offset}: expected 0 to {self.nbytes - 1}")
@@ -350,7 +357,7 @@ class Linearization:
         return Location(tuple(at.values()), self.fields.names[field], byte)
 
     def order(self) -> Iterator[tuple[tuple[int, ...], str]]:
-        """Every (index, field) in the order of storage, padding left out."""
+        """Every (index, field) in storage order, without padding."""
         offset = 0
         while offset < self.nbytes:
             _block, rest = divmod(offset, self.inner_count * self.fields.nbytes)
@@ -363,14 +370,15 @@ class Linearization:
 
     @cached_property
     def normal(self) -> tuple[NormalPart, ...]:
-        """The normal form: modes of extent 1 dropped, adjacent digits of one dimension merged, `F` first where it has one field.
+        """The normal form: modes of extent 1 are dropped, adjacent digits of one dimension are merged.
 
-        Two linearizations of the same spaces with equal normal forms have the same offsets and size.
+        `F` comes first if there is only one field. Two linearizations of the same spaces with equal normal forms have the same
+        offsets and the same size.
         """
         return normal_form(self.parts, len(self.fields))
 
     def same_as(self, other: Linearization) -> bool:
-        """Whether both put every (index, field) at the same offset and have the same size."""
+        """Whether both have the same offset for every (index, field), and the same size."""
         return self.space == other.space and self.fields == other.fields and self.normal == other.normal
 
     def __str__(self) -> str:
@@ -379,17 +387,17 @@ class Linearization:
 
 def _block_size(dim: str, size: object) -> int:
     try:
-        return operator.index(size)  # type: ignore[arg-type]  # TypeError is the answer for everything else
+        return operator.index(size)  # type: ignore[arg-type]  # raises TypeError for all other types
     except TypeError:
         raise LayoutError(f"blocked layout: block {dim}={show(size)}; expected a whole number") from None
 
 
 @lru_cache(maxsize=4096)
 def known_layout(text: str) -> Layout:
-    """The layout that a text writes; the same object every time, so that what it worked out about itself stays known.
+    """The layout that a text describes. Every call returns the same object, so that its cached properties are reused.
 
     Raises:
-        NotationError: see `Layout`.
+        NotationError: the text is not a layout.
     """
     return Layout(text)
 

@@ -1,4 +1,4 @@
-"""Modes: the digits of a layout with their numbers filled in from an index space, and the normal form of a sequence of them."""
+"""Modes: the digits of a layout with extents and steps from an index space, and the normal form of a sequence of modes."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from isoviz.layouts.components import FIELDS, Component, FieldsComponent
 
 
 class Mode(NamedTuple):
-    """One digit of a dimension on an index space: coordinate i has digit `(i // step) % extent`.
+    """One digit of a dimension on an index space: coordinate i has the digit `(i // step) % extent`.
 
-    `top` marks the last digit of its dimension, which alone may run past the dimension's size (padding).
+    `top` marks the slowest digit of its dimension. Only this digit may exceed the size of the dimension (padding).
     """
 
     dim: str
@@ -26,16 +26,16 @@ NormalPart = Mode | FieldsComponent
 
 
 def modes_of(digits: Sequence[Component], size: int, owner: str) -> tuple[Mode, ...]:
-    """The modes of one dimension of that size, given all its digits, fastest first. `owner` names the layout in errors.
+    """The modes of one dimension of size `size`, from all its digits, fastest first. `owner` names the layout in errors.
 
     Raises:
-        LayoutError: a block is larger than what the digits below it leave of the dimension.
+        LayoutError: a block, with the digits below it, is larger than the dimension.
     """
     found: list[Mode] = []
     step = 1
     for digit in digits[:-1]:
         extent = digit.extent
-        assert extent is not None  # the notation asks for it below the top digit
+        assert extent is not None  # the notation requires an extent below the top digit
         if step * extent > size:
             through = f" (with the digits below it, {step * extent})" if step > 1 else ""
             raise LayoutError(
@@ -49,7 +49,7 @@ def modes_of(digits: Sequence[Component], size: int, owner: str) -> tuple[Mode, 
 
 
 def strides_of(parts: Sequence[NormalPart], field_bytes: int, all_bytes: int) -> tuple[tuple[Mode, int], ...]:
-    """Every mode with its stride in bytes, for a field of `field_bytes` bytes in a field space of `all_bytes` bytes."""
+    """Every mode with its stride in bytes. The field has `field_bytes` bytes, the field space `all_bytes` bytes."""
     found: list[tuple[Mode, int]] = []
     stride = field_bytes
     for part in parts:
@@ -62,7 +62,7 @@ def strides_of(parts: Sequence[NormalPart], field_bytes: int, all_bytes: int) ->
 
 
 def steps_of(dim: str, strides: Sequence[tuple[Mode, int]]) -> tuple[tuple[int, int], ...]:
-    """See `Linearization.steps`."""
+    """The pairs (step, weight) of `Linearization.steps` for one dimension, from the strides of all modes."""
     digits = sorted((mode.step, mode.extent, stride) for mode, stride in strides if mode.dim == dim)
     found: list[tuple[int, int]] = []
     walked = 0
@@ -74,7 +74,7 @@ def steps_of(dim: str, strides: Sequence[tuple[Mode, int]]) -> tuple[tuple[int, 
 
 
 def normal_form(parts: Sequence[NormalPart], fields: int) -> tuple[NormalPart, ...]:
-    """The normal form (`Linearization.normal`) of modes, fastest first, on a field space with that number of fields."""
+    """The normal form (`Linearization.normal`) of modes, fastest first, for a field space with `fields` fields."""
     found: list[NormalPart] = [FIELDS] if fields == 1 else []
     dropped = False
     for part in parts:
@@ -94,7 +94,7 @@ def normal_form(parts: Sequence[NormalPart], fields: int) -> tuple[NormalPart, .
 
 
 def _with_tops(parts: Sequence[NormalPart]) -> tuple[NormalPart, ...]:
-    """A dropped top digit of extent 1 leaves the digit below as the last one of its dimension."""
+    """The parts with `top` set again: after a top digit of extent 1 is dropped, the digit below it is the top digit."""
     ends: dict[str, int] = {}
     for part in parts:
         if isinstance(part, Mode):
@@ -105,7 +105,7 @@ def _with_tops(parts: Sequence[NormalPart]) -> tuple[NormalPart, ...]:
 
 
 def part_text(part: NormalPart) -> str:
-    """A part of a comparison for people: `F`, `x`, `x[step 4, extent 512]`-like digits as `x:4*512`."""
+    """A part of a comparison for display: `F`, `x`, `x_in=4`, `x_out=512`, or `x_[4]=512` for step 4 and extent 512."""
     if isinstance(part, FieldsComponent):
         return "F"
     if part.step == 1 and part.top:

@@ -1,4 +1,4 @@
-"""Text → layout. `<x_in=4, F, x_out>`, with `<…>`, `⟨…⟩` or no brackets; components fastest-varying first."""
+"""The parser of layout texts such as `<x_in=4, F, x_out>`: components fastest first, in `<…>`, `⟨…⟩` or without brackets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from isoviz.layouts.components import FIELDS, Component, FieldsComponent, Part
 from isoviz.layouts.spaces import check_dimension
 
 _Refusal = Callable[[int, str, str], Exception]
-"""(position, problem, expected) → the exception to raise."""
+"""A function from (position, problem, expected) to the exception to raise."""
 
 _BRACKETS = {"<": ">", "⟨": "⟩"}
 _NAME = re.compile(r"[^\W\d]\w*")
@@ -22,10 +22,10 @@ _DIGIT = re.compile(r"(?P<dim>.+)_(?P<label>in|out|\d+)")
 
 @lru_cache(maxsize=4096)
 def parse(text: str) -> tuple[Part, ...]:
-    """The components of a layout.
+    """The components of the layout that a text describes.
 
     Raises:
-        NotationError: pointing at the offending character and saying what was expected.
+        NotationError: the text is not a layout. The message points at the invalid character and says what was expected.
     """
     return _Parser(text).layout()
 
@@ -129,10 +129,10 @@ class _Parser:
 
 
 def check_components(components: Sequence[Part]) -> None:
-    """Components make a layout: `F` once, and every dimension covered once by its digits.
+    """Check that components form a layout: `F` appears once, and the digits of every dimension cover it once.
 
     Raises:
-        LayoutError: what is missing, twice or too much.
+        LayoutError: a component is missing, duplicated or not allowed.
     """
     text = f"<{', '.join(map(str, components))}>"
     for part in components:
@@ -161,7 +161,7 @@ def _check_component(part: Component, text: str) -> None:
 
 
 def _check(found: list[tuple[Part, int]], error: _Refusal) -> None:
-    """The rules that concern several components; `error(position, problem, expected)` makes the exception."""
+    """Check the rules for several components. `error(position, problem, expected)` returns the exception."""
     fields = [position for part, position in found if isinstance(part, FieldsComponent)]
     if len(fields) > 1:
         raise error(fields[1], "F appears twice", "F exactly once")

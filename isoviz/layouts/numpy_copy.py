@@ -1,4 +1,4 @@
-"""Strided copies carried out with NumPy: correct everywhere, the reference for faster kernels."""
+"""Strided copies with NumPy: available everywhere, and the reference for faster kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 
-# Runs of these sizes move as one scalar; NumPy copies them with a typed loop instead of a memcpy call for each run.
+# Runs of these sizes are copied as one scalar: NumPy uses a typed loop instead of one memcpy call per run.
 _SCALARS: dict[int, np.dtype[Any]] = {
     1: np.dtype("u1"),
     2: np.dtype("u2"),
@@ -26,14 +26,14 @@ _SCALARS: dict[int, np.dtype[Any]] = {
 
 
 _LONGEST_SCALAR = 2**31 - 1
-"""Bytes; NumPy has no longer elements."""
+"""The largest element size of NumPy, in bytes."""
 
 
 def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> None:
-    """Moves the bytes of strided copies between two one-dimensional, contiguous uint8 arrays.
+    """Move the bytes of strided copies between two one-dimensional, contiguous uint8 arrays.
 
     Raises:
-        LayoutError: a copy reaches outside one of the arrays; nothing of that copy has been moved.
+        LayoutError: a copy reaches outside one of the arrays. No byte of that copy has been moved.
     """
     for copy in copies:
         if copy.loops and copy.run > _LONGEST_SCALAR:
@@ -49,10 +49,10 @@ def apply(copies: Iterable[StridedCopy], source: Bytes, destination: Bytes) -> N
 
 
 def strided_view(array: Bytes, copy: StridedCopy, dtype: np.dtype[Any], end: int) -> np.ndarray[Any, Any]:
-    """What a copy touches at one end (1: source, 2: destination), as an array with one axis per loop.
+    """The elements that a copy accesses at one end (1: source, 2: destination), as an array with one axis per loop.
 
     Raises:
-        LayoutError: it would reach outside the array.
+        LayoutError: the copy reaches outside the array.
     """
     shape = tuple(loop[0] for loop in copy.loops)
     strides = tuple(loop[end] for loop in copy.loops)

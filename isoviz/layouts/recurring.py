@@ -1,7 +1,7 @@
-"""Copies of boxes that recur: chunks of one shape differ in nothing but where they begin.
+"""Reuse of strided copies: chunks of the same shape have the same copies with other offsets.
 
-Working out the strided copies of a box takes as long as moving some hundred KiB. A box that has the shape of one before, and lies
-alike between the turns of all digits, has the same copies with other offsets.
+Computing the strided copies of a box takes as long as moving some hundred KiB. Two boxes have the same copies, up to their
+offsets, if they have the same shape and the same position relative to the periods of all digits.
 """
 
 from __future__ import annotations
@@ -23,19 +23,22 @@ if TYPE_CHECKING:
 
 _Key = tuple[tuple[int, ...], tuple[int, ...], tuple[str, ...]]
 EVEN = 64
-"""Turns of a long loop of which parts have a multiple."""
+"""Parts of a long loop begin at multiples of this many iterations, or of a quarter or a sixteenth of it.
+
+Small copies that begin less than this many bytes apart count as neighbours.
+"""
 MOST = 256
-"""Shapes that are remembered."""
+"""The largest number of shapes in a cache."""
 FEW = 16
-"""Copies that may go together wherever they are."""
+"""Up to this many copies stay in one group, wherever they lie."""
 MANY = 256
-"""Copies of which the small ones are not looked at one by one."""
+"""With more copies than this, small ones are distributed together rather than one by one."""
 UNEVEN = 1.25
-"""So many times as long as the mean may the longest of some parts be, if there is another way."""
+"""The largest ratio of the longest part to the mean part, unless no loop allows it."""
 
 
 class _Alike:
-    """Copies of fields that have the same strides at both ends: a box that is moved on takes all of them along equally far."""
+    """Copies of neighbouring fields that have the same strides at both ends. Moving a box shifts all of them equally."""
 
     def __init__(self, source: View, destination: View, names: Sequence[str]) -> None:
         self.names = tuple(names)
@@ -72,22 +75,22 @@ class _Alike:
 
 
 class RecurringCopies:
-    """`strided_copies` between the linearizations of two views, for one box after the other."""
+    """`strided_copies` between the linearizations of two views, for a sequence of boxes."""
 
     def __init__(self, source: View, destination: View) -> None:
         a, b = source.linearization, destination.linearization
         names = [name for name in b.fields.names if name in a.fields.names]
-        # Neighbours only: fields of one size with others between them would be one loop, and part the others' runs.
+        # Only neighbours form a class: a loop over fields with other fields between them would split the runs of those.
         dims = [dim for dim in source.dims if a.space[dim] > 1 or b.space[dim] > 1]
         stretches = itertools.groupby(names, lambda name: [lin.steps(dim, name) for lin in (a, b) for dim in dims])
         self.classes = [_Alike(source, destination, list(stretch)) for _, stretch in stretches]
 
     def of(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[StridedCopy]:
-        """The copies of a box; the views differ from those given first in nothing but their `base`."""
+        """The copies of a box. The views may differ from those of the constructor only in their `base`."""
         return together(self.apart(source, destination, box, fields))
 
     def apart(self, source: View, destination: View, box: Box, fields: Sequence[str]) -> list[list[StridedCopy]]:
-        """The same for every class, neighbouring fields that have the same strides, not joined yet."""
+        """The copies of a box by class, not joined. A class is a set of neighbouring fields that have the same strides."""
         if len(self.classes) == 1:
             return [self.classes[0].of(source, destination, box, tuple(fields))]
         found = []
@@ -97,21 +100,26 @@ class RecurringCopies:
         return found
 
     def shifts(self, axis: int, distance: int) -> list[tuple[int, int]]:
-        """By how many bytes of source and destination the copies of any box lie further, class by class, once it is moved so far
-        along an axis: a multiple of `period(axis)`."""
+        """The shift of a box's copies in bytes, as pairs (source, destination) by class, if the box moves along an axis.
+
+        `distance` is in coordinates and is a multiple of `period(axis)`.
+        """
         return [each.shift(axis, distance) for each in self.classes]
 
     def period(self, axis: int) -> int:
-        """After how many coordinates of an axis both ends repeat themselves."""
+        """The number of coordinates of an axis after which the offsets of both ends repeat."""
         return math.lcm(*(each.periods[axis] for each in self.classes))
 
 
 class RecurringChunks:
-    """The copies of one hop, chunk after chunk. Along the slowest digit that numbers the blocks, chunks repeat those before: they
-    are looked up by their numbers, without working out what is in them.
+    """The copies of one hop, chunk by chunk.
 
-    `views` gives both ends of the hop for the chunk of a number, `chunk` what is in it. `padding` is how many coordinates behind
-    each dimension's last both ends have and move along: without them, rows of blocks fall into pieces where they end.
+    Chunks repeat along the slowest digit that numbers the blocks. The copies of a repeated chunk are looked up by its number;
+    its boxes are not computed.
+
+    `views` maps a chunk's number to both ends of the hop, and `chunk` maps it to the chunk. `padding` is the number of
+    coordinates behind the end of each dimension for which both ends have room. These coordinates are copied too: without them
+    the copies would be split at the ends of rows of blocks.
     """
 
     def __init__(
@@ -129,7 +137,7 @@ class RecurringChunks:
         self._turn, self._whole = self._turns(chunks)
 
     def of(self, number: int) -> tuple[list[StridedCopy], int]:
-        """The copies of a chunk, and the bytes of entries in it."""
+        """The copies of a chunk, and its payload in bytes."""
         if number >= self._whole:
             copies, payload = self._anew(number)
             return together(copies), payload
@@ -155,15 +163,17 @@ class RecurringChunks:
         return [joined(copies) if len(copies) > 1 else copies for copies in found], chunk.payload_bytes
 
     def _turns(self, chunks: ChunkSequence) -> tuple[int, int]:
-        """After how many chunks they repeat themselves, and how many chunks are full and not cut off at the edge of the index
-        space; notes how far the copies have moved by then at both ends."""
+        """The number of chunks after which the copies repeat, and the number of chunks before the edge of the index space.
+
+        Stores in `_shifts` how far the copies move at both ends per repetition.
+        """
         slowest = chunks.digits[-1] if chunks.outer else None
         space = chunks.linearization.space
         if not isinstance(slowest, Mode) or not slowest.top:
             return 0, 0
         axis, size = space.dims.index(slowest.dim), space[slowest.dim]
         row = chunks.blocks // slowest.extent
-        """Blocks with the same slowest digit."""
+        """Number of blocks with the same slowest digit."""
         period = self._boxes.period(axis)
         turn = math.lcm(period // math.gcd(period, slowest.step) * row, chunks.per_chunk) // chunks.per_chunk
         if turn >= len(chunks):
@@ -173,17 +183,17 @@ class RecurringChunks:
         self._shifts = [(by_source + here, by_destination + there) for by_source, by_destination in shifts]
         full = size // slowest.step
         if any(self._padding) and self._padding[axis] and not size % slowest.step:
-            full -= 1  # the last ones may have padding behind them that is only at the ends of the hop
+            full -= 1  # the last blocks may have padding that the layout of the chunks lacks and both ends have
         return turn, full * row // chunks.per_chunk
 
 
 def together(classes: Sequence[list[StridedCopy]]) -> list[StridedCopy]:
-    """The copies of all classes of fields; those that continue each other are joined."""
+    """The copies of all classes of fields. Adjacent runs are joined."""
     return classes[0] if len(classes) == 1 else joined([copy for copies in classes for copy in copies])
 
 
 def shifted(copies: list[StridedCopy], here: int, there: int) -> list[StridedCopy]:
-    """Copies so many bytes further in the source and in the destination."""
+    """Copies shifted by `here` bytes in the source and by `there` bytes in the destination."""
     if not here and not there:
         return copies
     return [StridedCopy(copy.source_offset + here, copy.destination_offset + there, copy.run, copy.loops) for copy in copies]
@@ -204,9 +214,11 @@ def _at(axes: Sequence[Sequence[tuple[int, int, int]]], lo: Sequence[int]) -> in
 def split(
     copies: Sequence[StridedCopy], parts: int, unit: int = 1, base: int = 0, by: str = "destination"
 ) -> list[list[StridedCopy]]:
-    """Copies in so many parts of about equal bytes, in their order: along their slowest loops, or, where they have none, along
-    the run, where the offset `by` the source or the destination, counted from `base`, is a multiple of `unit` bytes. A part may
-    be empty."""
+    """Copies split into `parts` parts of about equal bytes, in order. A part may be empty.
+
+    A copy is cut along its slowest loop. A copy without loops is cut within its run, at a multiple of `unit` bytes: the offset is
+    that of the source or the destination (`by`), plus `base`.
+    """
     if parts <= 1:
         return [list(copies)]
     total = sum(copy.nbytes for copy in copies)
@@ -221,14 +233,17 @@ def split(
             head, rest = _cut(rest, room, unit, at % unit)
             found[number].append(head)
             done += head.nbytes
-            if rest is not None:  # the part is full, but for less than half a unit that would be a piece of its own
+            if rest is not None:  # the part is full up to half a unit, which is not worth a copy of its own
                 number = min(parts - 1, number + 1)
     return found
 
 
 def neighbours(group: list[StridedCopy]) -> list[list[StridedCopy]]:
-    """Copies that turn alike in groups that share lines, at the end where more of them do: those that lie within one turn of the
-    longest loop. Going through all at once would be going through as many places in turn."""
+    """Copies with the same loop extents, in groups that share cache lines at one end.
+
+    The copies of a group begin within one stride of the longest loop. The end with fewer groups is used. Iterating over all
+    copies together would access one place per group in every iteration.
+    """
     if len(group) <= FEW or not group[0].loops:
         return [group]
     longest = max(range(len(group[0].loops)), key=lambda k: group[0].loops[k][0])
@@ -245,18 +260,22 @@ def neighbours(group: list[StridedCopy]) -> list[list[StridedCopy]]:
 
 
 def _source_place(copy: StridedCopy, loop: int) -> tuple[int, int]:
-    """Where a copy begins in the source, and how much further it is after a turn of a loop."""
+    """The source offset of a copy, and the source stride of a loop."""
     return copy.source_offset, copy.loops[loop][1]
 
 
 def _destination_place(copy: StridedCopy, loop: int) -> tuple[int, int]:
-    """The same in the destination."""
+    """The destination offset of a copy, and the destination stride of a loop."""
     return copy.destination_offset, copy.loops[loop][2]
 
 
 def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> list[list[StridedCopy]]:
-    """Copies in so many parts of about equal bytes, as `split`; but of copies that turn alike (the fields of structs) every part
-    has some turns of all: lines that they share are visited once. Few bytes are not cut: a copy costs more than it moves."""
+    """Copies split into `parts` parts of about equal bytes, with cache lines shared by several copies in one part.
+
+    Copies with the same loop extents, such as the fields of structs, are cut together: each part has the same iterations of all
+    of them. Small groups of copies are not cut, since the overhead of a copy would exceed the time to move its bytes. All other
+    copies are cut by `split`.
+    """
     if parts <= 1 or not copies:  # a chunk may hold nothing but padding
         return [list(copies), *([] for _ in range(parts - 1))]
     least = sum([copy.nbytes for copy in copies]) / parts / 4
@@ -285,7 +304,7 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
             for part, more in zip(found, split(group, parts, unit), strict=True):
                 part += more
             continue
-        # So that parts begin with whole lines, too, as far as they stay about equal.
+        # Parts begin at whole cache lines if the loop is long enough for parts of about equal length.
         unit_turns = next((each for each in (EVEN, EVEN // 4, EVEN // 16) if turns[place] >= 4 * each * parts), 1)
         bounds = [turns[place] * k // parts // unit_turns * unit_turns for k in range(parts)] + [turns[place]]
         for part, (low, high) in zip(found, itertools.pairwise(bounds), strict=True):
@@ -298,8 +317,10 @@ def split_together(copies: Sequence[StridedCopy], parts: int, unit: int = 1) -> 
 
 
 def _cut_along(copy: StridedCopy, parts: int) -> int | None:
-    """The loop along which parts reach the furthest, at the end where they reach less far: short runs are slow at either end. Of
-    loops that make about equal parts, if there are any; None where no loop turns so often."""
+    """The loop to cut: the one whose parts span the most bytes, at the end where they span fewer. None if all are too short.
+
+    Long spans are preferred because short runs are slow at either end. Loops that give about equal parts take precedence.
+    """
     reaches = [
         (-(-turns // parts) * parts <= UNEVEN * turns, turns // parts * min(here, there), there)
         for turns, here, there in copy.loops
@@ -308,7 +329,7 @@ def _cut_along(copy: StridedCopy, parts: int) -> int | None:
 
 
 def _stretches(copies: Sequence[StridedCopy], parts: int) -> list[list[StridedCopy]]:
-    """Whole copies in so many parts of about equal bytes: those that lie side by side, at the end where more of them do."""
+    """Uncut copies in `parts` parts of about equal bytes. Neighbours stay together, at the end with more neighbours."""
     found: list[list[StridedCopy]] = [[] for _ in range(parts)]
     near: list[tuple[int, list[StridedCopy]]] = []
     for end in ("source_offset", "destination_offset"):
@@ -318,13 +339,13 @@ def _stretches(copies: Sequence[StridedCopy], parts: int) -> list[list[StridedCo
     ordered = max(near, key=itemgetter(0))[1]
     total, done = sum([copy.nbytes for copy in copies]), 0
     for copy in ordered:
-        found[min(parts - 1, (2 * done + copy.nbytes) * parts // (2 * total))].append(copy)  # by its middle
+        found[min(parts - 1, (2 * done + copy.nbytes) * parts // (2 * total))].append(copy)  # the part of the copy's middle byte
         done += copy.nbytes
     return found
 
 
 def _turns(copy: StridedCopy, place: int, low: int, high: int) -> StridedCopy:
-    """The copy with some turns of one loop."""
+    """The copy with the iterations `low` to `high` - 1 of the loop `place`."""
     _, here, there = copy.loops[place]
     loops = tuple((high - low, *loop[1:]) if i == place else loop for i, loop in enumerate(copy.loops))
     loops = tuple(loop for loop in loops if loop[0] > 1)
@@ -332,7 +353,7 @@ def _turns(copy: StridedCopy, place: int, low: int, high: int) -> StridedCopy:
 
 
 def _cut(copy: StridedCopy, nbytes: int, unit: int, phase: int) -> tuple[StridedCopy, StridedCopy | None]:
-    """About the first so many bytes of a copy that begins `phase` bytes behind a multiple of `unit`, and the rest."""
+    """A copy cut after about `nbytes` bytes: the first piece and the rest. The copy begins at `phase` modulo `unit`."""
     if copy.nbytes <= nbytes:
         return copy, None
     if not copy.loops:

@@ -1,4 +1,4 @@
-"""Index spaces, field spaces and boxes: what an instance holds, before any order is chosen (Isometry, section 2)."""
+"""Index spaces, field spaces and boxes: the content of an instance, independent of its order (Isometry, section 2)."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 MAX_BYTES = 2**63 - 1
-"""Offsets are signed 64-bit numbers everywhere (NumPy, `pread`, MPI): no instance may be larger."""
+"""The largest size of an instance, in bytes: offsets are signed 64-bit numbers in NumPy, `pread` and MPI."""
 
 _DIMENSION = re.compile(r"[^\W\d]\w*")
 _DIGIT_NAME = re.compile(r"(.+)_(in|out|\d+)")
 
 
 def check_dimension(name: object) -> str:
-    """`name` if it can name a dimension.
+    """`name`, if it is valid for a dimension.
 
     Raises:
-        SpaceError: not an identifier, `F` (the field space in layouts), or the name of a digit such as `x_in`.
+        SpaceError: the name is not an identifier, or is `F` (the field space in layouts) or the name of a digit such as `x_in`.
     """
     if not isinstance(name, str) or not _DIMENSION.fullmatch(name):
         raise SpaceError(f"dimension {name!r}: expected a name of letters, digits and underscores, such as 'x'")
@@ -41,11 +41,11 @@ def check_dimension(name: object) -> str:
 class IndexSpace:
     """An ordered set of named dimensions with sizes: `IndexSpace(x=4096, y=4096)`.
 
-    An index is a tuple with one coordinate per dimension, in the order of the dimensions. The order carries no meaning
-    for storage; that is what a layout says.
+    An index is a tuple with one coordinate per dimension, in the order of the dimensions. This order does not determine the
+    storage order; the layout does.
 
     Raises:
-        SpaceError: no valid name, a size below 1 or not a whole number, or more than 2⁶³ − 1 points.
+        SpaceError: a name is invalid, a size is below 1 or no whole number, or there are more than 2⁶³ − 1 points.
     """
 
     dims: tuple[str, ...]
@@ -74,7 +74,7 @@ class IndexSpace:
 
     @classmethod
     def of(cls, sizes: Mapping[str, int]) -> Self:
-        """The index space with these sizes, for names that come from data."""
+        """The index space with these sizes. It also checks names that come from data."""
         for name in sizes:
             check_dimension(name)
         return cls(**sizes)
@@ -111,12 +111,12 @@ def _sizes_text(sizes: Mapping[str, int]) -> str:
 
 @dataclass(frozen=True, init=False, repr=False)
 class FieldSpace:
-    """An ordered set of named fields with NumPy dtypes, packed: `FieldSpace(re="float32", im="float32")`.
+    """An ordered set of named fields with NumPy dtypes: `FieldSpace(re="float32", im="float32")`.
 
-    `|F|` (`nbytes`) is the sum of the field sizes; there is no padding between fields.
+    Fields are packed: there is no padding between them. `|F|` (`nbytes`) is the sum of the field sizes.
 
     Raises:
-        SpaceError: no field, a dtype NumPy does not know, one that holds Python objects, or one of no bytes.
+        SpaceError: there is no field, or a dtype is unknown to NumPy, holds Python objects or has no bytes.
     """
 
     names: tuple[str, ...]
@@ -147,7 +147,7 @@ class FieldSpace:
 
     @classmethod
     def of(cls, dtypes: Mapping[str, Any]) -> Self:
-        """The field space with these dtypes; names need not be Python identifiers."""
+        """The field space with these dtypes. Names need not be Python identifiers."""
         for name in dtypes:
             if not isinstance(name, str):
                 raise SpaceError(f"field {name!r}: expected a name")
@@ -160,7 +160,7 @@ class FieldSpace:
 
     @cached_property
     def starts(self) -> tuple[int, ...]:
-        """Byte at which each field begins in one packed entry."""
+        """The byte at which each field begins in a packed entry."""
         return tuple(int(start) for start in np.cumsum((0, *self.sizes[:-1])))
 
     @cached_property
@@ -181,7 +181,7 @@ class FieldSpace:
         """The position of a field.
 
         Raises:
-            SpaceError: unknown field.
+            SpaceError: the field is unknown.
         """
         try:
             return self._index_of[name]
@@ -189,7 +189,7 @@ class FieldSpace:
             raise SpaceError(f"field {name!r}: not one of {', '.join(self.names)}") from None
 
     def subset(self, names: tuple[str, ...] | list[str]) -> FieldSpace:
-        """Only these fields, in the order given."""
+        """The field space of some fields, in the given order."""
         return FieldSpace.of({name: self.dtypes[self.index(name)] for name in names})
 
     def __contains__(self, name: object) -> bool:
@@ -202,7 +202,7 @@ class FieldSpace:
         return len(self.names)
 
     def as_dict(self) -> dict[str, str]:
-        """Name → dtype text that `numpy.dtype` reads back (structured fields as their bytes: `V12`)."""
+        """Name → dtype as text that `numpy.dtype` accepts. A structured dtype becomes its size in bytes: `V12`."""
         return {name: dtype_text(dtype) for name, dtype in zip(self.names, self.dtypes, strict=True)}
 
     def __str__(self) -> str:
@@ -213,7 +213,7 @@ class FieldSpace:
 
 
 def dtype_text(dtype: np.dtype[Any]) -> str:
-    """A short text for a dtype that `numpy.dtype` understands; a structured one as its bytes, `V12`."""
+    """A dtype as short text that `numpy.dtype` accepts. A structured dtype becomes its size in bytes: `V12`."""
     if dtype.base.names is not None:
         return f"V{dtype.itemsize}"
     if dtype.subdtype is not None:
@@ -238,14 +238,14 @@ class Box:
 
     @classmethod
     def unchecked(cls, lo: tuple[int, ...], hi: tuple[int, ...]) -> Box:
-        """The box with corners that are known to make one."""
+        """The box of corners that are known to be valid. They are not checked."""
         box = cls.__new__(cls)
         box.__dict__.update(lo=lo, hi=hi)
         return box
 
     @classmethod
     def whole(cls, space: IndexSpace) -> Box:
-        """All of an index space."""
+        """The box that covers an index space."""
         return cls((0,) * len(space), space.sizes)
 
     @property
@@ -255,5 +255,5 @@ class Box:
 
     @property
     def volume(self) -> int:
-        """The number of points; 1 in no dimensions."""
+        """The number of points; 1 for a box without dimensions."""
         return math.prod([hi - lo for lo, hi in zip(self.lo, self.hi, strict=True)])

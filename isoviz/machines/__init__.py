@@ -1,6 +1,6 @@
-"""Machines: memories, channels, throughput functions, the graph they make, presets, files, text drawings.
+"""Machines: memories, channels, throughput functions, their graph, presets, machine files and text drawings.
 
-Everything here is a frozen value or a pure function; sizes are bytes, rates bytes per second, times seconds.
+All types are frozen values. Sizes are in bytes, rates in bytes per second, times in seconds.
 """
 
 from __future__ import annotations

@@ -17,14 +17,14 @@ _FUNCTIONS = (Constant, LatencyBandwidth, Sampled)
 
 @dataclass(frozen=True)
 class Resource:
-    """Something several channels share: `capacity` resource bytes per second in all, as a bus or a link has.
+    """A resource shared by channels, such as a bus or a link. `capacity` is its total rate in resource bytes per second.
 
-    One that is `held` is occupied by a channel for as long as it works, however little that moves: a disk, whose small requests
-    take it as long as large ones. Then the weight of a channel is the part of the resource that it holds while it works, and
-    `capacity` how many parts there are at a time: 1 of channels with weight 1, and they take turns.
+    A `held` resource is occupied by a channel for as long as the channel works, independent of the bytes moved. A disk is one:
+    small requests occupy it as long as large ones. For a held resource the weight of a channel is the amount that it holds while
+    it works, and `capacity` is the total amount. With capacity 1, channels of weight 1 take turns.
 
     Raises:
-        MachineError: a field of the wrong type or out of range.
+        MachineError: a field has the wrong type or is out of range.
     """
 
     name: str
@@ -40,30 +40,32 @@ class Resource:
         checks.flag(owner, "held", self.held)
 
     def cost(self, weight: float, rate: float) -> float:
-        """Seconds of the whole resource that a byte costs on a channel of that weight which moves `rate` bytes per second."""
+        """Seconds of the whole resource per payload byte, for a channel of weight `weight` that moves `rate` bytes per second."""
         return weight / (rate * self.capacity) if self.held else weight / self.capacity
 
 
 @dataclass(frozen=True)
 class Channel:
-    """A directed connection from memory `source` to memory `destination`; both may be the same memory (a self-loop).
+    """A directed connection from memory `source` to memory `destination`. A self-loop has the same memory at both ends.
 
-    Two memories may be joined by several channels, told apart by `name` (empty: `"source->destination"`).
+    Several channels may join the same two memories; `name` distinguishes them. An empty name becomes `"source->destination"`.
 
-    - `throughput`: bytes per second by the length of contiguous runs; `rate` asks it, and `seconds` for a copy.
-    - `setup`: seconds paid once per transfer that uses the channel; `conversion_setup`: more of them where it converts.
-    - `costs`: further one-time costs (`OneTimeCost`), such as registering a buffer or making a datatype.
-    - `descriptors`: how many contiguous runs one request can carry (a gather/scatter list, an IOV), None for any number. A copy
-      of more runs needs more requests, and each beyond the first takes `request_seconds` more.
-    - `alignment`: requests start at multiples of so many bytes and are so many long, a power of two (disks that bypass the
-      page cache: one block); 1 asks nothing.
-    - `resources`: pairs (resource, weight), weight ≥ 0 being the resource bytes that each payload byte costs (of a resource that
-      is held: the part of it that the channel holds).
-    - `max_in_flight`: how many requests the channel works on at a time.
-    - `provenance`: where its figures come from: "from the paper", "assumed", "measured <date> on <computer>".
+    - `throughput`: the rate in bytes per second by the length of contiguous runs. `rate` and `seconds` evaluate it.
+    - `setup`: seconds paid once per transfer that uses the channel.
+    - `conversion_setup`: further seconds paid once per transfer if the hop over the channel converts.
+    - `costs`: further one-time costs (`OneTimeCost`), such as the registration of a buffer or the creation of a datatype.
+    - `descriptors`: the number of contiguous runs per request (a gather/scatter list, an IOV); None for no limit. A copy of more
+      runs needs more requests.
+    - `request_seconds`: the seconds that every request of a copy after the first costs.
+    - `alignment`: offsets and lengths of requests are multiples of this power of two, in bytes. It is one block for disk access
+      that bypasses the page cache, and 1 for no alignment.
+    - `resources`: pairs (resource, weight), weight ≥ 0. The weight is the number of resource bytes per payload byte; for a held
+      resource it is the amount that the channel holds.
+    - `max_in_flight`: the largest number of requests in flight.
+    - `provenance`: the origin of its figures: "from the paper", "assumed", "measured <date> on <computer>".
 
     Raises:
-        MachineError: a field of the wrong type or out of range.
+        MachineError: a field has the wrong type or is out of range.
     """
 
     name: str
@@ -88,7 +90,7 @@ class Channel:
         object.__setattr__(self, "name", name)
         owner = f"channel {name!r}"
         object.__setattr__(self, "kind", ChannelKind.of(owner, "kind", self.kind))
-        # The protocol is asked last: that takes longer than everything else here together.
+        # The protocol check comes last: it takes longer than all other checks here together.
         if not isinstance(self.throughput, _FUNCTIONS) and not isinstance(self.throughput, ThroughputFunction):
             raise checks.FieldError(owner, "throughput", f"expected a throughput function, got {checks.show(self.throughput)}")
         object.__setattr__(self, "setup", checks.number(owner, "setup", self.setup, high=LONGEST))
@@ -108,14 +110,14 @@ class Channel:
         object.__setattr__(self, "request_seconds", seconds)
 
     def rate(self, run_bytes: float) -> float:
-        """Bytes per second sustained when contiguous runs are `run_bytes` long; no copy of such runs is faster."""
+        """Sustained bytes per second for contiguous runs of `run_bytes` bytes. No copy with such runs is faster."""
         return self.throughput(run_bytes)
 
     def seconds(self, shape: CopyShape) -> float:
-        """Seconds that a copy takes, one-time costs left out; infinite where such runs move nothing.
+        """Seconds that a copy takes, without one-time costs; infinite if the rate is 0.
 
-        It is `nbytes / rate(run)` plus what further requests take (`descriptors`). A throughput function that knows more than
-        the run says the first part itself (`ShapedThroughput`).
+        It is `nbytes / rate(run)` plus the seconds of further requests (`descriptors`). For a `ShapedThroughput` the first term
+        is its `seconds`.
         """
         function = self.throughput
         if isinstance(function, ShapedThroughput):
@@ -129,42 +131,42 @@ class Channel:
 
     @cached_property
     def by_run(self) -> bool:
-        """Whether the seconds of a copy are its bytes over `rate` of its run, whatever else its shape is."""
+        """Whether the seconds of a copy are `nbytes / rate(run_bytes)`, independent of all else."""
         if self.descriptors is not None and self.request_seconds:
             return False
-        # The protocol is asked last, since that takes long.
+        # The protocol check comes last because it is slow.
         return isinstance(self.throughput, _FUNCTIONS) or not isinstance(self.throughput, ShapedThroughput)
 
     @cached_property
     def one_time(self) -> tuple[OneTimeCost, ...]:
-        """All of its one-time costs."""
+        """All one-time costs of the channel: `setup`, `conversion_setup` and `costs`."""
         own = [OneTimeCost(SET_UP, self.setup)] if self.setup else []
         own += [OneTimeCost(CONVERSION, self.conversion_setup, only_converting=True)] if self.conversion_setup else []
         return (*own, *self.costs)
 
     @cached_property
     def least_setup(self) -> float:
-        """Seconds of one-time costs that a hop pays at least, whatever its layouts and the other hops of the path."""
+        """A lower bound on the one-time costs of a hop, in seconds, for all layouts and all other hops of the path."""
         return self.setup + sum([cost.least(False) for cost in self.costs])
 
     @cached_property
     def least_conversion(self) -> float:
-        """How many more a hop pays at least that converts."""
+        """A lower bound on the further one-time costs of a hop that converts, in seconds."""
         return self.conversion_setup + sum([cost.least(True) - cost.least(False) for cost in self.costs])
 
     @cached_property
     def has_fixed_costs(self) -> bool:
-        """Whether `least_setup`, and `least_conversion` where a hop converts, are exactly what it pays."""
+        """Whether the bounds `least_setup` and `least_conversion` are exact."""
         return all(cost.is_fixed for cost in self.costs)
 
     @property
     def peak(self) -> float:
-        """Bytes per second that no run length exceeds."""
+        """An upper bound on the rate over all run lengths, in bytes per second."""
         return self.throughput.peak
 
     @property
     def is_self_loop(self) -> bool:
-        """Whether it moves between two buffers of one memory."""
+        """Whether both ends are the same memory, so that it copies between two buffers."""
         return self.source == self.destination
 
 

@@ -1,4 +1,4 @@
-"""What a copy costs beside its bytes: one-time costs of channels, and the shape of a copy that a channel is asked for."""
+"""One-time costs of channels, and the shape of a copy, from which a channel computes its seconds."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ from isoviz import checks
 Paid = Literal["transfer", "buffer", "layout"]
 
 SET_UP, CONVERSION = "set-up", "conversion"
-"""The names of the costs that `Channel.setup` and `Channel.conversion_setup` stand for."""
+"""The cost names that are reserved for `Channel.setup` and `Channel.conversion_setup`."""
 LONGEST = 1e6
-"""Seconds; a longer one-time cost is a mistake."""
+"""The largest one-time cost accepted, in seconds. A larger one is a mistake."""
 
 
 @dataclass(frozen=True)
 class OneTimeCost:
-    """Seconds that a transfer pays once for each of some things, however much it then moves.
+    """Seconds that a transfer pays once per transfer, buffer or layout, independent of the bytes moved.
 
-    - `name` says what they are spent on, such as "registration".
-    - `seconds` are paid by a hop over the channel for each of what `per` names: the "transfer", every "buffer" that the hop
-      touches (what it reads and what it writes: an instance, or a ring of slots), every "layout" that these have (two equal ones
-      are one).
-    - `cached_by` names a cache that channels share, such as "registrations": for the same transfer, buffer or layout only the
-      first hop of a path pays that has a cost with this cache. Empty: every hop pays.
-    - `only_converting`: hops that do not convert do not pay.
+    - `name`: the purpose of the cost, such as "registration".
+    - `seconds`: the seconds that a hop over the channel pays, once per unit of `per`.
+    - `per`: the unit. It is "transfer"; "buffer", one for each buffer that the hop reads or writes (an instance, or a ring of
+      slots); or "layout", one for each distinct layout of these buffers.
+    - `cached_by`: the name of a cache that channels share, such as "registrations". For the same unit, only the first hop of a
+      path with this cache pays. If it is empty, every hop pays.
+    - `only_converting`: only hops that convert pay.
 
-    Making an MPI datatype is `OneTimeCost("datatype", 2e-6, per="layout", cached_by="datatypes")`.
+    Creating an MPI datatype is `OneTimeCost("datatype", 2e-6, per="layout", cached_by="datatypes")`.
 
     Raises:
-        MachineError: a field of the wrong type or out of range.
+        MachineError: a field has the wrong type or is out of range.
     """
 
     name: str
@@ -51,11 +51,11 @@ class OneTimeCost:
 
     @property
     def is_fixed(self) -> bool:
-        """Whether a hop's share of it depends on nothing but whether the hop converts."""
+        """Whether the seconds that a hop pays depend only on whether the hop converts."""
         return self.per != "layout" and not self.cached_by
 
     def least(self, converts: bool) -> float:
-        """The least seconds that a hop pays, whatever its layouts and the other hops of the path."""
+        """A lower bound on the seconds that a hop pays, for all layouts and all other hops of the path."""
         if self.cached_by or (self.only_converting and not converts):
             return 0.0
         if self.per == "layout":
@@ -64,14 +64,14 @@ class OneTimeCost:
 
 
 class CopyShape(NamedTuple):
-    """What a channel is asked to move in one go: `nbytes` bytes, in contiguous runs of `run_bytes` bytes on the average."""
+    """The shape of one copy on a channel: `nbytes` bytes, in contiguous runs of `run_bytes` bytes on average."""
 
     nbytes: float
     run_bytes: float
 
     @property
     def pieces(self) -> int:
-        """How many contiguous runs that are."""
+        """The number of contiguous runs."""
         return max(1, math.ceil(self.nbytes / self.run_bytes * (1 - 1e-12)))
 
 
@@ -79,7 +79,7 @@ def checked_costs(owner: str, costs: object) -> tuple[OneTimeCost, ...]:
     """The costs of a channel besides `setup` and `conversion_setup`.
 
     Raises:
-        MachineError: no costs, two of one name, or one of the names that these two have.
+        MachineError: an item is no `OneTimeCost`, two costs have the same name, or a name is reserved for those two fields.
     """
     if costs == ():
         return ()

@@ -1,4 +1,4 @@
-"""A machine as text: memories by node, then channels in groups of equals; at most 120 columns."""
+"""Text drawings of machines: memories by node, then channels grouped by speed, in at most 120 columns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ WIDTH = 120
 _PATH = 36
 _COLUMN = 20
 _MOST_RESOURCES = 12
-"""More shared resources than these are listed by family."""
+"""Above this number, shared resources are listed by family."""
 
 
 def draw(machine: Machine) -> str:
-    """The machine as text. Nodes that are alike are drawn once; channels with the same speed share a line."""
+    """The machine as text. Equal nodes are drawn once. Channels with the same speed share a line."""
     notes = _Notes()
     lines = [_headline(machine)]
     if machine.provenance:
@@ -63,7 +63,7 @@ def draw(machine: Machine) -> str:
 
 
 class _Notes:
-    """Provenances, each printed once and referred to by a mark."""
+    """Provenances and other notes. Each is printed once and referenced by a mark."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str] = {}
@@ -82,14 +82,14 @@ def _headline(machine: Machine) -> str:
 
 
 def _speed_key(channel: Channel) -> str:
-    """Equal for channels that behave alike, whatever they join."""
+    """A key that is equal for channels with the same behaviour, independent of their ends."""
     function = json.dumps(channel.throughput.to_json(), sort_keys=True)
     requests = channel.alignment, channel.max_in_flight, channel.descriptors, channel.request_seconds
     return f"{function} {(channel.kind, channel.one_time, requests, channel.provenance)}"
 
 
 def _alike(machine: Machine) -> list[list[int]]:
-    """The nodes, gathered where their memories and the channels within them are the same but for the node's number."""
+    """The nodes in groups. Nodes of a group have the same memories and the same inner channels, up to the number of the node."""
     channels: dict[int, list[object]] = defaultdict(list)
     short = {memory.name: memory.short_name for memory in machine.memories}
     for channel in machine.channels:
@@ -115,7 +115,7 @@ def _node_list(nodes: Sequence[int]) -> str:
 
 
 def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
-    """Memories as boxes side by side, as many in a row as fit; of many memories those that are alike share a box."""
+    """Memories as boxes, as many side by side as fit. If there are many memories, equal ones share a box."""
     boxes = []
     for members in families(memories):
         memory = members[0]
@@ -143,7 +143,7 @@ def _boxes(memories: Sequence[Memory], machine: Machine) -> list[str]:
 
 
 def _tail(path: str) -> str:
-    """A path as one short line; of a long one its end, which tells it apart."""
+    """A path as one short line. A long path is cut at its start, since its end distinguishes it."""
     line = "".join(c if c.isprintable() else "?" for c in path)
     return line if len(line) <= _PATH else f"…{line[1 - _PATH :]}"
 
@@ -165,7 +165,7 @@ def _box_row(row: list[list[str]]) -> list[str]:
 
 
 def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remote: bool) -> list[Sequence[str]]:
-    """One line for every group of channels of the same speed that joins all of some memories to all of some others."""
+    """The table rows of channels. A row stands for channels of the same speed from each of its sources to each destination."""
     big = _is_big(machine)
     groups: dict[tuple[object, ...], _Group] = {}
     order = {kind: k for k, kind in enumerate(channel_kinds())}
@@ -195,12 +195,12 @@ def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remot
 
 
 def _is_big(machine: Machine) -> bool:
-    """Whether a node has so many memories that they are drawn by family."""
+    """Whether a node has more than `MOST_APART` memories. Then memories are drawn by family."""
     return max(Counter(memory.node for memory in machine.memories).values()) > MOST_APART
 
 
 class _Group(NamedTuple):
-    """Channels of one speed: one of them, its name where that is not the usual one, and what is reached from where."""
+    """Channels of one speed: a representative, its name unless it is the default, and the destinations by source."""
 
     channel: Channel
     name: str
@@ -208,7 +208,7 @@ class _Group(NamedTuple):
 
 
 def _rectangles(reached: dict[str, list[str]], mark: str) -> list[tuple[str, str]]:
-    """Sources and destinations, as text, where each source reaches each destination."""
+    """Pairs (sources, destinations) as text. Within a pair every source has a channel to every destination."""
     if len(reached) > 1 and not mark:
         if all(destinations == [source] for source, destinations in reached.items()):
             return [(_names(reached), "itself")]
@@ -223,7 +223,7 @@ def _rectangles(reached: dict[str, list[str]], mark: str) -> list[tuple[str, str
 
 
 def _names(names: Iterable[str], mark: str = "") -> str:
-    """Names one after another, or in short where they would be cut."""
+    """Names as a list, abbreviated if the list exceeds the column."""
     full = ", ".join(f"{name}{mark}" for name in names)
     return full if len(full) <= _COLUMN else listed(names) + mark
 
@@ -249,7 +249,7 @@ def _row(group: _Group, sources: str, destinations: str, notes: _Notes, *, big: 
 
 
 def _further(channel: Channel) -> str:
-    """The costs that few channels have, for a note: a line of the table has no room for them."""
+    """Further costs of a channel as the text of a note: few channels have them, and a table row has no room for them."""
     said = [f"{cost.name} {format_seconds(cost.seconds)} per {cost.per}" for cost in channel.costs]
     if channel.descriptors is not None:
         said.append(f"{channel.descriptors} runs per request, {format_seconds(channel.request_seconds)} for each further one")
@@ -257,7 +257,7 @@ def _further(channel: Channel) -> str:
 
 
 def _one_byte(function: ThroughputFunction) -> str:
-    """What a run costs beside its bytes, as the time of a run of 1 byte."""
+    """The time of a run of 1 byte, which is the overhead of a run."""
     rate = function(1.0)
     return format_seconds(1.0 / rate) if rate > 0 else "-"
 
@@ -267,7 +267,7 @@ def _short(text: str, most: int) -> str:
 
 
 def _by_node_pairs(machine: Machine, channels: Iterable[Channel]) -> list[tuple[list[tuple[int, int]], list[Channel]]]:
-    """Channels between nodes, gathered by the pairs of nodes that they join in the same way."""
+    """Channels between nodes, in groups of node pairs with equal channels."""
     per_pair: dict[tuple[int, int], list[Channel]] = defaultdict(list)
     for channel in channels:
         pair = machine.memory(channel.source).node, machine.memory(channel.destination).node
@@ -315,7 +315,7 @@ def _resources(machine: Machine, notes: _Notes) -> list[str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns two blanks apart; a row of one cell is a heading and takes what room it needs."""
+    """Rows as lines with columns two blanks apart. A row of one cell is a heading and does not affect the widths."""
     columns = max(map(len, rows))
     full = [row for row in rows if len(row) == columns]
     widths = [max(len(row[k]) for row in full) for k in range(columns)]

@@ -1,4 +1,4 @@
-"""The parts of a machine as JSON objects: what machine files hold and what a machine's digest is taken of."""
+"""The parts of a machine as JSON objects, for machine files and for the digest of a machine."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def header_to_json(name: str, provenance: str, limits: Limits) -> dict[str, Any]:
-    """What a machine's JSON object begins with."""
+    """The first members of a machine's JSON object: format, version, name, provenance and limits."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -38,7 +38,7 @@ def resource_to_json(resource: Resource) -> dict[str, Any]:
 
 
 def memory_to_json(memory: Memory) -> dict[str, Any]:
-    """A memory as a JSON object; fields that hold their default are left out."""
+    """A memory as a JSON object, without most fields that have their default value."""
     result: dict[str, Any] = {"name": memory.name, "kind": memory.kind.name, "node": memory.node}
     result["capacity"] = memory.capacity
     if memory.slot_limit is not None:
@@ -62,7 +62,7 @@ def _cost_to_json(cost: OneTimeCost) -> dict[str, Any]:
 
 
 def channel_to_json(channel: Channel) -> dict[str, Any]:
-    """A channel as a JSON object; fields that hold their default are left out."""
+    """A channel as a JSON object, without most fields that have their default value."""
     result: dict[str, Any] = {
         "name": channel.name,
         "kind": channel.kind.name,

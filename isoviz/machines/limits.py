@@ -1,4 +1,4 @@
-"""What bounds transfers besides channels: the memory of their intermediate buffers, and what an engine can do."""
+"""Limits of transfers besides their channels: the memory of intermediate buffers, and properties of the engine."""
 
 from __future__ import annotations
 
@@ -12,17 +12,19 @@ MOST_SLOTS = 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds on intermediate buffers, and what chunks cost.
+    """Bounds on intermediate buffers, and properties of the engine.
 
-    `slot_limit` bounds one slot, in bytes (Isometry's space threshold TH, 32 MiB in its evaluation); `memory_limit` all buffers
-    of one transfer together, in bytes (None: no bound); `slots` is how many slots the ring of a buffer has. `overlap` says
-    whether the hops of a path work at the same time, on different chunks; an engine that moves a chunk all the way before the
-    next one starts has none, and predictions must not count on it. `chunk_seconds` is what a chunk costs an engine at every hop
-    besides its bytes: working out where they are, handing it on. Mostly that is done while other chunks move, so that it is in
-    no prediction; but of two plans that are about as fast the one with fewer chunks is chosen.
+    - `slot_limit`: the largest size of a slot, in bytes (Isometry's space threshold TH, 32 MiB in its evaluation).
+    - `memory_limit`: the largest size of all buffers of one transfer together, in bytes; None for no bound.
+    - `slots`: the number of slots in the ring of a buffer.
+    - `overlap`: whether the hops of a path work at the same time, on different chunks. It is False for an engine that moves a
+      chunk over all hops before it starts the next chunk; predictions then add up the hops.
+    - `chunk_seconds`: the overhead of a chunk at every hop, in seconds: computing its copies and handing it on. Usually this
+      happens while other chunks move, so predictions leave it out. Of two plans with about the same prediction, it favours the
+      plan with fewer chunks.
 
     Raises:
-        MachineError: a field of the wrong type or out of range.
+        MachineError: a field has the wrong type or is out of range.
     """
 
     slot_limit: int = 32 * MIB

@@ -1,4 +1,4 @@
-"""Memories: the places data can be in, each with performance of its own (Isometry, section 3.1 and table 1)."""
+"""Memories: the places that hold data, each with its own performance (Isometry, section 3.1 and table 1)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,20 @@ _DEVICES: Mapping[DeviceForm, Callable[[str, str, object], str | int]] = {
 class Memory:
     """One memory of a machine.
 
-    `name` is unique in the machine, conventionally `node<number>.<kind>` (`node0.sys`, `node1.fbm0`); `node` the number of the
-    computer it belongs to. `capacity` is in bytes, None where unknown or beyond concern. `slot_limit` is the largest slot of an
-    intermediate buffer here, in bytes; None leaves it to the machine's limits (Isometry's TH). `label` is a remark for people.
-    `emulated` memories stand in for hardware that is not there; whatever shows them says so.
+    - `name`: unique in the machine, by convention `node<number>.<kind>` (`node0.sys`, `node1.fbm0`).
+    - `node`: the number of its computer.
+    - `capacity`: its size in bytes; None if it is unknown or unlimited for practical purposes.
+    - `slot_limit`: the largest slot of an intermediate buffer in it, in bytes; None for the limit of the machine (Isometry's TH).
+    - `label`: a remark for display.
+    - `emulated`: whether it stands for hardware that is absent. Displays mark such memories.
+    - `device`: the device that it is bound to; None if it is not bound.
 
-    `device` is what the memory is bound to in reality, None where nobody said. Its kind says which form it has: of a file system
-    (DSK) a directory on it, else a number from 0 on: a GPU's (FBM, ZCM), a rank's (REG), a NUMA node's (SYS). Backends go by it.
-    Planner, simulator and digest do not: the same hardware elsewhere is planned for alike.
+    The kind of the memory determines the form of `device`. For a file system (DSK) it is a directory. For other kinds it is a
+    number from 0: of a GPU (FBM, ZCM), a rank (REG) or a NUMA node (SYS). Backends use it. Planner, simulator and digest ignore
+    it, so that plans are the same for equal hardware with other device numbers.
 
     Raises:
-        MachineError: a field of the wrong type or out of range.
+        MachineError: a field has the wrong type or is out of range.
     """
 
     name: str
@@ -59,7 +62,7 @@ class Memory:
 
     @property
     def short_name(self) -> str:
-        """The name within its node: `fbm0` for `node1.fbm0` on node 1."""
+        """The name without its node: `fbm0` for `node1.fbm0` on node 1."""
         return self.name.removeprefix(f"node{self.node}.")
 
     @property
@@ -69,10 +72,10 @@ class Memory:
 
     @property
     def directory(self) -> str | None:
-        """The directory it is bound to; None where it is bound to none."""
+        """The directory that it is bound to; None if it is not bound to a directory."""
         return str(self.device) if self.device is not None and self.kind.device == "directory" else None
 
     @property
     def holds_buffers(self) -> bool:
-        """Whether a transfer may have intermediate buffers here; planners and engines both ask this."""
+        """Whether it may hold intermediate buffers of a transfer. Planners and engines use this."""
         return self.kind.holds_buffers
