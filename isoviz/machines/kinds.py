@@ -1,7 +1,7 @@
-"""Kinds of memories and channels: a table of frozen values that a package outside isoviz may extend (Isometry, tables 1 and 2).
+"""Kinds of memories and channels (Isometry, tables 1 and 2): frozen values in a registry that other packages may extend.
 
-A kind is known by its name and *is* its name as text: `MemoryKind.SYS == "SYS"`. What the rest of isoviz has to know of a kind is
-a property of it. There is one object for each kind, in every copy and after every pickle, so that `is` compares kinds.
+A kind is a string, its name: `MemoryKind.SYS == "SYS"`. Its properties hold all that the rest of isoviz needs to know about it.
+There is one object per kind: copies and unpickled kinds are the same object, so `is` compares kinds.
 
     >>> hbm = register_memory_kind("HBM", description="stacked memory of an accelerator")
     >>> register_channel_kind("HBMRead", sources=[hbm], destinations=["SYS"], description="an accelerator's DMA engine")
@@ -16,11 +16,11 @@ from isoviz import checks
 from isoviz.errors import MachineError
 
 DeviceForm = Literal["number", "directory", "text"]
-"""What a memory of a kind is bound to: a number (of a GPU, a rank, a NUMA node), a directory, or a name as text."""
+"""The form of `Memory.device` for a kind: a number (of a GPU, a rank, a NUMA node), a directory, or a name as text."""
 
 
 class _Kind(str):
-    """A registered name with properties; a name alone finds the kind that is registered under it."""
+    """A registered name with properties. The constructor returns the kind that is registered under a name."""
 
     __slots__ = ("description",)
 
@@ -36,10 +36,10 @@ class _Kind(str):
 
     @classmethod
     def of(cls, owner: str, field: str, value: object) -> Self:
-        """`value`, a kind or its name, as the kind.
+        """The kind that `value` is or names.
 
         Raises:
-            MachineError: no registered kind; the message names `owner` and `field`, and the kinds there are.
+            MachineError: `value` is no registered kind. The message names `owner`, `field` and the registered kinds.
         """
         if isinstance(value, cls):
             return value
@@ -55,7 +55,7 @@ class _Kind(str):
 
     @classmethod
     def _register(cls, name: str, properties: Mapping[str, object]) -> Self:
-        """The kind with these properties, new or the same again."""
+        """The kind with these properties. It is registered unless the same kind already is."""
         owner = f"{cls._noun} {checks.show(name)}"
         checks.text(owner, "name", name, spaces=False)
         checks.text(owner, "description", properties["description"], empty=True)
@@ -73,7 +73,7 @@ class _Kind(str):
 
     @property
     def name(self) -> str:
-        """Its name, as it stands in machine files."""
+        """The name of the kind, as used in machine files."""
         return str(self)
 
     def __setattr__(self, name: str, value: object) -> NoReturn:
@@ -96,16 +96,16 @@ class _Kind(str):
 
 
 class MemoryKind(_Kind):
-    """What kind of place a memory is (Isometry, table 1). `MemoryKind("SYS")` finds a kind by its name.
+    """The kind of a memory (Isometry, table 1). `MemoryKind("SYS")` returns a kind by its name.
 
-    - `is_host`: a CPU addresses it directly.
-    - `holds_buffers`: intermediate buffers can be held here: slots are addressed, which files are not.
-    - `is_file_system`: it holds files, which paths name and which are read and written in pages.
-    - `device`: what `Memory.device` may be.
-    - `description`: a few words for people.
+    - `is_host`: whether a CPU addresses the memory directly.
+    - `holds_buffers`: whether it can hold intermediate buffers. Their slots need addresses, which files do not have.
+    - `is_file_system`: whether it holds files, which are named by paths and are read and written in pages.
+    - `device`: the form of `Memory.device`.
+    - `description`: a short text for display.
 
     Raises:
-        MachineError: no kind of that name is registered.
+        MachineError: no kind of this name is registered.
     """
 
     __slots__ = ("device", "holds_buffers", "is_file_system", "is_host")
@@ -130,16 +130,16 @@ class MemoryKind(_Kind):
 
 
 class ChannelKind(_Kind):
-    """How a channel moves data (Isometry, table 2). `ChannelKind("Memcpy")` finds a kind by its name.
+    """The kind of a channel: how it moves data (Isometry, table 2). `ChannelKind("Memcpy")` returns a kind by its name.
 
-    - `sources`, `destinations`: the kinds of memory it may start from and lead to.
-    - `crosses_nodes`: its two ends are on different nodes; all other channels stay on one node.
-    - `is_host_copy`: a processor copies within the memory of its node. The planners of Isometry's section 5 that convert in one
-      place only do so in such a hop.
-    - `description`: a few words for people.
+    - `sources`, `destinations`: the kinds of memory that are allowed at its ends.
+    - `crosses_nodes`: whether its ends are on different nodes. The ends of all other channels are on one node.
+    - `is_host_copy`: whether a processor copies within the memory of its node. The planners of Isometry's section 5 that convert
+      in one place only do so in such a hop.
+    - `description`: a short text for display.
 
     Raises:
-        MachineError: no kind of that name is registered.
+        MachineError: no kind of this name is registered.
     """
 
     __slots__ = ("crosses_nodes", "destinations", "is_host_copy", "sources")
@@ -161,12 +161,12 @@ class ChannelKind(_Kind):
 
 
 def memory_kinds() -> tuple[MemoryKind, ...]:
-    """The kinds of memory that are registered, in the order in which they were."""
+    """The registered kinds of memory, in order of registration."""
     return tuple(MemoryKind._registered.values())  # noqa: SLF001  # this module's
 
 
 def channel_kinds() -> tuple[ChannelKind, ...]:
-    """The kinds of channel that are registered, in the order in which they were."""
+    """The registered kinds of channel, in order of registration."""
     return tuple(ChannelKind._registered.values())  # noqa: SLF001  # this module's
 
 
@@ -179,13 +179,13 @@ def register_memory_kind(
     device: DeviceForm = "number",
     description: str = "",
 ) -> MemoryKind:
-    """Makes a kind of memory known to machines and their files. `MemoryKind` says what the properties mean.
+    """Register a kind of memory for machines and machine files. `MemoryKind` explains the properties.
 
-    A kind that is registered again with the same properties is the same object; a process that reads or unpickles machines with
-    the kind registers it first.
+    A second registration with the same properties returns the same object. A process must register the kind before it reads or
+    unpickles machines that use it.
 
     Raises:
-        MachineError: the name is taken by a kind with other properties, or a property is of the wrong type.
+        MachineError: the name belongs to a kind with other properties, or a property has the wrong type.
     """
     owner = f"memory kind {checks.show(name)}"
     checks.flag(owner, "is_host", is_host)
@@ -212,13 +212,13 @@ def register_channel_kind(
     is_host_copy: bool = False,
     description: str = "",
 ) -> ChannelKind:
-    """Makes a kind of channel known to machines and their files. `ChannelKind` says what the properties mean.
+    """Register a kind of channel for machines and machine files. `ChannelKind` explains the properties.
 
-    A kind that is registered again with the same properties is the same object.
+    A second registration with the same properties returns the same object.
 
     Raises:
-        MachineError: the name is taken by a kind with other properties, an end is no registered kind of memory, or a property is
-            of the wrong type.
+        MachineError: the name belongs to a kind with other properties, an end is no registered kind of memory, or a property has
+            the wrong type.
     """
     owner = f"channel kind {checks.show(name)}"
     checks.flag(owner, "crosses_nodes", crosses_nodes)

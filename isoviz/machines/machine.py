@@ -1,4 +1,4 @@
-"""A machine: memories, the channels that join them, and the resources these share (Isometry's transfer graph, section 4.1)."""
+"""Machines: memories, channels between them, and resources that channels share (Isometry's transfer graph, section 4.1)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Machine:
-    """Memories + channels + shared resources, checked against each other.
+    """Memories, channels and shared resources that are consistent with each other.
 
-    Memories and channels are known by name, keep the order they are given in, and may be passed as any iterable. `limits` are
-    the defaults for intermediate buffers, `provenance` says where the machine's figures come from, `measurement` what is known of
-    the computer that was measured, if one was (`isoviz.probe`).
+    - `memories`, `channels`, `resources`: any iterables. Names are unique, and the order is kept.
+    - `limits`: the default limits of intermediate buffers.
+    - `provenance`: the origin of the machine's figures.
+    - `measurement`: the measurement behind the figures (`isoviz.probe`); None if there was none.
 
     Raises:
-        MachineError: no memory, a name used twice, a channel whose ends are unknown, do not suit its kind (Isometry, table 2) or
-            lie on the wrong nodes, an unknown resource.
+        MachineError: there is no memory, a name is used twice, a channel uses an unknown resource, or an end of a channel is
+            unknown, does not suit the channel's kind (Isometry, table 2) or is on the wrong node.
     """
 
     name: str
@@ -85,12 +86,12 @@ class Machine:
 
     @cached_property
     def _between(self) -> dict[str, dict[str, tuple[Channel, ...]]]:
-        """Channels by source and destination; `between` fills in a source when it is first asked for."""
+        """Cache of `between`: channels by source and destination. `between` adds a source on its first use."""
         return {}
 
     @cached_property
     def sources_of(self) -> dict[str, tuple[str, ...]]:
-        """By memory: the other memories from which a channel leads to it, in order of the channels."""
+        """By memory: the other memories that have a channel to it, in order of the channels."""
         found: dict[str, dict[str, None]] = {memory.name: {} for memory in self.memories}
         for channel in self.channels:
             if channel.source != channel.destination:
@@ -99,8 +100,11 @@ class Machine:
 
     @cached_property
     def digest(self) -> str:
-        """A hexadecimal fingerprint of what the machine says; the same in every process, different for machines that are unequal
-        in more than the devices their memories are bound to: plans and predictions do not depend on these."""
+        """A hexadecimal fingerprint of the machine, the same in every process.
+
+        It leaves out the devices of memories, since plans and predictions do not depend on them. Machines that differ in anything
+        else have different digests.
+        """
         rest = header_to_json(self.name, self.provenance, self.limits)
         memories = (replace(each, device=None) if each.device is not None else each for each in self.memories)
         rest["memories"] = [memory_to_json(memory) for memory in memories]
@@ -109,7 +113,7 @@ class Machine:
         if self.measurement is not None:
             rest["measurement"] = self.measurement.to_json()
         fingerprint = hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode())
-        # Many channels share few functions: these are written once and then known by number.
+        # Many channels share few functions: each function is written once and referenced by its number.
         number_of: dict[int, int] = {}
         texts: dict[str, int] = {}
         for channel in self.channels:
@@ -138,14 +142,14 @@ class Machine:
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """The numbers of its nodes, ascending."""
+        """The numbers of the nodes, in ascending order."""
         return tuple(sorted({memory.node for memory in self.memories}))
 
     def memory(self, name: str) -> Memory:
-        """The memory of that name.
+        """The memory of this name.
 
         Raises:
-            MachineError: there is none; the message names those there are.
+            MachineError: the machine has no such memory. The message lists its memories.
         """
         found = self._memories.get(name)
         if found is None:
@@ -153,10 +157,10 @@ class Machine:
         return found
 
     def channel(self, name: str) -> Channel:
-        """The channel of that name.
+        """The channel of this name.
 
         Raises:
-            MachineError: there is none; the message names those there are.
+            MachineError: the machine has no such channel. The message lists its channels.
         """
         found = self._channels.get(name)
         if found is None:
@@ -164,10 +168,10 @@ class Machine:
         return found
 
     def resource(self, name: str) -> Resource:
-        """The shared resource of that name.
+        """The shared resource of this name.
 
         Raises:
-            MachineError: there is none; the message names those there are.
+            MachineError: the machine has no such resource. The message lists its resources.
         """
         resources = {resource.name: resource for resource in self.resources}
         if name not in resources:
@@ -175,7 +179,7 @@ class Machine:
         return resources[name]
 
     def outgoing(self, memory: str | Memory) -> tuple[Channel, ...]:
-        """The channels that start at a memory, self-loops among them.
+        """The channels that start at a memory, including its self-loops.
 
         Raises:
             MachineError: the machine has no such memory.
@@ -183,7 +187,7 @@ class Machine:
         return self._outgoing[self.memory(memory.name if isinstance(memory, Memory) else memory).name]
 
     def between(self, source: str, destination: str) -> tuple[Channel, ...]:
-        """All channels from one memory to another, which may be the same (then its self-loops); empty where there is none.
+        """All channels from one memory to another; empty if there is none. For one memory twice, these are its self-loops.
 
         Raises:
             MachineError: the machine has no such memory.
@@ -199,7 +203,7 @@ class Machine:
         return from_source.get(destination, ())
 
     def graph(self) -> networkx.MultiDiGraph[str]:
-        """A new networkx view: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`)."""
+        """A new networkx graph: nodes are memory names (attribute `memory`), edges channels (key: name, attribute `channel`)."""
         import networkx
 
         graph: networkx.MultiDiGraph[str] = networkx.MultiDiGraph(name=self.name)
@@ -228,13 +232,13 @@ class Machine:
 
 
 def _further(channel: Channel) -> tuple[object, ...]:
-    """What the digest says of a channel that few channels have: machines without it keep the digest that they had before."""
+    """Rare properties of a channel, for the digest. They are added only where present, so that older digests stay valid."""
     costs = tuple((each.name, each.seconds, each.per, each.cached_by, each.only_converting) for each in channel.costs)
     return costs, channel.descriptors, channel.request_seconds
 
 
 def some(names: Iterable[str], most: int = 12) -> str:
-    """Names for an error message, the first few of many."""
+    """Names for an error message. If there are more than `most`, only the first ones are listed."""
     listed = list(names)
     if len(listed) <= most:
         return ", ".join(listed)
@@ -259,7 +263,7 @@ def _checked_parts(owner: str, field: str, parts: object, kind: type[Memory | Ch
 
 
 def _fits(channel: Channel, memories: Mapping[str, Memory], resources: set[str]) -> bool:
-    """Whether a channel's ends and resources exist and its ends suit its kind; `_refuse_channel` says what does not."""
+    """Whether a channel's ends and resources exist and its ends suit its kind. `_refuse_channel` raises the error if not."""
     source, destination, kind = memories.get(channel.source), memories.get(channel.destination), channel.kind
     return (
         source is not None

@@ -1,4 +1,4 @@
-"""Machine files: JSON out and in. What comes in may be corrupt or hostile; it becomes a machine or one clear line."""
+"""Reading and writing of machine files, in JSON. A file may be corrupt or hostile: each error is one clear line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 LARGEST_FILE = 64 * 1024 * 1024
-"""Bytes; a thousand nodes fit, a mistaken data file does not."""
+"""The largest machine file accepted, in bytes. It allows a thousand nodes and rejects data files given by mistake."""
 
 _FIELDS = {SET_UP: "setup", CONVERSION: "conversion_setup"}
 _CONVERTING = {SET_UP: "", CONVERSION: " and converts there (only_converting: true)"}
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def machine_to_json(machine: Machine) -> dict[str, Any]:
-    """A JSON object from which `machine_from_json` makes an equal machine."""
+    """The machine as a JSON object. `machine_from_json` returns an equal machine."""
     result = header_to_json(machine.name, machine.provenance, machine.limits)
     result["memories"] = [memory_to_json(memory) for memory in machine.memories]
     result["resources"] = [resource_to_json(resource) for resource in machine.resources]
@@ -43,10 +43,10 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
 
 
 def machine_from_json(data: Mapping[str, Any]) -> Machine:
-    """The machine that `machine_to_json` described.
+    """The machine from a JSON object of `machine_to_json`.
 
     Raises:
-        MachineError: not such an object; the one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
+        MachineError: the object is invalid. The one-line message names the place, e.g. `channels[3].throughput.samples[2]`.
     """
     root = Node(data)
     root.choice("format", (FORMAT,))
@@ -94,7 +94,7 @@ def _read_channel(node: Node) -> Channel:
         ("kind", "source", "destination", "throughput"),
         (
             *("name", "costs", "descriptors", "request_seconds", "alignment", "resources", "max_in_flight", "provenance"),
-            *("setup", "conversion_setup"),  # files of before costs were a list
+            *("setup", "conversion_setup"),  # in older files, which have no list of costs
         ),
     )
     values = {key: part.value for key, part in parts.items()}
@@ -108,7 +108,7 @@ def _read_channel(node: Node) -> Channel:
 
 
 def _read_costs(node: Node, values: dict[str, Any]) -> list[OneTimeCost]:
-    """The costs of a channel; those that have a field of their own go into `values`."""
+    """The costs of a channel. Set-up and conversion go into `values`, since `Channel` has a field for each of them."""
     found = []
     for item in node.items():
         parts = item.members(("name", "seconds"), ("per", "cached_by", "only_converting"))
@@ -126,11 +126,11 @@ def _read_costs(node: Node, values: dict[str, Any]) -> list[OneTimeCost]:
 
 
 def load(path: str | Path) -> Machine:
-    """Reads a machine file. Directories that disks are bound to are relative to the file.
+    """Read a machine file. Relative directories of disks are relative to the directory of the file.
 
     Raises:
-        FileError: it cannot be read.
-        MachineError: it is no description of a machine; the message names file and place.
+        FileError: the file cannot be read.
+        MachineError: the file does not describe a machine. The message names the file and the place.
     """
     try:
         machine = machine_from_json(parse(read_text(path)))
@@ -142,7 +142,7 @@ def load(path: str | Path) -> Machine:
 
 
 def _with_directories_of(machine: Machine, folder: Path) -> Machine:
-    """A machine whose disks are bound to directories that a file in this folder names."""
+    """The machine with relative directories of disks made absolute, relative to the folder of its file."""
     if not any(memory.directory is not None and not Path(memory.directory).is_absolute() for memory in machine.memories):
         return machine
     here = Path.cwd() / folder
@@ -154,11 +154,11 @@ def _with_directories_of(machine: Machine, folder: Path) -> Machine:
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file that should be small.
+    """The text of a small file.
 
     Raises:
-        FileError: it cannot be read.
-        MachineError: it is too large, or no text.
+        FileError: the file cannot be read.
+        MachineError: the file is larger than `LARGEST_FILE`, or is not UTF-8 text.
     """
     content = read_some(path, LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
@@ -170,9 +170,9 @@ def read_text(path: str | Path) -> str:
 
 
 def save(machine: Machine, path: str | Path) -> None:
-    """Writes a machine file, whole or not at all.
+    """Write a machine file atomically.
 
     Raises:
-        FileError: it cannot be written.
+        FileError: the file cannot be written.
     """
     write_text(path, format_json(machine_to_json(machine)) + "\n")

@@ -1,6 +1,7 @@
-"""Where and when a machine was measured, and how well what was measured holds: kept with the machine.
+"""The measurement of a machine: where and when it was taken, and how well predictions agree with it.
 
-Whoever loads a machine that was measured on another computer is warned: its plans are right there, not here.
+It is stored with the machine. Loading a machine that was measured on another computer gives a warning, since its predictions do
+not apply to this computer.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ _OWNER = "measurement"
 
 @dataclass(frozen=True)
 class Pair:
-    """Two channels measured at the same time: bytes per second of each `alone` and `together`.
+    """The rates of two channels in bytes per second: each `alone`, and both `together`, working at the same time.
 
-    `first` and `second` name the channels; the same name twice is a channel beside another one like it.
+    `first` and `second` are the names of the channels. Equal names mean two equal channels.
     """
 
     first: str
@@ -32,13 +33,12 @@ class Pair:
 
     @property
     def shares(self) -> tuple[float, float]:
-        """What each channel keeps of its speed beside the other one: 1 is all of it."""
+        """For each channel: its rate together with the other channel, relative to its rate alone."""
         return self.together[0] / self.alone[0], self.together[1] / self.alone[1]
 
     @property
     def gain(self) -> float:
-        """How much work both do together, counted in what one alone does: 1 where they take turns, 2 where they do not notice
-        each other."""
+        """The work of both channels together, relative to one channel alone: 1 if they take turns, 2 if they are independent."""
         return sum(self.shares)
 
     def __str__(self) -> str:
@@ -52,7 +52,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Check:
-    """A transfer that was run to see whether predictions hold: what it was, seconds predicted, seconds measured (the median)."""
+    """A transfer that was run to check predictions: its description, predicted seconds and measured seconds (the median)."""
 
     transfer: str
     predicted: float
@@ -70,9 +70,16 @@ class Check:
 
 @dataclass(frozen=True)
 class Measurement:
-    """A measurement of a computer: `computer` which one, `date` when it began (ISO 8601, UTC), `seconds` how long it took,
-    `versions` of what did it, as pairs (name, version), `directories` the disks measured, as pairs (memory, path); the `pairs`
-    of channels measured at once, and the `checks` of predictions at its end."""
+    """A measurement of a computer.
+
+    - `computer`: the computer that was measured.
+    - `date`: the start of the measurement (ISO 8601, UTC).
+    - `seconds`: its duration.
+    - `versions`: the versions of the software used, as pairs (name, version).
+    - `directories`: the disks measured, as pairs (memory, path).
+    - `pairs`: pairs of channels measured at the same time.
+    - `checks`: checks of predictions at the end of the measurement.
+    """
 
     computer: ComputerFacts
     date: str
@@ -83,7 +90,7 @@ class Measurement:
     checks: tuple[Check, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal measurement."""
+        """The measurement as a JSON object. `from_json` returns an equal measurement."""
         return {
             "computer": self.computer.to_json(),
             "date": self.date,
@@ -98,10 +105,10 @@ class Measurement:
 
     @classmethod
     def from_json(cls, node: Node) -> Measurement:
-        """The measurement that `to_json` described.
+        """The measurement from a JSON object of `to_json`.
 
         Raises:
-            MachineError: not such an object; the message names the place.
+            MachineError: the object is invalid. The message names the place.
         """
         parts = node.members(("computer", "date", "seconds", "versions"), ("directories", "pairs", "checks"))
         pairs = tuple(_read_pair(part) for part in parts["pairs"].items()) if "pairs" in parts else ()
@@ -132,7 +139,7 @@ class Measurement:
         return "\n".join(lines)
 
     def elsewhere(self, here: ComputerFacts) -> str:
-        """What is different about the computer `here`, in words; empty where it is the one that was measured."""
+        """The difference between the computer `here` and the one that was measured, in words; empty if they are the same."""
         there = self.computer
         if there.host != here.host:
             return f"measured on {there.host}, and this is {here.host}"
@@ -145,7 +152,7 @@ class Measurement:
 
 
 def warn_elsewhere(measurement: Measurement, what: str) -> None:
-    """Warn (UserWarning) that a machine was measured on another computer; `what` says which machine."""
+    """Warn (UserWarning) if a machine was measured on another computer. `what` describes the machine."""
     difference = measurement.elsewhere(this_computer())
     if difference:
         message = f"{what}: {difference}; its predictions hold there (isoviz.probe() measures this computer)"

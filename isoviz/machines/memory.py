@@ -27,9 +27,9 @@ class Memory:
     - `emulated`: whether it stands for hardware that is absent. Displays mark such memories.
     - `device`: the device that it is bound to; None if it is not bound.
 
-    The kind of the memory determines the form of `device`. For a file system (DSK) it is a directory. For other kinds it is a
-    number from 0: of a GPU (FBM, ZCM), a rank (REG) or a NUMA node (SYS). Backends use it. Planner, simulator and digest ignore
-    it, so that plans are the same for equal hardware with other device numbers.
+    The kind of the memory determines the form of `device` (`MemoryKind.device`). For a file system (DSK) it is a directory. For
+    the other kinds of the paper it is a number from 0: of a GPU (FBM, ZCM), a rank (REG) or a NUMA node (SYS). Backends use it.
+    Planner, simulator and digest ignore it, so that plans are the same for equal hardware with other device numbers.
 
     Raises:
         MachineError: a field has the wrong type or is out of range.

@@ -1,6 +1,6 @@
-"""Memories that are alike but for a number, such as the GPUs of a node, and words for what joins them.
+"""Families of memories: equal memories with different numbers, such as the GPUs of a node; and text for their channels.
 
-Drawings of nodes with many memories show a family as one.
+Drawings of nodes with many memories show a family as one box.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from isoviz.machines.memory import Memory
 
 MOST_APART = 10
-"""Up to so many memories a node is written with each of them on its own."""
+"""Nodes with at most this many memories are shown with every memory on its own."""
 
 _NUMBER = re.compile(r"\d+")
 _NODE = re.compile(r"^node\d+\.")
@@ -25,9 +25,9 @@ def family(name: str) -> str:
 
 
 def families(memories: Sequence[Memory], apart: Collection[str] = (), most: int = MOST_APART) -> list[tuple[Memory, ...]]:
-    """The memories of a node, those of a family that are alike together.
+    """The memories of a node in groups. Equal memories of a family share a group.
 
-    Up to `most` memories stand alone, and of more those that are named in `apart`.
+    If there are at most `most` memories, every memory is a group. The memories in `apart` are always groups of one.
     """
     if len(memories) <= most:
         return [(memory,) for memory in memories]
@@ -39,7 +39,7 @@ def families(memories: Sequence[Memory], apart: Collection[str] = (), most: int 
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names in short: `fbm0–3, 5`; names of several families one after another."""
+    """Names in short form by family: `fbm0–3, 5, sys`."""
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(family(name), []).append(name)
@@ -55,7 +55,7 @@ def _listed(pattern: str, names: Sequence[str]) -> str:
 
 
 def ranges(numbers: Iterable[int]) -> str:
-    """Ascending numbers in short: `0–3, 5`."""
+    """Ascending numbers in short form: `0–3, 5`."""
     runs: list[list[int]] = []
     for number in numbers:
         if runs and number == runs[-1][-1] + 1:
@@ -66,7 +66,7 @@ def ranges(numbers: Iterable[int]) -> str:
 
 
 def reach(pairs: Collection[tuple[str, str]], mark: str = "") -> tuple[str, str]:
-    """Sources and destinations of channels from one family to another, as text; `mark` follows destinations on another node."""
+    """Sources and destinations of the channels between two families, as text. `mark` follows destinations on another node."""
     sources = list(dict.fromkeys(source for source, _ in pairs))
     destinations = list(dict.fromkeys(destination for _, destination in pairs))
     there = listed(destinations) + mark
@@ -85,7 +85,7 @@ def reach(pairs: Collection[tuple[str, str]], mark: str = "") -> tuple[str, str]
 
 
 def resource_families(names: Iterable[str]) -> str:
-    """Resources of a channel in short, without their nodes: `pcie*.up, bus*`; `nic*` for `nic*.out, nic*.in`."""
+    """The resources of a channel in short form, without nodes: `pcie*.up, bus*`. `nic*.out, nic*.in` becomes `nic*`."""
     by_thing: dict[str, set[str]] = {}
     for name in names:
         short = family(_NODE.sub("", name))

@@ -1,4 +1,4 @@
-"""Shortest paths through a machine, counted in hops; what is between must hold buffers."""
+"""Paths with the fewest hops through a machine. All memories between the ends hold intermediate buffers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ if TYPE_CHECKING:
 
 
 def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Channel, ...]:
-    """The channels of a path with the fewest hops, without self-loops and through memories that hold buffers; empty where both
-    ends are the same memory.
+    """The channels of a path with the fewest hops, without self-loops. It is empty if both ends are the same memory.
 
-    Among equally short paths it is the one whose memory names come first in order; among parallel channels the one of the highest
-    peak, then the first name.
+    All memories between the ends hold buffers. Among paths of equal length, the one with the alphabetically first memory names
+    is taken. Among parallel channels, the one with the highest peak is taken, then the one with the first name.
 
     Raises:
         MachineError: the machine has no such memory.
-        NoPathError: no channels lead there; the message says what can be reached.
+        NoPathError: there is no path. The message lists the memories that can be reached.
     """
     machine.memory(source)
     machine.memory(destination)
@@ -40,7 +39,7 @@ def shortest_path(machine: Machine, source: str, destination: str) -> tuple[Chan
 
 
 def _hops_to(machine: Machine, source: str, destination: str) -> dict[str, int]:
-    """The number of hops to `destination` from every memory that is no farther from it than `source`."""
+    """The number of hops to `destination`, for `source` and all memories that are at most as far."""
     incoming = machine.sources_of
     hops = {destination: 0}
     frontier = [destination]

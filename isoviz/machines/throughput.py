@@ -1,8 +1,8 @@
-"""Throughput functions: how fast a channel moves data whose contiguous runs are `r` bytes long.
+"""Throughput functions: the rate of a channel by the length of contiguous runs.
 
-`tp(r)` is in bytes per second (Isometry, section 4.1: tp(m_s, m_d, r)). All functions here are monotone (they never fall as runs
-grow), which is what lets a planner turn "at least this fast" into "runs at least this long" (section 4.2); `inverse` is that
-step. They are called thousands of times per plan, so evaluation is plain floats and one bisection.
+`tp(r)` is the rate in bytes per second for runs of `r` bytes (Isometry, section 4.1: tp(m_s, m_d, r)). All functions here are
+monotone: the rate never falls as runs grow. Therefore a planner can replace a minimum rate by a minimum run (section 4.2), with
+`inverse`. A plan evaluates the functions thousands of times, so evaluation uses plain floats and one bisection.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from isoviz.json_cursor import Node
 from isoviz.machines.costs import CopyShape
 
 RATE_LIMIT = 1e24
-"""The highest rate accepted, bytes per second."""
+"""The highest rate accepted, in bytes per second."""
 RATE_FLOOR = 1e-6
-"""The lowest rate accepted, bytes per second. A channel that moves nothing is left out of the machine instead."""
+"""The lowest rate accepted, in bytes per second. A machine has no channels that move nothing."""
 LATENCY_FLOOR = 1e-18
 LATENCY_LIMIT = 1e6
 
@@ -32,54 +32,58 @@ Samples = tuple[tuple[float, float], ...]
 
 @runtime_checkable
 class ThroughputFunction(Protocol):
-    """What planners, simulators and figures ask of a channel's speed."""
+    """The interface of throughput functions for planners, simulators and figures."""
 
     def __call__(self, run_bytes: float, /) -> float:
-        """Bytes per second sustained when contiguous runs are `run_bytes` long; 0 for runs of 0 bytes."""
+        """Sustained bytes per second for contiguous runs of `run_bytes` bytes; 0 for runs of 0 bytes."""
 
     def inverse(self, rate: float, /) -> float:
-        """The smallest run, in bytes, with `tp(run) ≥ rate`; `math.inf` where no run is that fast, 0 for rates ≤ 0."""
+        """The smallest run, in bytes, with `tp(run) ≥ rate`; `math.inf` if no run is as fast, 0 for rates ≤ 0."""
 
     @property
     def peak(self) -> float:
-        """The least upper bound of the rates, bytes per second."""
+        """The least upper bound of the rates, in bytes per second."""
 
     @property
     def samples(self) -> Samples:
-        """Points (run bytes, bytes per second) for drawing, by growing run."""
+        """Points (run bytes, bytes per second) for drawing, by ascending run."""
 
     @property
     def is_concave(self) -> bool:
-        """Whether log tp is concave in log r, so that a linear program in the logarithms can hold it exactly."""
+        """Whether log tp is concave in log r. Then a linear program in the logarithms represents it exactly."""
 
     def to_json(self) -> dict[str, Any]:
-        """A JSON object from which `from_json` makes an equal function."""
+        """The function as a JSON object. `from_json` returns an equal function."""
 
 
 @runtime_checkable
 class ShapedThroughput(ThroughputFunction, Protocol):
-    """A throughput function of more than the run, for protocols whose requests have costs of their own.
+    """A throughput function that depends on more than the run, for protocols whose requests have costs of their own.
 
-    Planners bound it by its rates, `nbytes / seconds(shape) ≤ tp(run_bytes)`, and then ask `seconds`. They promise no optimum for
-    machines with such a channel.
+    Planners use its rates as bounds, `nbytes / seconds(shape) ≤ tp(run_bytes)`, and then evaluate `seconds`. Their plans are not
+    guaranteed to be optimal for machines with such a channel.
     """
 
     def seconds(self, shape: CopyShape, /) -> float:
-        """Seconds that a copy of this shape takes; positive, infinite where such runs move nothing."""
+        """Seconds that a copy of this shape takes. They are positive, and infinite if such runs move nothing."""
 
 
 @dataclass(frozen=True)
 class Sampled:
-    """Through samples: piecewise linear in log-log, of slope 1 below the first sample, flat above the last.
+    """A function through samples: piecewise linear in log-log, of slope 1 below the first sample, constant above the last.
 
-    `samples` are pairs (run bytes, bytes per second), runs strictly growing from at least 1 byte, rates positive and never
-    falling; at a sample the function has exactly the sample's rate. Below the first sample a run costs what a run of that size
-    costs (slope 1). `spread` is the relative spread (largest − smallest) / median of each sample's repetitions, `ranges` the
-    lowest and the highest rate among them in bytes per second, `date` when they were taken, `measured` the samples before they
-    were made monotone, where that changed any.
+    Below the first sample every run takes as long as a run of the first sample (slope 1). At a sample the function has exactly
+    the sample's rate.
+
+    - `samples`: pairs (run bytes, bytes per second). Runs are at least 1 byte and strictly ascending; rates are positive and do
+      not fall.
+    - `spread`: the relative spread (largest − smallest) / median of the repetitions of each sample.
+    - `ranges`: the lowest and the highest rate among the repetitions of each sample, in bytes per second.
+    - `date`: the date of the measurement.
+    - `measured`: the samples before they were made monotone, if this changed them.
 
     Raises:
-        MachineError: no samples, runs not growing, rates falling, or a value that is no finite positive number.
+        MachineError: there are no samples, runs do not grow, rates fall, or a value is no finite positive number.
     """
 
     samples: Samples
@@ -134,7 +138,7 @@ class Sampled:
     def from_measurement(
         cls, samples: Iterable[Sequence[float]], spread: Iterable[float] | None = None, date: str | None = None
     ) -> Sampled:
-        """The function through a measurement, made monotone; what was measured is kept beside it where that differs."""
+        """The function through a measurement, made monotone. If this changes samples, `measured` keeps the original ones."""
         measured = _checked_pairs(samples, "samples")
         hull = monotone(measured)
         return cls(
@@ -146,10 +150,9 @@ class Sampled:
 
     @classmethod
     def with_gap(cls, gap: float, bandwidth: float) -> Sampled:
-        """A channel that keeps enough requests in flight to hide their latency.
+        """The function of a channel that keeps enough requests in flight to hide their latency: `min(r / gap, bandwidth)`.
 
-        It starts one run every `gap` seconds until it is limited by `bandwidth` bytes per second: `min(r / gap, bandwidth)`
-        (the gap of the LogGP model).
+        The channel starts one run every `gap` seconds (the gap of the LogGP model), up to `bandwidth` bytes per second.
         """
         gap = checks.number(_OWNER, "gap", gap, low=LATENCY_FLOOR, high=LATENCY_LIMIT)
         bandwidth = checks.number(_OWNER, "bandwidth", bandwidth, low=RATE_FLOOR, high=RATE_LIMIT)
@@ -158,7 +161,7 @@ class Sampled:
     def __call__(self, run_bytes: float, /) -> float:
         """Bytes per second for runs of `run_bytes`."""
         runs = self._runs
-        if not run_bytes > runs[0]:  # also NaN
+        if not run_bytes > runs[0]:  # true for NaN as well
             return _below(run_bytes, runs[0], self._rates[0])
         k = bisect_right(runs, run_bytes) - 1
         rates = self._rates
@@ -168,7 +171,7 @@ class Sampled:
         if slope == 0.0:
             return rates[k]
         rate: float = rates[k] * (run_bytes / runs[k]) ** slope
-        # Rounding must break neither the bounds nor the order.
+        # Rounding must not exceed the next rate: the function stays bounded and monotone.
         return rate if rate < rates[k + 1] else rates[k + 1]
 
     def inverse(self, rate: float, /) -> float:
@@ -211,12 +214,12 @@ class Sampled:
 
 @dataclass(frozen=True)
 class LatencyBandwidth:
-    """`tp(r) = r / (latency + r / bandwidth)`: every run pays `latency` seconds, then flows at `bandwidth` bytes per second.
+    """`tp(r) = r / (latency + r / bandwidth)`: every run takes `latency` seconds, then moves at `bandwidth` bytes per second.
 
-    The peak is approached, never reached: no run is as fast as `bandwidth`. Half of it is reached at `latency × bandwidth` bytes.
+    The rate approaches `bandwidth` and never reaches it. Half of it is reached at `latency × bandwidth` bytes.
 
     Raises:
-        MachineError: latency or bandwidth is no finite positive number (a channel without latency is `Constant`).
+        MachineError: latency or bandwidth is no finite positive number. A channel without latency is a `Constant`.
     """
 
     latency: float
@@ -270,7 +273,7 @@ class LatencyBandwidth:
 
 @dataclass(frozen=True)
 class Constant:
-    """`bandwidth` bytes per second whatever the run, from one byte up (Isometry, figure 5d); of slope 1 below one byte.
+    """`bandwidth` bytes per second for all runs of at least one byte (Isometry, figure 5d). Below one byte the slope is 1.
 
     Raises:
         MachineError: the bandwidth is no finite positive number.
@@ -315,13 +318,14 @@ class Constant:
 
 
 def monotone(samples: Iterable[Sequence[float]]) -> Samples:
-    """The smallest function that nowhere falls and nowhere lies below the samples: their running maximum.
+    """The smallest monotone function that is nowhere below the samples: their running maximum.
 
-    A measurement may fall (a cache is left, a protocol switches). A channel need not suffer it: slow large requests can be split
-    into faster small ones (Isometry, footnote 2), so a large request is never slower than the fastest smaller one.
+    A measured rate may fall as runs grow, where data exceeds a cache or a protocol changes. The channel can avoid the lower rate:
+    it splits slow large requests into faster small ones (Isometry, footnote 2). Therefore a large request is never slower than
+    the fastest smaller one.
 
     Raises:
-        MachineError: no samples, runs not strictly growing, or a value that is no finite positive number.
+        MachineError: there are no samples, runs do not strictly grow, or a value is no finite positive number.
     """
     best = 0.0
     hull = []
@@ -332,10 +336,10 @@ def monotone(samples: Iterable[Sequence[float]]) -> Samples:
 
 
 def from_json(data: Mapping[str, Any] | Node) -> ThroughputFunction:
-    """The throughput function that `to_json` described.
+    """The throughput function from a JSON object of `to_json`.
 
     Raises:
-        MachineError: not such an object; the message names the place in it.
+        MachineError: the object is invalid. The message names the place in it.
     """
     node = data if isinstance(data, Node) else Node(data, "throughput")
     kind = node.choice("type", (Sampled.TYPE, LatencyBandwidth.TYPE, Constant.TYPE))
@@ -351,7 +355,7 @@ def from_json(data: Mapping[str, Any] | Node) -> ThroughputFunction:
     values: dict[str, Any] = {name: part.value for name, part in parts.items() if name != "type"}
     for name in ("samples", "spread", "measured", "ranges"):
         if name in parts:
-            parts[name].items()  # a list, or a complaint
+            parts[name].items()  # fails if it is not a list
     return node.build(lambda: Sampled(**values))
 
 

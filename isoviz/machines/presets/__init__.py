@@ -1,4 +1,4 @@
-"""Machines that come with isoviz: `preset(name, **options)` makes one, `presets()` lists them."""
+"""The machines included in isoviz: `preset(name, **options)` creates one, `presets()` lists them."""
 
 from isoviz.machines.presets.preset_table import PresetInfo, PresetOption, preset, presets
 

@@ -1,4 +1,4 @@
-"""The clusters of the Isometry paper, and a laptop, built from the figures in `numbers`."""
+"""Presets of the clusters in the Isometry paper, and of a laptop. Their figures are in `numbers`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ MOST_GPUS = 16
 
 
 def sapling(nodes: int = 2, gpus: int = 1) -> Machine:
-    """The Sapling cluster of the Isometry paper: bandwidths from its table 5, latencies assumed.
+    """The Sapling cluster of the Isometry paper. Bandwidths are from its table 5; latencies are assumed.
 
-    Every node has `node<k>.sys`, `.reg`, `.zcm`, `.fbm0` (one per GPU) and `.dsk`. The cluster itself has 4 nodes of 2 GPUs.
+    Every node has `node<k>.sys`, `.reg`, `.zcm`, `.dsk`, and `.fbm0`, `.fbm1`, … for its GPUs. The real cluster has 4 nodes with
+    2 GPUs each.
 
     Raises:
-        MachineError: no whole number of 1 to 128 nodes, or of 0 to 16 GPUs.
+        MachineError: `nodes` is no whole number from 1 to 128, or `gpus` is none from 0 to 16.
     """
     return _cluster(
         "sapling",
@@ -36,15 +37,14 @@ def sapling(nodes: int = 2, gpus: int = 1) -> Machine:
 
 
 def xstream(nodes: int = 2, gpus: int = 4) -> Machine:
-    """The XStream cluster of the Isometry paper (table 4): two Tesla K80 per node, of two GPUs each, and FDR InfiniBand.
+    """The XStream cluster of the Isometry paper (table 4): two Tesla K80 per node, with two GPUs each, and FDR InfiniBand.
 
-    Memories are named as in `sapling`. The paper gives the hardware and no bandwidths: those of the GPU memory and the network
-    link are published, all others assumed. The cluster itself, as the paper has it, has 16 nodes of 4 GPUs; `.dsk` is each
-    node's view of one shared file system.
-    That the two GPUs of a K80 share one PCIe slot is not modelled.
+    Memories are named as in `sapling`. The paper has the hardware but no bandwidths. Bandwidths of GPU memory and of the network
+    link are published; all others are assumed. In the paper the cluster has 16 nodes with 4 GPUs each. `.dsk` is the node's view
+    of one shared file system. The PCIe slot that the two GPUs of a K80 share is not modelled.
 
     Raises:
-        MachineError: no whole number of 1 to 128 nodes, or of 0 to 16 GPUs.
+        MachineError: `nodes` is no whole number from 1 to 128, or `gpus` is none from 0 to 16.
     """
     return _cluster(
         "xstream",
@@ -58,12 +58,12 @@ def xstream(nodes: int = 2, gpus: int = 4) -> Machine:
 def moonlight(nodes: int = 2, gpus: int = 2) -> Machine:
     """The Moonlight cluster of the Isometry paper (table 4): two Tesla M2090 per node and QDR InfiniBand.
 
-    Memories are named as in `sapling`. The paper gives the hardware and no bandwidths: GPU copies are published, network and
-    PCIe assumed to be as on Sapling, all others assumed. The cluster itself has 308 nodes of 2 GPUs; `.dsk` is each node's view
-    of one shared file system.
+    Memories are named as in `sapling`. The paper has the hardware but no bandwidths. The bandwidth of GPU copies is published.
+    Network and PCIe are assumed to be equal to Sapling's; all other bandwidths are assumed. The real cluster has 308 nodes with 2
+    GPUs each. `.dsk` is the node's view of one shared file system.
 
     Raises:
-        MachineError: no whole number of 1 to 128 nodes, or of 0 to 16 GPUs.
+        MachineError: `nodes` is no whole number from 1 to 128, or `gpus` is none from 0 to 16.
     """
     return _cluster(
         "moonlight",
@@ -81,11 +81,11 @@ def laptop() -> Machine:
 
 
 def two_node() -> Machine:
-    """The two nodes of Isometry's figure 4, with the network of 3 GB/s of its section 4.3.
+    """The two nodes of Isometry's figure 4, with the 3 GB/s network of section 4.3.
 
-    Each node has `.fbm0`, `.zcm`, `.reg`, `.sys` and `.dsk`; all but the disk have a self-loop. Within a node the bandwidths are
-    those of table 5; the assumed latencies let the example of section 4.3 (|F| = 16, blocks of 2K × 1K, slots of 32 MiB)
-    satisfy every constraint at 3 GB/s.
+    Each node has `.fbm0`, `.zcm`, `.reg`, `.sys` and `.dsk`. All memories except the disk have a self-loop. Bandwidths within a
+    node are those of table 5. The assumed latencies are such that the example of section 4.3 (|F| = 16, blocks of 2K × 1K, slots
+    of 32 MiB) satisfies every constraint at 3 GB/s.
     """
     bandwidths = {
         ends: min(bandwidth, numbers.SECTION_4_3_NETWORK) if ends[2] is ChannelKind.REMOTE_MEMCPY else bandwidth
@@ -128,7 +128,7 @@ _Template = Callable[[str, str], Channel]
 
 
 def _channels(by_node: list[list[Memory]], figures: NodeFigures) -> list[Channel]:
-    """A channel for every pair of memories that the table of bandwidths joins; all nodes have the same memories."""
+    """A channel for every pair of memories whose kinds are in the table of bandwidths. All nodes have the same memories."""
     members = by_node[0]
     local = _templates(members, figures, crossing=False)
     remote = _templates(members, figures, crossing=True)
@@ -143,7 +143,10 @@ def _channels(by_node: list[list[Memory]], figures: NodeFigures) -> list[Channel
 
 
 def _templates(members: list[Memory], figures: NodeFigures, *, crossing: bool) -> list[list[tuple[int, _Template]]]:
-    """For every memory of a node: which memories, by number, a channel leads to, on the same node or on another."""
+    """For every memory of a node: the positions of the memories that a channel leads to, with templates of the channels.
+
+    With `crossing` the destinations are on another node, otherwise on the same node.
+    """
     by_ends = {(a, b): (kind, rate) for (a, b, kind), rate in figures.bandwidths.items() if kind.crosses_nodes == crossing}
     functions: dict[tuple[ChannelKind, float], ThroughputFunction] = {}
     result: list[list[tuple[int, _Template]]] = []
@@ -186,7 +189,7 @@ def _template(kind: ChannelKind, function: ThroughputFunction, assumed: Assumed,
 
 
 def throughput(bandwidth: float, assumed: Assumed) -> ThroughputFunction:
-    """The function of a channel of so many bytes per second that behaves as assumed."""
+    """The throughput function of a channel with this peak bandwidth, in bytes per second, and this assumed behaviour."""
     if assumed.latency is None:
         return Constant(bandwidth)
     if assumed.pipelined:

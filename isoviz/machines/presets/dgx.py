@@ -1,4 +1,4 @@
-"""Two DGX H100 nodes, built from the figures in `numbers_dgx`."""
+"""The preset of two DGX H100 nodes. Its figures are in `numbers_dgx`."""
 
 from __future__ import annotations
 
@@ -16,22 +16,24 @@ Uses = tuple[tuple[str, float], ...]
 
 
 def dgx_h100_pair(gpus: int = figures.GPUS) -> Machine:
-    """Two DGX H100 nodes: GPUs joined by NVLink within a node, one NIC of 400 Gb/s per GPU between them.
+    """Two DGX H100 nodes: NVLink between the GPUs of a node, and one 400 Gb/s NIC per GPU between the nodes.
 
     Every node has `node<k>.fbm0` to `.fbm7`, `.reg0` to `.reg7`, `.sys0`, `.sys1`, `.zcm0`, `.zcm1` and `.dsk`. GPU k and NIC k
-    are a pair on one PCIe link of socket k // 4; `reg<k>` is memory of that socket registered with NIC k, through which GPU k
-    sends and receives. NICs of the same number are joined (a network of rails); another GPU's data gets there by NVLink. Host
-    memories copy within their socket, and from one socket to the other by SYS.
+    are a pair: they share one PCIe link of socket k // 4. `reg<k>` is memory of this socket that is registered with NIC k. GPU k
+    sends and receives through it. The network connects NICs of the same number (rails); data of another GPU reaches the NIC over
+    NVLink. Host memories copy within their socket. Copies between sockets are from SYS to SYS.
 
-    RemoteMemcpy joins host memories only (Isometry, table 2), so GPUDirect RDMA, where a NIC reads a GPU's memory itself, is not
-    in this machine: what goes from GPU to GPU between nodes takes a hop into `reg<k>` and a hop out of it, which load the PCIe
-    link and the socket's memory bus. Predictions are for such transfers; with GPUDirect RDMA they are at least as fast.
+    RemoteMemcpy connects host memories only (Isometry, table 2). Therefore GPUDirect RDMA, in which a NIC accesses GPU memory
+    directly, is not modelled. A transfer from GPU to GPU between nodes has a hop into `reg<k>` and a hop out of it, which load
+    the PCIe link and the memory bus of the socket. Predictions are for such transfers; transfers with GPUDirect RDMA are at
+    least as fast.
 
-    Shared resources, per direction unless said otherwise: NICs, PCIe links (`up` is towards the host), NVLink ports of GPUs,
-    the memory bus of each socket (both directions together). `gpus` is how many of the pairs there are on each node.
+    Shared resources are NICs, PCIe links (`up` is towards the host), NVLink ports of GPUs, and the memory bus of each socket.
+    Capacities are per direction, except that of the memory bus, which is for both directions together. `gpus` is the number of
+    pairs per node.
 
     Raises:
-        MachineError: no whole number of 1 to 8 GPUs.
+        MachineError: `gpus` is no whole number from 1 to 8.
     """
     pairs = checks.whole("preset 'dgx-h100-pair'", "gpus", gpus, low=1, high=figures.GPUS)
     nodes = ("node0", "node1")
@@ -91,7 +93,7 @@ def _within(node: str, pairs: int) -> Iterator[Channel]:
                 yield _memcpy(node, a, b, ((bus, 2.0),))
         for pair in range(pairs):
             if _socket(pair) == socket:
-                # Between registered memories nothing need be copied: each is as far from any GPU as the next.
+                # No channels between registered memories: each can be reached from every GPU as fast as any other.
                 registered = f"reg{pair}"
                 yield _memcpy(node, registered, registered, ((bus, 2.0),))
                 for other in host:
@@ -107,7 +109,7 @@ def _within(node: str, pairs: int) -> Iterator[Channel]:
 
 
 def _gpu(node: str, pair: int, pairs: int) -> Iterator[Channel]:
-    """The channels out of one GPU, and those into it from host memory."""
+    """The channels out of one GPU, and the channels into it from host memory."""
     gpu, socket = f"fbm{pair}", _socket(pair)
     yield _channel(ChannelKind.GPU_COPY, node, gpu, gpu, figures.GPU_COPY, "copy")
     for other in range(pairs):
@@ -125,7 +127,7 @@ def _gpu(node: str, pair: int, pairs: int) -> Iterator[Channel]:
 
 
 def _to_other(node: str, nodes: tuple[str, ...], pairs: int) -> Iterator[Channel]:
-    """The channels from one node to the other: NIC k reads its host memory, NIC k over there writes its own."""
+    """The channels from one node to the other. NIC k reads host memory of its node; NIC k of the other node writes to its own."""
     for other in nodes:
         for pair in range(pairs if other != node else 0):
             uses = tuple(

@@ -1,14 +1,14 @@
-"""Every figure the presets of clusters are made of, with where it comes from. Nothing else in the presets is a number.
+"""All figures of the cluster presets, with their origin. The code of the presets contains no other figures.
 
 *From the paper*: Jia et al., Isometry (ICS '18), tables 4 and 5, figure 5d, section 4.3. Table 5 is in MB/s of 10⁶ bytes.
 
-*Published*: what the makers of the hardware say it can do, at most. A copy within a GPU reads and writes its memory, so it gets
-half of the memory's bandwidth.
+*Published*: upper bounds stated by the manufacturers of the hardware. A copy within a GPU reads and writes its memory, so its
+bandwidth is half of the memory bandwidth.
 
-*Assumed*: everything else. For Sapling the values are of the order published for the hardware of table 4 (Xeon 5680, Tesla
-C2070 on PCIe 2.0 ×16, QDR InfiniBand, a SATA solid-state disk). Those of its GPU channels are also such that at 3 GB/s the
-example of section 4.3 satisfies every constraint and little more: GPURead into ZCM needs runs of at least 31.9 KiB (the paper's
-|F| × x_in = 32 KiB), GPUWrite out of REG at least 15.8 KiB (its |F| × y_in = 16 KiB).
+*Assumed*: all other figures. The values for Sapling have the order of magnitude published for the hardware of table 4 (Xeon 5680,
+Tesla C2070 on PCIe 2.0 ×16, QDR InfiniBand, a SATA solid-state disk). The latencies of its GPU channels are such that the example
+of section 4.3 just satisfies every constraint at 3 GB/s: GPURead into ZCM needs runs of at least 31.9 KiB (in the paper
+|F| × x_in = 32 KiB), and GPUWrite out of REG needs runs of at least 15.8 KiB (in the paper |F| × y_in = 16 KiB).
 """
 
 from __future__ import annotations
@@ -28,11 +28,14 @@ Bandwidths = Mapping[tuple[MemoryKind, MemoryKind, ChannelKind], float]
 
 @dataclass(frozen=True)
 class Assumed:
-    """What is assumed about one kind of channel.
+    """The assumed behaviour of one kind of channel.
 
-    `latency`: seconds each run costs beside its bytes; None: none that shows (Memcpy, figure 5d). `pipelined`: whether the
-    channel keeps so many requests in flight that the latency only bounds how many runs start per second. `setup`: seconds once
-    per transfer. `alignment`: bytes. `in_flight`: requests at a time.
+    - `latency`: the overhead of a run in seconds; None for a negligible one (Memcpy, figure 5d).
+    - `setup`: seconds once per transfer.
+    - `pipelined`: whether the channel keeps enough requests in flight to hide the latency. Then the latency is the time between
+      the starts of two runs.
+    - `alignment`: the alignment of requests in bytes.
+    - `in_flight`: the largest number of requests in flight.
     """
 
     latency: float | None
@@ -44,11 +47,18 @@ class Assumed:
 
 @dataclass(frozen=True)
 class NodeFigures:
-    """What the nodes of a machine of SYS, REG, ZCM, GPUs and a disk are made of; all nodes are alike.
+    """The figures of the nodes of a cluster. All nodes are equal: SYS, REG, ZCM, GPUs and a disk.
 
-    `peer` is the bandwidth between two GPUs of a node. `origin` says of every kind of channel where its bandwidth comes from,
-    `peer_origin` the same of copies between GPUs. `registered` is the size of REG, and of ZCM; SYS is the rest of `dram`.
-    Sizes are in bytes, None where unknown. A table without RemoteMemcpy makes nodes without REG.
+    Sizes are in bytes, None if unknown; bandwidths are in bytes per second.
+
+    - `bandwidths`: peak bandwidths by kinds. If they have no RemoteMemcpy, the nodes have no REG.
+    - `peer`: the bandwidth between two GPUs of a node.
+    - `origin`: the origin of the bandwidth, by kind of channel.
+    - `behaviour`: the assumed behaviour, by kind of channel.
+    - `dram`: the size of the host memory.
+    - `registered`: the size of REG, and also of ZCM. SYS is the rest of `dram`.
+    - `gpu_memory`, `disk_space`: the sizes of a GPU's memory and of the disk.
+    - `peer_origin`: the origin of the bandwidth between GPUs.
     """
 
     bandwidths: Bandwidths
@@ -72,9 +82,10 @@ def table(
     disk_read: float,
     network: tuple[float, float] | None,
 ) -> Bandwidths:
-    """Bandwidths in MB/s laid out like table 5, in bytes per second.
+    """Peak bandwidths in bytes per second, from figures in MB/s in the form of table 5.
 
-    `gpu_write` and `gpu_read` are pairs (with ZCM, with REG or SYS), `network` is a pair (out of REG, out of ZCM or SYS).
+    `gpu_write` and `gpu_read` are pairs (with ZCM, with REG or SYS). `network` is a pair (from REG, from ZCM or SYS), None for
+    no network.
     """
     host = HOST if network is not None else (MemoryKind.SYS, MemoryKind.ZCM)
     fbm, dsk = MemoryKind.FBM, MemoryKind.DSK
@@ -113,22 +124,22 @@ SECTION_4_3_NETWORK = 3000 * MB
 # --- Sapling: assumed ----------------------------------------------------------------------------------------------------------
 
 GPU_PEER_BANDWIDTH = 4500 * MB
-"""Bytes per second between two GPUs of a node over PCIe; table 5 has only the copy within one GPU."""
+"""Bytes per second between two GPUs of a node over PCIe. Table 5 has only copies within one GPU."""
 
 REGISTERED = 4 * GIB
-"""Bytes of each node's DRAM set aside as REG, and as much as ZCM; SYS is the rest."""
+"""Bytes of each node's DRAM reserved for REG, and again for ZCM. SYS is the rest."""
 GPU_MEMORY = 6 * GIB
 """Bytes of a Tesla C2070."""
 DISK_SPACE = None
 """Bytes of the disk; unknown."""
 
 ASSUMED: dict[ChannelKind, Assumed] = {
-    # Figure 5d: consistent whatever the request size.
+    # Figure 5d: the rate does not depend on the request size.
     ChannelKind.MEMCPY: Assumed(latency=None, setup=0.0),
     # Rows of a cudaMemcpy2D, device to host and host to device.
     ChannelKind.GPU_READ: Assumed(latency=5.8e-6, setup=10e-6, in_flight=2),
     ChannelKind.GPU_WRITE: Assumed(latency=2.25e-6, setup=10e-6, in_flight=2),
-    # Rows of a cudaMemcpy2D within the device: narrow rows leave most of its bandwidth unused.
+    # Rows of a cudaMemcpy2D within the device: narrow rows use little of its bandwidth.
     ChannelKind.GPU_COPY: Assumed(latency=10e-9, setup=10e-6, in_flight=2),
     # A request to a SATA solid-state disk; blocks of a file system.
     ChannelKind.DISK_READ: Assumed(latency=100e-6, setup=100e-6, alignment=4096),
@@ -151,9 +162,9 @@ SAPLING = NodeFigures(
 # --- XStream: 2 × Tesla K80, FDR InfiniBand, 256 GB of DRAM, 1.4 PB on SAS disks (table 4) -----------------------------------
 
 QDR_DATA_RATE = 4000
-"""MB/s, published: 40 Gb/s of signals, of which 8/10 are data."""
+"""MB/s, published: a signalling rate of 40 Gb/s, with a data share of 8/10."""
 FDR_DATA_RATE = 6818
-"""MB/s, published: 56.25 Gb/s of signals, of which 64/66 are data."""
+"""MB/s, published: a signalling rate of 56.25 Gb/s, with a data share of 64/66."""
 
 XSTREAM = NodeFigures(
     table(

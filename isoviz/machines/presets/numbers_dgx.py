@@ -1,7 +1,8 @@
-"""The figures of the preset `dgx-h100-pair`, with where each comes from; as in `numbers`.
+"""The figures of the preset `dgx-h100-pair`, with their origin, as in `numbers`.
 
-*Published*: NVIDIA's data sheets and user guide of the DGX H100 and of the H100 SXM5, Intel's of the Xeon Platinum 8480C, and the
-line rates of PCI Express 5.0 and NDR InfiniBand. They are the most the hardware can do. *Assumed*: what programs get of it.
+*Published*: NVIDIA's data sheets and user guide of the DGX H100 and the H100 SXM5, Intel's data sheet of the Xeon Platinum 8480C,
+and the line rates of PCI Express 5.0 and NDR InfiniBand. These are upper bounds of the hardware. *Assumed*: the rates that
+programs reach.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ GPUS_PER_SOCKET = GPUS // SOCKETS
 NIC = 50 * GB
 """Per direction and NIC: ConnectX-7, 400 Gb/s."""
 PCIE = 63 * GB
-"""Per direction and link: PCIe 5.0 ×16, 32 GT/s on 16 lanes, 128/130 of it data."""
+"""Per direction and link: PCIe 5.0 ×16, 32 GT/s on 16 lanes, a data share of 128/130."""
 NVLINK = 450 * GB
-"""Per direction and GPU: NVLink 4 with 18 links, 900 GB/s both ways together; the NVSwitches carry all GPUs at that rate."""
+"""Per direction and GPU: NVLink 4 with 18 links, 900 GB/s for both directions. The NVSwitches sustain this rate for all GPUs."""
 HOST_BUS = 307.2 * GB
 """Per socket, reading and writing together: 8 channels of DDR5-4800."""
 HBM = 3350 * GB
@@ -33,7 +34,7 @@ HBM = 3350 * GB
 # --- bandwidths of single channels, bytes per second ---------------------------------------------------------------------------
 
 GPU_COPY = HBM / 2
-"""Within a GPU. Published; halved since a copy reads and writes."""
+"""Within a GPU. Published; half the memory bandwidth, since a copy reads and writes."""
 GPU_PEER = NVLINK
 """Between two GPUs of a node. Published."""
 REMOTE = NIC
@@ -49,7 +50,7 @@ MEMCPY_ACROSS = 30 * GB
 DISK_READ = 40 * GB
 """Assumed: eight NVMe drives as one file system."""
 DISK_WRITE = 25 * GB
-"""Assumed, likewise."""
+"""Assumed: eight NVMe drives as one file system, as for reads."""
 
 ORIGIN = {
     "memcpy": "bandwidth assumed (a few threads); Isometry's figure 5d for short runs",
@@ -70,15 +71,15 @@ ORIGIN = {
 DRAM = 2048 * GIB
 """Per node; published."""
 PINNED_DRAM = 32 * GIB
-"""ZCM of each socket; assumed. SYS is what ZCM and REG leave of the socket's half of the DRAM."""
+"""ZCM of each socket; assumed. SYS is the socket's half of the DRAM without ZCM and REG."""
 REGISTERED = 8 * GIB
 """REG of each NIC; assumed."""
 GPU_MEMORY = 80 * 10**9
-"""Published: 80 GB, here of 10⁹ bytes; the GPU reports a little more."""
+"""Published: 80 GB, taken as 80 × 10⁹ bytes. The GPU reports slightly more."""
 DISK_SPACE = 8 * 3_840 * 10**9
 """Published: eight drives of 3.84 TB."""
 
-# --- assumed: what runs cost beside their bytes --------------------------------------------------------------------------------
+# --- assumed: the overhead of runs and transfers --------------------------------------------------------------------------------
 
 BEHAVIOUR = {
     ChannelKind.MEMCPY: Assumed(latency=None, setup=0.0),

@@ -1,4 +1,4 @@
-"""The table of machines that come with isoviz, and how one of them is made."""
+"""The table of the machines included in isoviz, and the function that creates one of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PresetOption:
-    """An option of a preset: its default, and one line on what it does."""
+    """An option of a preset: its default value, a description in one line, and the allowed values if they are fixed."""
 
     default: object
     description: str
@@ -29,7 +29,10 @@ class PresetOption:
 
 @dataclass(frozen=True)
 class PresetInfo:
-    """What a preset is, in one line, and the options it takes. As text: one line with both."""
+    """A preset: its name, a description in one line, its options, and the function that creates it.
+
+    `str` gives the description and the options in one line.
+    """
 
     name: str
     description: str
@@ -44,8 +47,10 @@ class PresetInfo:
 
 
 def _local(**options: Any) -> Machine:
-    """This computer. What describes it measures, and so lies above the values of this floor: it is named here, and loaded when
-    somebody asks for it."""
+    """The machine of this computer. It needs measurements, which are in a higher layer than this package.
+
+    Therefore the module is imported by name, and only when the preset is used.
+    """
     made: Machine = import_module("isoviz.measure.local_machine").local(**options)
     return made
 
@@ -118,10 +123,10 @@ def presets() -> dict[str, PresetInfo]:
 
 
 def preset(name: str, /, **options: Any) -> Machine:
-    """The machine of that name; `presets()` says which there are and what options they take.
+    """The machine of this name. `presets()` lists the names and their options.
 
     Raises:
-        MachineError: no such preset, an option it does not take, or a value out of range.
+        MachineError: there is no such preset, the preset has no such option, or a value is out of range.
     """
     known = presets()
     asked: object = name
