@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan, TransferFile
     from isoviz.runtime import Simulator, Trace
 
+MOST_REPEATS = 100_000
+"""Transfers that one simulation submits: more take minutes and gigabytes."""
+
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command `simulate`."""
@@ -50,8 +53,8 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.measure.run_file import plan_transfer_file
     from isoviz.planner import load_transfer
 
-    if args.repeat < 1:
-        raise InputError(f"simulate: --repeat {args.repeat}; expected 1 or more")
+    if not 1 <= args.repeat <= MOST_REPEATS:
+        raise InputError(f"simulate: --repeat {args.repeat}; expected 1 to {MOST_REPEATS}")
     if args.steps is not None and args.steps < 0:
         raise InputError(f"simulate: --steps {args.steps}; expected 0 or more")
     if args.json and args.steps is not None:

@@ -250,6 +250,8 @@ def _hop(node: Node, index: int) -> Hop:
     parts = node.members((*_HOP, *_HOP_FIGURES), ("shuffle_bytes", "path"))
     if parts["index"].whole() != index:
         parts["index"].fail(f"expected {index}")
+    if not parts["throughput"].number():
+        parts["throughput"].fail("expected a number above 0, got 0: nothing would move")
     return Hop(
         index=index,
         **{name: parts[name].text() for name in _HOP[1:]},

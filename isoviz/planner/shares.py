@@ -79,7 +79,7 @@ def check_numbers(runs: Sequence[range], count: int) -> None:
         TransferError: as `check_shares`.
     """
     for number, run in enumerate(runs):
-        if run.step != 1 or not len(run) or run.start < 0 or run.stop > count:
+        if run.step != 1 or not run or run.start < 0 or run.stop > count:
             raise TransferError(f"plan: path {number}: {run} of {count} chunks; expected a run of chunks 0…{count - 1}")
     order = sorted(range(len(runs)), key=lambda number: runs[number].start)
     at = 0

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
-from isoviz.errors import InputError, RunError, TransferError
+from isoviz.errors import InputError, RunError, TransferError, show
 from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
 from isoviz.measure.trials.trial_runs import measured_rates
 from isoviz.planner.explanation.alternatives import alternatives
@@ -84,8 +84,9 @@ def try_out(
         TransferError: the plan is for another machine.
         RunError: a hop failed.
     """
-    if of < 1:
-        raise InputError(f"trial of {of} plans; expected at least 1")
+    plans: object = of
+    if isinstance(plans, bool) or not isinstance(plans, int) or plans < 1:
+        raise InputError(f"trial of {show(of)} plans; expected a whole number, at least 1")
     if plan.machine_digest != machine.digest:
         raise TransferError(f"plan: made for a machine {plan.machine_name!r} that is not {machine.name!r} as it is; plan again")
     if entries is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from isoviz.errors import InputError, LayoutError, LimitError, TransferError, show
+from isoviz.errors import InputError, LayoutError, LimitError, MachineError, NoPathError, TransferError, show
 from isoviz.layouts import Box
 from isoviz.planner.by_hand.path_by_hand import costed, violations
 from isoviz.planner.cache import CACHE
@@ -122,7 +123,9 @@ def _made(number: int, problem: Problem, each: PathByHand, like: Any = None) -> 
     try:
         path, found = costed(problem, each.path, each.layouts, each.chunk, each.blocks, like)
     except InputError as error:
-        kind = LayoutError if isinstance(error, LayoutError) else type(error)  # a NotationError takes more arguments
+        # Some errors take more than a message: the nearest class that does not carries the text.
+        plain: tuple[type[InputError], ...] = LayoutError, NoPathError, LimitError, TransferError, MachineError
+        kind = next((kind for kind in plain if isinstance(error, kind)), InputError)
         raise kind(f"path {number}: {error}") from error
     if found:
         raise LimitError(f"path {number}: {found[0].text}")
@@ -155,7 +158,8 @@ def _box(number: int, transfer: Transfer, share: Share | Mapping[str, tuple[int,
         if unknown := [dim for dim in share if dim not in space]:
             raise TransferError(f"path {number}: share: no dimension {show(unknown[0])}; expected some of {', '.join(space)}")
         try:
-            ranges = [(int(low), int(high)) for low, high in (share.get(dim, (0, space[dim])) for dim in space)]
+            given = [share.get(dim, (0, space[dim])) for dim in space]
+            ranges = [(operator.index(low), operator.index(high)) for low, high in given]
         except (TypeError, ValueError):
             raise InputError(f"path {number}: share: expected (first, end) of each dimension, got {show(dict(share))}") from None
         bad = [dim for dim, (low, high) in zip(space, ranges, strict=True) if not 0 <= low < high <= space[dim]]

@@ -8,6 +8,7 @@ called within `start`, and may be called while the device holds locks.
 from __future__ import annotations
 
 import logging
+import operator
 import threading
 import time
 from collections.abc import Callable
@@ -44,16 +45,25 @@ class _Completion:
         error: BaseException | None = None
         if isinstance(result, BaseException):
             error = execution.placed(result, issue)
-        elif type(result) is not int or result < 0:
+        elif (count := _count(result)) is None:
             wrong = RunError(f"done({result!r}): expected the number of requests of the device, or an exception")
             error = execution.placed(wrong, issue)
         else:
-            execution.count(issue.hop, result)
+            execution.count(issue.hop, count)
         job = partial(self._settled, execution, issue, self._began, ended, error)
         try:
             execution.dispatchers[issue.hop].put(job)
         except RuntimeError:  # the system allows no new thread: this thread does the job
             job()
+
+
+def _count(result: object) -> int | None:
+    """A number of requests, also as NumPy counts; None if it is none."""
+    try:
+        count = -1 if isinstance(result, bool) else operator.index(result)  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return count if count >= 0 else None
 
 
 def start_request(execution: Execution, issue: Issue, settled: Settled) -> None:

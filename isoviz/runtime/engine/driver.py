@@ -93,7 +93,8 @@ class Driver:
                     elif execution.stopped:
                         todo.extend(self._granted(self._scheduler.cancel(instruction.transfer)))
             elif type(instruction) is Release:
-                execution.release()
+                unreleased = execution.release()
+                execution.error = execution.error or unreleased
             elif type(instruction) is Finish:
                 self._finish(execution, instruction)
 
@@ -102,7 +103,7 @@ class Driver:
         try:
             execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
             for channel in execution.channels:
-                channel.prepare(execution.plan.bytes)
+                execution.located(partial(channel.prepare, execution.plan.bytes))
             with permit_interrupts(execution.over != self._complete):  # in `run`: generating data takes long
                 execution.open()
         except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
@@ -212,12 +213,12 @@ class Driver:
             if error is None:
                 execution.located(execution.destination.flush)
                 execution.check()
-                execution.destination.publish()
+                execution.located(execution.destination.publish)
         except BaseException as raised:  # noqa: BLE001  # the event carries it
             error = raised
         finally:
-            execution.stack.close()
-            execution.event.end(error)
+            unclosed = execution.close()
+            execution.event.end(error or unclosed)
             self._ended(execution)
 
     def _ended(self, execution: Execution) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import EngineClosed
+from isoviz.errors import EngineClosed, InputError, show
 from isoviz.planner import Options
 from isoviz.runtime.engine.driver import Driver, Request
 from isoviz.runtime.engine.event import Event
@@ -64,6 +64,11 @@ class Engine(Driver):
         options: Options | None = None,
         record: bool = False,
     ) -> None:
+        asked: object = request_bytes
+        if isinstance(asked, bool) or not isinstance(asked, int) or asked < 1:
+            raise InputError(f"engine: request_bytes={show(request_bytes)}; expected a whole number of bytes, at least 1")
+        for name in policies or {}:
+            machine.channel(name)  # raises an error that names the channels
         super().__init__(Scheduler.of(machine, policies, policy), OpenedDevices(machine, devices), record=record)
         self.machine = machine
         self.devices = devices
@@ -214,7 +219,7 @@ class Engine(Driver):
                     verified = True
             execution.check()
             if chunks is None:
-                execution.destination.publish()
+                execution.located(execution.destination.publish)
             execution.event.end()
             notes = (*execution.notes, *emulated(plan, self.machine), *unmeasured(plan, self.machine))
             trace = trace_of([execution], moving=True)
@@ -235,7 +240,7 @@ class Engine(Driver):
             raise
         finally:
             if not left:
-                execution.stack.close()
+                execution.close()
                 self._ended(execution)
 
     @property

@@ -9,10 +9,12 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import Cancelled, RunError, TransferError
+from isoviz.errors import Cancelled, IsovizError, RunError, TransferError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
+from isoviz.runtime.engine.device_errors import tidied, unplaced
+from isoviz.runtime.engine.path_hops import HopOfPath, hops_of
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from isoviz.layouts import Chunk, StridedCopy
-    from isoviz.planner import PathPlan, Plan
+    from isoviz.planner import Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
     from isoviz.runtime.protocols import CancelToken, Done, Endpoint, RealChannel, RealMemory, Slot, Store
@@ -35,34 +37,6 @@ MINE = 16 << 20
 """Bytes. The caller's thread carries out a request up to this size: a signal waits for it some milliseconds at most."""
 UNIT = 4096
 """Bytes. Runs are cut into requests at multiples of this unit, which suits disks."""
-
-
-class _HopOfPath(NamedTuple):
-    """A hop among the hops of all paths.
-
-    - `number`: the number of its path.
-    - `path`: its path.
-    - `hop`: its position on the path.
-    - `ring`: the number of the ring buffer behind it. The ring buffer before it has the number `ring` − 1.
-    - `is_last`: whether it writes the destination.
-    - `first`: the number of the path's first chunk in the plan's sequence of chunks.
-    """
-
-    number: int
-    path: PathPlan
-    hop: int
-    ring: int
-    is_last: bool
-    first: int
-
-
-def _hops_of(plan: Plan) -> list[_HopOfPath]:
-    """The hops of all paths, path after path. A path has one ring buffer fewer than hops."""
-    found: list[_HopOfPath] = []
-    for number, path in enumerate(plan.paths):
-        ring, last, first = len(found) - number, len(path.hops) - 1, path.numbers.start
-        found += [_HopOfPath(number, path, hop, ring + hop, hop == last, first) for hop in range(last + 1)]
-    return found
 
 
 class Execution:
@@ -114,7 +88,7 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
-        self._hops = _hops_of(plan)
+        self._hops = hops_of(plan)
         self.is_asynchronous = [channel.is_asynchronous for channel in channels]
         at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and at_once[0] and plan.bytes <= MINE
@@ -150,6 +124,14 @@ class Execution:
             FileError: a file is not what the plan expects.
             RunError: no room.
         """
+        try:
+            self._open()
+        except IsovizError:
+            raise
+        except Exception as error:
+            raise unplaced(error) from error
+
+    def _open(self) -> None:
         transfer = self.plan.transfer
         self.admitted = time.perf_counter()
         self.source = self.memories[0][0].source(transfer.source, self.given[0])
@@ -175,10 +157,10 @@ class Execution:
                 rings[i].append(slot)
         self._rings = [rings[i] for i in range(len(rings))]
 
-    def release(self) -> None:
-        """Close the ring buffers."""
+    def release(self) -> Exception | None:
+        """Close the ring buffers. Returns the error of a slot that cannot be closed: the transfer has to end in any case."""
         self._rings = []
-        self._slots.close()
+        return tidied(self._slots.close)
 
     def forget(self) -> None:
         """Drop all references to the caller's objects."""
@@ -277,10 +259,19 @@ class Execution:
 
     def located(self, action: Callable[[], None]) -> None:
         """Call `action` as part of the last hop: an error that it raises names that hop."""
+        last = len(self.channels) - 1
         try:
             action()
         except RunError as error:
-            raise self._located(type(error), str(error), len(self.channels) - 1) from error
+            raise self._located(type(error), str(error), last) from error
+        except IsovizError:
+            raise
+        except Exception as error:
+            raise self._located(RunError, f"{type(error).__name__}: {error}", last) from error
+
+    def close(self) -> Exception | None:
+        """Close the ends. Returns the error of a store that cannot be closed: the transfer has to end in any case."""
+        return tidied(self.stack.close)
 
     def check(self) -> None:
         """Check for cancellation, between requests.
@@ -358,7 +349,7 @@ class Execution:
         copies, self._payloads[at.number, number] = recurring.of(at.first + number)
         return copies
 
-    def _chunk(self, at: _HopOfPath, number: int) -> Chunk:
+    def _chunk(self, at: HopOfPath, number: int) -> Chunk:
         """A chunk by its number in the plan's sequence. It is kept for the following hops until it has arrived."""
         key = at.number, number - at.first
         found = self._chunks.get(key)

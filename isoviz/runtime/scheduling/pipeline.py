@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import operator
 from typing import TYPE_CHECKING
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
 from isoviz.runtime.scheduling.requests import requests_of_chunk
 from isoviz.runtime.scheduling.work import PathWork, Ring, Work
 
@@ -38,11 +39,18 @@ def work_of(
     Raises:
         InputError: `chunks` is below 1.
     """
-    if chunks is not None and chunks < 1:
+    if chunks is not None and (chunks := _whole("chunks", chunks)) < 1:
         raise InputError(f"{chunks} chunks; expected at least 1")
     left = iter(channels) if channels is not None else None
-    urgency = plan.transfer.priority if priority is None else priority
+    urgency = plan.transfer.priority if priority is None else _whole("priority", priority)
     return Work(tuple([_path_work(path, left, request_bytes, chunks, pipelined) for path in plan.paths]), urgency)
+
+
+def _whole(name: str, value: object) -> int:
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  # TypeError is the answer for everything else
+    except TypeError:
+        raise InputError(f"{name}={show(value)}; expected a whole number") from None
 
 
 def _path_work(

@@ -10,7 +10,7 @@ import json
 from pathlib import Path
 from typing import Any, Literal, TypedDict, cast
 
-from isoviz.errors import FileError, IsovizError
+from isoviz.errors import FileError, IsovizError, show
 from isoviz.json_cursor import format_json
 from isoviz.machines import machine_from_json, machine_to_json
 from isoviz.regular_files import read_some, write_text
@@ -66,6 +66,15 @@ def save_settings(settings: Settings, path: str | Path) -> None:
     write_text(path, format_json(file) + "\n")
 
 
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object whose keys differ: of two values under one key, nobody knows which was meant."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = next(key for k, (key, _) in enumerate(pairs) if any(key == earlier for earlier, _ in pairs[:k]))
+        raise ValueError(f"the key {show(twice)} stands twice")
+    return found
+
+
 def load_settings(path: str | Path) -> Settings:
     """Read settings from a file.
 
@@ -76,7 +85,7 @@ def load_settings(path: str | Path) -> Settings:
     if len(data) > MOST_BYTES:
         raise FileError(f"{path}: more than {MOST_BYTES >> 20} MiB; expected the session of an explorer")
     try:
-        found = json.loads(data)
+        found = json.loads(data, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
         raise FileError(f"{path}: not JSON ({error}); expected the session of an explorer") from None
     if isinstance(found, dict) and "version" not in found and isinstance(found.get("machine"), str):

@@ -14,12 +14,12 @@ from run_cases import names_in
 
 import isoviz
 from isoviz.backends.emulated import EmulatedMachine
-from isoviz.errors import Cancelled, LimitError, RunError, TransferError
+from isoviz.errors import Cancelled, InputError, LimitError, RunError, TransferError
 from isoviz.figures import html, page
 from isoviz.layouts import Box, FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Memory, MemoryKind
 from isoviz.planner import Options, Plan, Transfer, plan_from_json, plan_of_paths, plan_to_json
-from isoviz.runtime import simulate
+from isoviz.runtime import first_come_first_served, simulate
 from isoviz.runtime.device_bases import BaseChannel
 from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.protocols import Bound
@@ -225,3 +225,77 @@ def test_a_transfer_whose_bookkeeping_fails_still_ends(monkeypatch: pytest.Monke
         event = engine.submit(two_paths(machine))
         assert isinstance(event.error(30), RunError)
         assert engine.held_bytes == 0
+
+
+@pytest.mark.parametrize("where", ["slot", "source", "destination"])
+@pytest.mark.parametrize("how", ["submit", "run"])
+def test_a_store_that_cannot_be_closed_ends_its_transfer(where: str, how: str) -> None:
+    class Stuck(EmulatedMachine):
+        def memory(self, memory: Memory) -> Any:
+            real = super().memory(memory)
+            make = getattr(real, where)
+
+            def made(*arguments: Any) -> Any:
+                store = make(*arguments)
+
+                def lost() -> None:
+                    raise OSError("device lost")
+
+                store.close = lost
+                return store
+
+            setattr(real, where, made)
+            return real
+
+    machine = rails()
+    engine = isoviz.Engine(machine, Stuck())
+    if how == "submit":
+        assert isinstance(engine.submit(two_paths(machine)).error(30), RunError)
+    elif where == "slot":
+        with pytest.raises(RunError, match="device lost"):
+            engine.run(two_paths(machine))
+    else:  # the bytes are there, verified and published
+        assert engine.run(two_paths(machine)).verified
+    engine.close()
+
+
+def test_what_devices_raise_besides_moving_is_typed() -> None:
+    class Raising(EmulatedMachine):
+        def memory(self, memory: Memory) -> Any:
+            real = super().memory(memory)
+
+            def slot(nbytes: int) -> Any:
+                raise KeyError("no slot")
+
+            real.slot = slot
+            return real
+
+    machine = rails()
+    with isoviz.Engine(machine, Raising()) as engine, pytest.raises(RunError, match="no slot"):
+        engine.run(two_paths(machine))
+
+
+def test_wrong_input_is_told() -> None:
+    machine = rails()
+    path = ["a", "m0", "z"]
+    with pytest.raises(InputError, match="path 0"):
+        plan_of_paths(transfer(), machine, [({}, path, (), None, 1.5)])
+    for share in ({"x": (0, float("inf"))}, {"x": (0, 32.9)}, {"x": "08"}):
+        with pytest.raises(InputError, match="share"):
+            plan_of_paths(transfer(), machine, [(share, path)])
+    with pytest.raises(TransferError, match="chunks"):
+        plan_of_paths(transfer(), machine, [(range(10**30), path)])
+    data = plan_to_json(two_paths(machine))
+    data["paths"][0]["hops"][0]["throughput"] = 0
+    with pytest.raises(TransferError, match="above 0"):
+        plan_from_json(data)
+    with pytest.raises(InputError, match="request_bytes"):
+        isoviz.Engine(machine, EmulatedMachine(), request_bytes="4KiB")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="no channel 'nope'"):
+        isoviz.Engine(machine, EmulatedMachine(), policies={"nope": first_come_first_served})
+    with isoviz.Engine(machine, EmulatedMachine()) as engine:
+        for chunks in (1.5, "1", 0):
+            with pytest.raises(InputError, match="chunks"):
+                engine.run(two_paths(machine), chunks=chunks)
+        with pytest.raises(InputError, match="priority"):
+            engine.submit(two_paths(machine), priority="x")

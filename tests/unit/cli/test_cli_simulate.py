@@ -95,7 +95,7 @@ def test_without_room_to_store(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = transfer(tmp_path, *FAR)
     for words, said in (
-        (("--repeat", "0"), "--repeat 0; expected 1 or more"),
+        (("--repeat", "0"), "--repeat 0; expected 1 to 100000"),
         (("--steps", "-1"), "--steps -1; expected 0 or more"),
         (("--steps", "1", "--json"), "without --json"),
         (("-o", path), "is the transfer file itself"),

@@ -234,7 +234,7 @@ def test_prices_and_verdicts() -> None:
     assert price_text(tight.solution.rows[1]).endswith("less leaves no room")
     equal = solved(PathProgram((), tuple(ThroughputRow(k, "Memcpy", Constant(1e9), Monomial(64)) for k in range(2))))
     assert price_text(equal.solution.rows[0]) == "0 per MB/s more, −1 MB/s less"
-    assert "no one bound alone" in " ".join(verdict(equal)) and "peak of its channel" in verdict(equal)[0]
+    assert "raising a single bound" in " ".join(verdict(equal)) and "peak of its channel" in verdict(equal)[0]
     assert price_text(made("transposed").solution.rows[0]) == "0"
     assert price_text(solve(equal.program, prices=False).rows[0]) == ""
 

@@ -444,7 +444,7 @@ def test_a_replay_needs_a_fresh_scheduler() -> None:
     recorder = recorded()
     with pytest.raises(ReplayError):
         recorder.recording.replay(_busy())
-    with pytest.raises(InputError, match="at work"):
+    with pytest.raises(InputError, match="already has work"):
         Recorder(_busy())
 
 
