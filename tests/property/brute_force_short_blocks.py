@@ -1,4 +1,4 @@
-"""Where brute force counts what no plan can do: chunks of several blocks, some of which are short."""
+"""Where brute force counts what no plan can do: chunks of several blocks, where some are short."""
 
 from __future__ import annotations
 

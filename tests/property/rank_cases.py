@@ -241,7 +241,7 @@ class RankReferee:
             self.waiting.discard(number)
 
     def lent(self, schedulers: Sequence[RankScheduler]) -> None:
-        """All ranks know which priorities are lent: those of transfers that wait for a memory of which another one holds some."""
+        """All ranks know which priorities are lent: those of transfers that wait for memory that another one holds."""
         for rank, view in enumerate(self.views):
             for number in view.running:
                 known = self.all[number]

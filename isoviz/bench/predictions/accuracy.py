@@ -48,9 +48,9 @@ ORIGIN = "bench predictions"
 class Effort(NamedTuple):
     """How much is measured.
 
-    `transfers` are measured for the errors, `regrets` of them for regret, each in so many seconds (infinite: as long as it
+    `transfers` are measured for the errors, `regrets` of them for regret, each within a time in seconds (infinite: as long as it
     takes). A run is given up after `patience` times its predicted time and `slack` seconds. The first of the `rounds` has
-    `error_seconds`, all later ones together as many again.
+    `error_seconds`, and all later ones together take at most that time again.
     """
 
     transfers: int

@@ -86,7 +86,7 @@ def _groups(space: FieldSpace, fields: Sequence[str]) -> int:
 
 
 def boxes_of_runs(order: Linearization) -> int:
-    """The number of boxes of which a long run of an order consists."""
+    """The number of boxes that a long run of an order falls into."""
     digits = [part for part in order.parts if isinstance(part, Mode)]
     late = [any(low.dim == digit.dim and low.step < digit.step for low in digits[i:]) for i, digit in enumerate(digits)]
     return math.prod(digit.extent for digit, scattered in zip(digits, late, strict=True) if scattered)

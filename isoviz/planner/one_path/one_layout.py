@@ -88,7 +88,7 @@ class _OneLayoutSearch:
                 yield self._chunked(unit, self._slot_bytes(unit, period), bound=self.multiple // unit)
 
     def _slot_bytes(self, elements: int, period: int) -> int:
-        """The bytes of a slot for some elements, of which every `period` elements are whole entries."""
+        """The bytes of a slot for some elements. Every `period` elements make whole entries."""
         problem = self.problem
         return round(elements * problem.mean) if elements % period == 0 else elements * problem.largest
 
@@ -280,7 +280,7 @@ class _OneLayoutSearch:
 
 
 def chunk_multiple(problem: Problem, inside: Sequence[str], runs: Sequence[float]) -> int:
-    """The number of elements of which chunks are multiples, where all buffers hold one layout.
+    """Chunks are multiples of this number of elements, where all buffers hold one layout.
 
     With one buffer, chunks are multiples of the runs of both hops, except of a hop that moves whole chunks. Then no chunk
     boundary cuts a run that T counts whole (DESIGN, section 4). Where only a part moves, the shorter run alone counts. The result

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 CHUNK = "log_chunk"
 
 Bound = Callable[[str, float, float, list[str]], None]
-"""Name of the rows, bytes of a block, bytes of a chunk, and the binaries of which one is 1 where these are limits."""
+"""Name of the rows, bytes of a block, bytes of a chunk, and binaries: one of them is 1 where these are limits."""
 
 
 def slot_bounds(problem: Problem, memories: Sequence[str]) -> dict[str, float]:

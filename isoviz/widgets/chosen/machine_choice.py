@@ -23,7 +23,7 @@ class PresetMachine:
         return replace(self, options=tuple((dict(self.options) | {name: text}).items()))
 
     def key(self) -> tuple[object, ...]:
-        """Equal for choices that mean the same machine, in whatever order the options were typed."""
+        """Equal for choices that mean the same machine, in any order of the options."""
         return self.name, tuple(sorted(self.options))
 
 

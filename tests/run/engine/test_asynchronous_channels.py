@@ -178,7 +178,7 @@ def test_a_run_is_cancelled_by_its_token(devices: Devices) -> None:
 
 @pytest.mark.parametrize("result", [1, RunError("the vault is shut")])
 def test_closing_waits_for_what_is_in_flight(devices: Devices, result: Any) -> None:
-    """Stores stay open until the last request has ended, whatever its outcome."""
+    """Stores stay open until the last request has ended, in success and in failure."""
     made = pairs(SYS, FAR)
     engine = Engine(MACHINE, devices, request_bytes=REQUEST)
     first, *_ = ready(engine, devices, made)

@@ -140,7 +140,7 @@ def test_ends_on_the_accelerator_are_verified(source: str, destination: str) -> 
 
 
 def test_wrong_bytes_are_found() -> None:
-    """Verification reads the accelerator by `Store.read`, whatever moved the bytes."""
+    """Verification reads the accelerator by `Store.read`, not by what moved the bytes."""
 
     class Lying(Shuffled):
         def start(self, copies: Any, source: Any, destination: Any, check: Any, done: Any) -> None:

@@ -41,7 +41,7 @@ DATATYPE = OneTimeCost("datatype", 3e-5, per="layout", cached_by="datatypes")
 
 @dataclass(frozen=True)
 class Doorbell:
-    """A rate for long runs, and so many seconds for every request of up to 64 runs."""
+    """A rate for long runs, and a fixed time for every request of up to 64 runs."""
 
     bandwidth: float
     doorbell: float
