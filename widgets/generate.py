@@ -35,9 +35,6 @@ FRAME = """\
 """
 
 BY_HAND = """\
-/** The pictures of the state by name, SVG. */
-export type Pictures = Record<string, string>;
-
 /** The part of an anywidget model that is used here. */
 export interface Model {
   get(name: string): unknown;
@@ -96,9 +93,8 @@ def types() -> str:
     found = Types()
     parts = [f"  {name}: {found.of(get_type_hints(part)['return'])};" for name, part in PANES.items()]
     found.add("Panes", "The parts of the panes by name; null where there is nothing to show yet.", parts)
-    frame = [f"  {key}: {found.of(kind)};" for key, kind in keys_of(contract.SnapshotFrame).items()]
-    doc = f"{inspect.getdoc(snapshot.Snapshot)}\n\n{inspect.getdoc(contract.SnapshotFrame)}"
-    found.add("Snapshot", doc, [*frame, "  panes: Panes;"])
+    concerns = [f"  {key}: {found.of(kind)};" for key, kind in keys_of(contract.Concerns).items()]
+    found.add("Snapshot", inspect.getdoc(contract.Concerns) or "", [*concerns, "  panes: Panes;"])
     for union in (contract.Command, contract.Message):
         for member in members_of(union):
             found.of(member)

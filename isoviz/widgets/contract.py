@@ -37,11 +37,16 @@ class ShownChoice(TypedDict):
 
 
 class ShownMachineChoice(TypedDict):
-    """The machine that was chosen: a preset with its options as typed, or a machine described elsewhere, which has none."""
+    """The machine that was chosen.
 
-    kind: Literal["preset", "described"]
+    `kind` is "preset" (with its options as typed), "measured" (this computer, with its options as typed), "file" (read from `path`)
+    or "drawn" (described in Python or drawn by hand).
+    """
+
+    kind: Literal["preset", "measured", "file", "drawn"]
     name: str
     options: dict[str, str]
+    path: str
 
 
 class ShownSettings(TypedDict):
@@ -121,15 +126,50 @@ class ShownColour(TypedDict):
     dark: str
 
 
-class SnapshotFrame(TypedDict):
-    """The state as the browser gets it, but for the parts of the panes.
+class ShownEntry(TypedDict):
+    """An entry of the array: its index by dimension, and the name of its field."""
 
-    `acknowledged` maps each view to its newest command that is in here. `step` says what is being computed, `notice` what the
-    last command led to, `defect` is the text of an error that should not have happened. `problems` are by control, `stale` names
-    what is older than the settings, `palette` has the colour of each dimension and of F.
+    index: dict[str, int]
+    field: str
+
+
+class ShownSelection(TypedDict):
+    """What is selected, in every view of a session. At most one of `stop` and `hop` is set.
+
+    `stop` and `hop` count from 0 along the path. `chunk` is the number of a chunk, `time` is in seconds from the begin of the
+    transfer.
+    """
+
+    entry: ShownEntry | None
+    chunk: int | None
+    time: float | None
+    stop: int | None
+    hop: int | None
+
+
+class Selected(TypedDict):
+    """The selection with its origin.
+
+    `client` and `number` name the view and the command that made it; both are null where Python code made it. `count` grows with
+    every selection, whoever makes it.
+    """
+
+    selection: ShownSelection
+    count: int
+    client: str | None
+    number: int | None
+
+
+class Frame(TypedDict):
+    """What goes with every publication of the state.
+
+    `session` names the session: views of one session on a page share their selection. `acknowledged` maps each view to its newest
+    command that is in here. `step` says what is being computed, `notice` what the last command led to, `defect` is the text of an
+    error that should not have happened.
     """
 
     revision: int
+    session: str
     acknowledged: dict[str, int]
     settled: bool
     step: str
@@ -138,11 +178,27 @@ class SnapshotFrame(TypedDict):
     refusal: Refusal | None
     canUndo: bool
     canRedo: bool
-    settings: ShownSettings
-    menus: Menus
+
+
+class Faults(TypedDict):
+    """`problems` are by control. `stale` names what is older than the settings: "source", "destination", "plan"."""
+
     problems: dict[str, ShownProblem]
     stale: list[str]
+
+
+class Concerns(TypedDict):
+    """The state as the browser gets it, but for the parts of the panes: one trait of the widget for each key.
+
+    A trait whose value has not changed is not sent again. `palette` has the colour of each dimension and of F.
+    """
+
+    frame: Frame
+    settings: ShownSettings
+    menus: Menus
+    faults: Faults
     palette: dict[str, ShownColour]
+    selected: Selected
 
 
 # ---- commands of the browser
@@ -205,43 +261,68 @@ class BeginFrom(TypedDict):
 
 
 class Bare(TypedDict):
-    """A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs."""
+    """A command without arguments.
 
-    kind: Literal["swap", "use-local", "undo", "redo", "run", "cancel", "forget", "hello", "bokeh-script"]
+    `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again.
+    """
+
+    kind: Literal["swap", "use-local", "undo", "redo", "run", "cancel", "forget", "measure", "hello"]
 
 
-class AskFigure(TypedDict):
-    """Ask for the figure of one end, to zoom and hover."""
+class Select(TypedDict):
+    """Select something in every view."""
 
-    kind: Literal["bokeh-figure"]
-    side: Side
-    dark: bool
+    kind: Literal["select"]
+    selection: ShownSelection
+
+
+class OpenSession(TypedDict):
+    """Choose what the text of a session file holds. `name` is the name of the file, for errors."""
+
+    kind: Literal["open-session"]
+    name: str
+    text: str
+
+
+class OpenMachine(TypedDict):
+    """Choose the machine that the text of a machine file describes. `name` is the name of the file."""
+
+    kind: Literal["open-machine"]
+    name: str
+    text: str
+
+
+Exported = Literal["session", "python", "plan", "machine", "page"]
+"""What can be exported: the session and the plan as JSON, the machine as a machine file, Python that recreates the state, and a
+page (HTML)."""
+
+
+class AskExport(TypedDict):
+    """Ask for an export."""
+
+    kind: Literal["export"]
+    what: Exported
 
 
 Command = (
-    SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | AskFigure
+    SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select
+    | OpenSession | OpenMachine | AskExport
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 
-# ---- what the kernel sends beside snapshots
+# ---- what the kernel sends beside its state
 
 
-class ScriptMessage(TypedDict):
-    """BokehJS, as the buffer of the message."""
+class ExportMessage(TypedDict):
+    """An export: the name of a file and its text, or why there is none. `number` is that of the command."""
 
-    kind: Literal["bokeh-script"]
-
-
-class FigureMessage(TypedDict):
-    """A figure as Bokeh's JSON for that version of BokehJS, or why there is none. `number` is that of the command."""
-
-    kind: Literal["bokeh-figure"]
-    side: Side
+    kind: Literal["export"]
+    what: Exported
     number: int | None
-    item: object
-    version: str
+    name: str
+    text: str
     error: str
 
 
-Message = ScriptMessage | FigureMessage
-"""What the kernel sends in answer to a command, beside the snapshots."""
+Message = ExportMessage
+"""What the kernel sends in answer to a command, beside the state."""

@@ -16,7 +16,6 @@ import anywidget
 import traitlets
 
 from isoviz.errors import CommandError, InputError, show
-from isoviz.widgets import zoom
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import read_command
 from isoviz.widgets.panes.pane_table import PANES
@@ -91,9 +90,6 @@ class Explorer(anywidget.AnyWidget):
     # ---- the thread in which a message arrives is unknown: it is queued and nothing else
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
-        with suppress(CommandError):  # the session refuses it, in words
-            if read_command(content)["kind"] in zoom.KINDS:
-                self._asked.append(dict(content))
         self.session.send(content)
         self._publisher.touch(True)
 
@@ -111,8 +107,6 @@ class Explorer(anywidget.AnyWidget):
             with self.hold_sync():
                 self.snapshot = dict(told)
                 self.pictures = drawn
-            while self._asked:
-                self.send(*zoom.answer(self._asked.popleft(), state))
 
     def _ipython_display_(self) -> None:
         """Show the explorer; as the last value of the cell that has just shown it, not once more."""

@@ -8,12 +8,12 @@ from functools import lru_cache
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.menus import menus
 from isoviz.widgets.chosen.settings import Row, Settings
-from isoviz.widgets.contract import Refusal, ShownColour, ShownMachineChoice, ShownProblem, ShownRow, ShownSettings, SnapshotFrame
+from isoviz.widgets.contract import Refusal, ShownColour, ShownMachineChoice, ShownProblem, ShownRow, ShownSettings, Concerns
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.state import Problem, Refused, State
 
 
-class Snapshot(SnapshotFrame):
+class Snapshot(Concerns):
     """The whole state: what is common to all panes, and in `panes` the part of each, by its name in the table of panes."""
 
     panes: Mapping[str, Mapping[str, object] | None]

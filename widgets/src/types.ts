@@ -66,6 +66,12 @@ export interface RunPart {
   history: ShownPastRun[];
 }
 
+/** A field with the bytes of one element. */
+export interface ShownField {
+  name: string;
+  size: number;
+}
+
 /** A component of a layout with the dimension (or F) that it belongs to. */
 export interface ShownComponent {
   text: string;
@@ -86,9 +92,10 @@ export interface ShownDigit {
 
 /**
  * The linearization at one end: components fastest first, bytes with padding, bytes of padding, and the NumPy array with
- * the same bytes with the expression of one of its elements.
+ * the same bytes with the expression of one of its elements. `text` is the layout that was right last.
  */
 export interface ShownEnd {
+  text: string;
   components: ShownComponent[];
   pretty: string;
   bytes: number;
@@ -98,17 +105,68 @@ export interface ShownEnd {
   digits: ShownDigit[];
 }
 
-/** Both ends; null until a layout has been right once. */
+/** Both ends, null until a layout has been right once; and the dimensions and fields that were right last. */
 export interface LayoutPart {
+  dims: Record<string, number>;
+  fieldSizes: ShownField[];
   source: ShownEnd | null;
   destination: ShownEnd | null;
 }
 
-/** One hop. `run` and `shuffle` are bytes, `shuffle` is null where the layout stays the same; `rate` is bytes per second. */
+/** The seconds that nine of ten runs should take, and where that is known from. */
+export interface ShownInterval {
+  low: number;
+  high: number;
+  origin: string;
+}
+
+/** A digit that numbers the blocks of the chunks; the dimension "F" counts the fields. */
+export interface ChunkDigit {
+  dim: string;
+  extent: number;
+  step: number;
+}
+
+/** A ring of `slots` slots of `slotBytes` bytes each. */
+export interface ShownBuffer {
+  slots: number;
+  slotBytes: number;
+}
+
+/**
+ * A memory on the path, with the layout that the data have there. `words` says what kind of memory it is, `where` on which
+ * node. `layout` is the text of the layout, which lies on the whole index space; in a buffer only a chunk of it is there
+ * at a time.
+ */
+export interface ShownStop {
+  memory: string;
+  words: string;
+  where: string;
+  node: number;
+  emulated: boolean;
+  layout: string;
+  pretty: string;
+  buffer: ShownBuffer | null;
+}
+
+/** A point of a throughput function: a run in bytes, and the bytes per second that the channel sustains with such runs. */
+export interface CurvePoint {
+  run: number;
+  rate: number;
+}
+
+/**
+ * One hop: hop i leads from stop i to stop i + 1. `words` says what kind of channel it is. `run` and `shuffle` are bytes;
+ * `shuffle` is null where the layout stays the same. `rate` is bytes per second, `busy` the share of the transfer for
+ * which the channel is at work, from 0 to 1. `curve` is the throughput function around the operating point, `measured` the
+ * samples behind it where it was measured. `peak` is the highest rate of the channel, `origin` the source of its figures.
+ * `limits` names what bounds the rate: the run, the chunk, the channel itself, or a resource that channels share.
+ */
 export interface ShownHop {
   index: number;
   channel: string;
   kind: string;
+  words: string;
   source: string;
   destination: string;
   sourceLayout: string;
@@ -117,21 +175,45 @@ export interface ShownHop {
   run: number;
   shuffle: number | null;
   rate: number;
+  peak: number;
+  busy: number;
   bottleneck: boolean;
+  limits: string;
+  curve: CurvePoint[];
+  measured: CurvePoint[];
+  origin: string;
 }
 
-/** A plan in bytes, seconds and bytes per second, with its notes in words. */
+/**
+ * One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
+ * number, fastest first.
+ */
+export interface ShownPath {
+  share: number;
+  chunks: number;
+  chunkBytes: number;
+  perChunk: number;
+  chunkDigits: ChunkDigit[];
+  stops: ShownStop[];
+  hops: ShownHop[];
+}
+
+/**
+ * A plan in bytes, seconds and bytes per second, with its notes in words. `where` says where it runs: "this computer", or
+ * "simulated only". `interval` is null where nothing is known of the errors of predictions.
+ */
 export interface PlanPart {
   planner: string;
   machine: string;
+  where: string;
   bytes: number;
   seconds: number;
+  interval: ShownInterval | null;
   throughput: number;
+  setup: number;
   buffers: number;
   bufferBytes: number;
-  chunks: number;
-  chunkBytes: number;
-  hops: ShownHop[];
+  paths: ShownPath[];
   notes: string[];
 }
 
@@ -160,11 +242,33 @@ export interface Refusal {
   message: string;
 }
 
-/** The machine that was chosen: a preset with its options as typed, or a machine described elsewhere, which has none. */
+/**
+ * What goes with every publication of the state. `session` names the session: views of one session on a page share their
+ * selection. `acknowledged` maps each view to its newest command that is in here. `step` says what is being computed,
+ * `notice` what the last command led to, `defect` is the text of an error that should not have happened.
+ */
+export interface Frame {
+  revision: number;
+  session: string;
+  acknowledged: Record<string, number>;
+  settled: boolean;
+  step: string;
+  notice: string;
+  defect: string;
+  refusal: Refusal | null;
+  canUndo: boolean;
+  canRedo: boolean;
+}
+
+/**
+ * The machine that was chosen. `kind` is "preset" (with its options as typed), "measured" (this computer, with its options
+ * as typed), "file" (read from `path`) or "drawn" (described in Python or drawn by hand).
+ */
 export interface ShownMachineChoice {
-  kind: "preset" | "described";
+  kind: "preset" | "measured" | "file" | "drawn";
   name: string;
   options: Record<string, string>;
+  path: string;
 }
 
 /** A dimension with its size, or a field with its dtype, as typed. `key` stays with the row while its name changes. */
@@ -232,34 +336,58 @@ export interface ShownProblem {
   position: number | null;
 }
 
+/** `problems` are by control. `stale` names what is older than the settings: "source", "destination", "plan". */
+export interface Faults {
+  problems: Record<string, ShownProblem>;
+  stale: string[];
+}
+
 /** A colour in the light and in the dark theme. */
 export interface ShownColour {
   light: string;
   dark: string;
 }
 
+/** An entry of the array: its index by dimension, and the name of its field. */
+export interface ShownEntry {
+  index: Record<string, number>;
+  field: string;
+}
+
 /**
- * The whole state: what is common to all panes, and in `panes` the part of each, by its name in the table of panes. The
- * state as the browser gets it, but for the parts of the panes. `acknowledged` maps each view to its newest command that
- * is in here. `step` says what is being computed, `notice` what the last command led to, `defect` is the text of an error
- * that should not have happened. `problems` are by control, `stale` names what is older than the settings, `palette` has
- * the colour of each dimension and of F.
+ * What is selected, in every view of a session. At most one of `stop` and `hop` is set. `stop` and `hop` count from 0
+ * along the path. `chunk` is the number of a chunk, `time` is in seconds from the begin of the transfer.
+ */
+export interface ShownSelection {
+  entry: ShownEntry | null;
+  chunk: number | null;
+  time: number | null;
+  stop: number | null;
+  hop: number | null;
+}
+
+/**
+ * The selection with its origin. `client` and `number` name the view and the command that made it; both are null where
+ * Python code made it. `count` grows with every selection, whoever makes it.
+ */
+export interface Selected {
+  selection: ShownSelection;
+  count: number;
+  client: string | null;
+  number: number | null;
+}
+
+/**
+ * The state as the browser gets it, but for the parts of the panes: one trait of the widget for each key. A trait whose
+ * value has not changed is not sent again. `palette` has the colour of each dimension and of F.
  */
 export interface Snapshot {
-  revision: number;
-  acknowledged: Record<string, number>;
-  settled: boolean;
-  step: string;
-  notice: string;
-  defect: string;
-  refusal: Refusal | null;
-  canUndo: boolean;
-  canRedo: boolean;
+  frame: Frame;
   settings: ShownSettings;
   menus: Menus;
-  problems: Record<string, ShownProblem>;
-  stale: string[];
+  faults: Faults;
   palette: Record<string, ShownColour>;
+  selected: Selected;
   panes: Panes;
 }
 
@@ -309,44 +437,58 @@ export interface BeginFrom {
   value: string;
 }
 
-/** A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs. */
+/**
+ * A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure`
+ * measures this computer again.
+ */
 export interface Bare {
-  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "hello" | "bokeh-script";
+  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello";
 }
 
-/** The two ends of a transfer. */
-export type Side = "source" | "destination";
+/** Select something in every view. */
+export interface Select {
+  kind: "select";
+  selection: ShownSelection;
+}
 
-/** Ask for the figure of one end, to zoom and hover. */
-export interface AskFigure {
-  kind: "bokeh-figure";
-  side: Side;
-  dark: boolean;
+/** Choose what the text of a session file holds. `name` is the name of the file, for errors. */
+export interface OpenSession {
+  kind: "open-session";
+  name: string;
+  text: string;
+}
+
+/** Choose the machine that the text of a machine file describes. `name` is the name of the file. */
+export interface OpenMachine {
+  kind: "open-machine";
+  name: string;
+  text: string;
+}
+
+/**
+ * What can be exported: the session and the plan as JSON, the machine as a machine file, Python that recreates the state,
+ * and a page (HTML).
+ */
+export type Exported = "session" | "python" | "plan" | "machine" | "page";
+
+/** Ask for an export. */
+export interface AskExport {
+  kind: "export";
+  what: Exported;
 }
 
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | AskFigure;
+export type Command = SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | OpenSession | OpenMachine | AskExport;
 
-/** BokehJS, as the buffer of the message. */
-export interface ScriptMessage {
-  kind: "bokeh-script";
-}
-
-/** A figure as Bokeh's JSON for that version of BokehJS, or why there is none. `number` is that of the command. */
-export interface FigureMessage {
-  kind: "bokeh-figure";
-  side: Side;
+/** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
+export interface ExportMessage {
+  kind: "export";
+  what: Exported;
   number: number | null;
-  item: unknown;
-  version: string;
+  name: string;
+  text: string;
   error: string;
 }
-
-/** What the kernel sends in answer to a command, beside the snapshots. */
-export type Message = ScriptMessage | FigureMessage;
-
-/** The pictures of the state by name, SVG. */
-export type Pictures = Record<string, string>;
 
 /** The part of an anywidget model that is used here. */
 export interface Model {

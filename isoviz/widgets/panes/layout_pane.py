@@ -33,11 +33,19 @@ class ShownDigit(TypedDict):
     strides: list[int]
 
 
+class ShownField(TypedDict):
+    """A field with the bytes of one element."""
+
+    name: str
+    size: int
+
+
 class ShownEnd(TypedDict):
     """The linearization at one end: components fastest first, bytes with padding, bytes of padding, and the NumPy array with the
-    same bytes with the expression of one of its elements.
+    same bytes with the expression of one of its elements. `text` is the layout that was right last.
     """
 
+    text: str
     components: list[ShownComponent]
     pretty: str
     bytes: int
@@ -48,8 +56,10 @@ class ShownEnd(TypedDict):
 
 
 class LayoutPart(TypedDict):
-    """Both ends; null until a layout has been right once."""
+    """Both ends, null until a layout has been right once; and the dimensions and fields that were right last."""
 
+    dims: dict[str, int]
+    fieldSizes: list[ShownField]
     source: ShownEnd | None
     destination: ShownEnd | None
 
