@@ -1,17 +1,36 @@
-// The line to the kernel: numbered commands out, snapshots with acknowledgements in.
-import type { Command, Message, Model, Pictures, Snapshot } from "./types.ts";
+// The line to the kernel: numbered commands out, the state with acknowledgements in.
+//
+// The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
+// has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
+import { applied } from "./settings.ts";
+import type { Command, Exported, ExportMessage, Frame, LayoutPart, Message, Model, RunPart, ShownSettings, Snapshot } from "./types.ts";
 
-/** Seconds without an answer after which the pane says that the kernel is busy. */
+/** Seconds without an answer after which the view says that the kernel is busy. */
 export const PATIENCE = 1.5;
 
+const NO_RUN: RunPart = {
+  now: { number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, error: "", transfer: "", canRun: false, reason: "", offerLocal: false },
+  report: null,
+  history: [],
+};
+const NO_LAYOUTS: LayoutPart = { dims: {}, fieldSizes: [], source: null, destination: null };
+
 let views = 0;
+
+interface Pending {
+  number: number;
+  command: Command;
+}
 
 export class Connection {
   /** Names this view: the kernel acknowledges the commands of each view. */
   readonly client: string;
   private number = 0;
+  private pending: Pending[] = [];
+  private composed: Snapshot | null = null;
+  private echoed: { over: ShownSettings; newest: number; settings: ShownSettings } | null = null;
   private listeners = new Set<() => void>();
-  private messages = new Set<(content: Message, buffers: DataView[]) => void>();
+  private messages = new Set<(content: Message) => void>();
   private farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silent = false;
@@ -19,8 +38,8 @@ export class Connection {
   gone = false;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
-  private readonly received = (content: Message, buffers: DataView[]): void => {
-    for (const listener of this.messages) listener(content, buffers);
+  private readonly received = (content: Message): void => {
+    for (const listener of [...this.messages]) listener(content);
   };
 
   constructor(
@@ -29,23 +48,51 @@ export class Connection {
   ) {
     views += 1;
     this.client = `${Date.now().toString(36)}-${views}-${Math.random().toString(36).slice(2, 8)}`;
-    model.on("change:snapshot", this.changed);
+    model.on("change:frame", this.changed);
     model.on("msg:custom", this.received);
     model.on("comm_live_update", this.liveness); // it does not say which way it changed: asking tells
   }
 
+  /** The state, the same object until the next revision; null before the first. */
   get snapshot(): Snapshot | null {
-    const found = this.model.get("snapshot") as Snapshot | null | undefined;
-    return found !== null && found !== undefined && "revision" in found ? found : null;
+    const frame = this.model.get("frame") as Frame | null | undefined;
+    if (frame === null || frame === undefined || !("revision" in frame)) return null;
+    const known = this.composed;
+    if (known !== null && known.frame.revision === frame.revision && known.frame.session === frame.session) return known;
+    this.composed = {
+      frame,
+      settings: this.trait("settings"),
+      menus: this.trait("menus"),
+      faults: this.trait("faults"),
+      palette: this.trait("palette"),
+      selected: this.trait("selected"),
+      panes: {
+        run: this.trait<RunPart | null>("part_run") ?? NO_RUN,
+        layout: this.trait<LayoutPart | null>("part_layout") ?? NO_LAYOUTS,
+        plan: this.trait("part_plan"),
+        machine: this.trait("part_machine"),
+      },
+    };
+    return this.composed;
   }
 
-  get pictures(): Pictures {
-    return (this.model.get("pictures") as Pictures | undefined) ?? {};
+  /** The settings of the state with the commands that it does not have yet; only where there is a state. */
+  get settings(): ShownSettings {
+    const over = this.snapshot?.settings;
+    if (over === undefined) throw new Error("there are no settings before the first state");
+    const acknowledged = this.acknowledged;
+    this.pending = this.pending.filter((each) => each.number > acknowledged);
+    const newest = this.pending.at(-1)?.number ?? 0;
+    if (this.echoed === null || this.echoed.over !== over || this.echoed.newest !== newest) {
+      const settings = this.pending.reduce((before, each) => applied(before, each.command), over);
+      this.echoed = { over, newest, settings };
+    }
+    return this.echoed.settings;
   }
 
-  /** The newest command of this view that the snapshot includes. */
+  /** The newest command of this view that the state includes. */
   get acknowledged(): number {
-    return this.snapshot?.acknowledged[this.client] ?? 0;
+    return this.snapshot?.frame.acknowledged[this.client] ?? 0;
   }
 
   /** Whether commands of this view are on their way. */
@@ -61,14 +108,39 @@ export class Connection {
   /** Sends a command and returns its number. */
   send(command: Command): number {
     this.number += 1;
+    const number = this.number;
     try {
-      this.model.send({ ...command, client: this.client, number: this.number });
+      this.model.send({ ...command, client: this.client, number });
+      this.pending.push({ number, command });
     } catch {
       this.gone = true;
     }
     this.timer ??= setTimeout(() => this.expired(), this.patience * 1000);
     this.tell();
-    return this.number;
+    return number;
+  }
+
+  /** Asks for an export. Where there is none, `error` of the answer says why; it never rejects. */
+  exported(what: Exported): Promise<ExportMessage> {
+    return new Promise((resolve) => {
+      const ends: (() => void)[] = [];
+      const answer = (message: ExportMessage): void => {
+        for (const end of ends) end();
+        resolve(message);
+      };
+      let number = 0;
+      const without = (error: string): void => answer({ kind: "export", what, number, name: "", text: "", error });
+      const look = (): void => {
+        const refusal = this.snapshot?.frame.refusal;
+        if (this.gone) without("The kernel of this explorer is gone.");
+        else if (number > 0 && refusal?.client === this.client && refusal.number === number) without(refusal.message);
+      };
+      ends.push(this.hear((message) => message.kind === "export" && message.what === what && message.number === number && answer(message)));
+      ends.push(this.whenClosed(() => without("This view was closed.")));
+      ends.push(this.listen(look));
+      number = this.send({ kind: "export", what });
+      look();
+    });
   }
 
   /** Calls `listener` after every change; returns what ends that. */
@@ -77,8 +149,8 @@ export class Connection {
     return () => this.listeners.delete(listener);
   }
 
-  /** Calls `listener` with every message of the kernel that is not a snapshot. */
-  hear(listener: (content: Message, buffers: DataView[]) => void): () => void {
+  /** Calls `listener` with every message of the kernel that is not state. */
+  hear(listener: (content: Message) => void): () => void {
     this.messages.add(listener);
     return () => this.messages.delete(listener);
   }
@@ -90,14 +162,18 @@ export class Connection {
   }
 
   close(): void {
-    for (const farewell of this.farewells) farewell();
+    for (const farewell of [...this.farewells]) farewell();
     this.farewells.clear();
     clearTimeout(this.timer);
-    this.model.off("change:snapshot", this.changed);
+    this.model.off("change:frame", this.changed);
     this.model.off("msg:custom", this.received);
     this.model.off("comm_live_update", this.liveness);
     this.listeners.clear();
     this.messages.clear();
+  }
+
+  private trait<Value>(name: string): Value {
+    return this.model.get(name) as Value;
   }
 
   private arrived(): void {
@@ -116,7 +192,7 @@ export class Connection {
   }
 
   private tell(): void {
-    for (const listener of this.listeners) listener();
+    for (const listener of [...this.listeners]) listener();
   }
 }
 

@@ -5,13 +5,25 @@ import example from "./snapshot.json";
 /** A command as it goes to the kernel. */
 export type Sent = { kind: Command["kind"]; client: string; number: number } & Record<string, unknown>;
 
+/** The traits of a state, by name. */
+export function traitsOf(snapshot: Snapshot): Record<string, unknown> {
+  const { panes, ...concerns } = snapshot;
+  return { ...concerns, ...Object.fromEntries(Object.entries(panes).map(([name, part]) => [`part_${name}`, part])) };
+}
+
 export class FakeModel implements Model {
   readonly sent: Sent[] = [];
+  /** Whether the kernel is no more: sending throws, as it does in JupyterLab. */
+  dead = false;
   private readonly callbacks = new Map<string, Set<(...values: never[]) => void>>();
   private readonly values: Record<string, unknown>;
 
-  constructor(snapshot: Snapshot | null, pictures: Record<string, string> = {}, pane = "explorer") {
-    this.values = { snapshot: snapshot ?? {}, pictures, pane, static_picture: "0a" };
+  constructor(
+    private state: Snapshot | null,
+    pane = "explorer",
+    side = "both",
+  ) {
+    this.values = { ...(state === null ? { frame: {} } : traitsOf(state)), pane, side, static_picture: "0a" };
   }
   get(name: string): unknown {
     return this.values[name];
@@ -23,8 +35,6 @@ export class FakeModel implements Model {
   off(event: string, callback: (...values: never[]) => void): void {
     this.callbacks.get(event)?.delete(callback);
   }
-  /** Whether the kernel is no more: sending throws, as it does in JupyterLab. */
-  dead = false;
   disconnect(): void {
     for (const callback of this.callbacks.get("comm_live_update") ?? []) (callback as () => void)();
   }
@@ -37,21 +47,24 @@ export class FakeModel implements Model {
   }
   /** The kernel publishes; it acknowledges everything sent so far, or up to a number. */
   publish(change: (snapshot: Snapshot) => void, upTo = Infinity): void {
-    const next = structuredClone(this.values["snapshot"]) as Snapshot;
-    next.revision += 1;
-    const last = this.sent.at(-1);
-    if (last !== undefined) next.acknowledged = { [last.client]: Math.min(last.number, upTo) };
+    if (this.state === null) throw new Error("there is no state to change");
+    const next = structuredClone(this.state);
+    next.frame.revision += 1;
+    for (const sent of this.sent) {
+      const before = next.frame.acknowledged[sent.client] ?? 0;
+      if (sent.number <= upTo) next.frame.acknowledged[sent.client] = Math.max(before, sent.number);
+    }
     change(next);
-    this.values["snapshot"] = next;
-    for (const callback of this.callbacks.get("change:snapshot") ?? []) (callback as () => void)();
+    this.state = next;
+    Object.assign(this.values, traitsOf(next));
+    for (const callback of [...(this.callbacks.get("change:frame") ?? [])]) (callback as () => void)();
   }
-  say(content: Record<string, unknown>, buffers: DataView[] = []): void {
-    for (const callback of this.callbacks.get("msg:custom") ?? [])
-      (callback as (content: unknown, buffers: unknown) => void)(content, buffers);
+  say(content: Record<string, unknown>): void {
+    for (const callback of [...(this.callbacks.get("msg:custom") ?? [])]) (callback as (content: unknown) => void)(content);
   }
 }
 
-/** A snapshot that the kernel half really made (tests/unit/widgets/test_contract.py keeps it true). */
+/** A state that the kernel half really made (tests/unit/widgets/test_contract.py keeps it true). */
 export function aSnapshot(change: (snapshot: Snapshot) => void = () => undefined): Snapshot {
   const copy = structuredClone(example) as unknown as Snapshot;
   change(copy);

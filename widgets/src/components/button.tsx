@@ -1,7 +1,6 @@
 // A button with an icon, a label, or both.
 import type { JSX } from "preact";
 import { Icon } from "./icon.tsx";
-import { keys } from "./view.ts";
 
 interface ButtonProps {
   label: string;
@@ -20,7 +19,6 @@ interface ButtonProps {
 export function Button(props: ButtonProps): JSX.Element {
   return (
     <button
-      {...keys}
       type="button"
       class={`iv-button${props.primary ? " iv-primary" : ""}${props.iconOnly ? " iv-icon-button" : ""}`}
       data-testid={props.testid}

@@ -1,7 +1,5 @@
-// What panes are made of: a card with a heading, a folded part, a list of remarks, a picture drawn by the kernel.
+// What panes are made of: a card with a heading, a folded part, a list of remarks.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
-import { keys, useView } from "./view.ts";
 
 interface CardProps {
   title: ComponentChildren;
@@ -35,7 +33,7 @@ interface FoldedProps {
 export function Folded({ title, testid, open, children }: FoldedProps): JSX.Element {
   return (
     <details class="iv-details" data-testid={testid} open={open || undefined}>
-      <summary {...keys}>{title}</summary>
+      <summary>{title}</summary>
       {children}
     </details>
   );
@@ -50,18 +48,4 @@ export function Notes({ notes }: { notes: readonly string[] }): JSX.Element | nu
       ))}
     </ul>
   );
-}
-
-/** A picture drawn by the kernel; it is replaced in one step, so that nothing flickers. */
-export function Picture({ name, testid }: { name: string; testid?: string }): JSX.Element {
-  const { connection } = useView();
-  const svg = connection.pictures[name] ?? "";
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    // What is wider than its place scrolls, by keyboard too.
-    const element = box.current;
-    if (element !== null && element.scrollWidth > element.clientWidth) element.tabIndex = 0;
-    else element?.removeAttribute("tabindex");
-  });
-  return <div {...keys} class="iv-picture" data-testid={testid} ref={box} dangerouslySetInnerHTML={{ __html: svg }} />;
 }

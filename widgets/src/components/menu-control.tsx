@@ -5,7 +5,7 @@ import { shown, type Draft } from "../connection.ts";
 import type { Command, MenuEntry, ShownProblem } from "../types.ts";
 import { ProblemLine } from "./error-line.tsx";
 import { Icon } from "./icon.tsx";
-import { keys, useId, useView } from "./view.ts";
+import { useId, useView } from "./view.ts";
 
 interface MenuProps {
   name: string;
@@ -36,7 +36,6 @@ export function MenuControl(props: MenuProps): JSX.Element {
       </label>
       <span class="iv-select">
         <select
-          {...keys}
           id={id}
           class="iv-input"
           data-testid={props.testid ?? props.name}

@@ -1,6 +1,5 @@
 // A table: columns are values, so that what a table shows can be read in one place.
 import type { ComponentChildren, JSX } from "preact";
-import { keys } from "./view.ts";
 
 export interface Column<Row> {
   title: ComponentChildren;
@@ -28,7 +27,7 @@ interface TableProps<Row> {
 }
 
 export function Table<Row>(props: TableProps<Row>): JSX.Element {
-  const reachable = props.wide ? { ...keys, tabIndex: 0, role: "region" as const, "aria-label": props.caption } : {};
+  const reachable = props.wide ? { tabIndex: 0, role: "region" as const, "aria-label": props.caption } : {};
   return (
     <div class="iv-scroll" {...reachable}>
       <table class={`iv-table${props.tableClass === undefined ? "" : ` ${props.tableClass}`}`}>

@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { shown, type Draft } from "../connection.ts";
 import type { Command, ShownProblem } from "../types.ts";
 import { ProblemLine } from "./error-line.tsx";
-import { keys, useId, useView } from "./view.ts";
+import { useId, useView } from "./view.ts";
 
 interface TextProps {
   /** For tests and problems: `size-x`, `source-layout`. */
@@ -51,7 +51,6 @@ export function TextControl(props: TextProps): JSX.Element {
         {props.label}
       </label>
       <input
-        {...keys}
         id={id}
         type="text"
         class={`iv-input${props.code ? " iv-code" : ""}${props.numeric ? " iv-numeric" : ""}`}

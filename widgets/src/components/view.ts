@@ -21,6 +21,3 @@ export function useView(): View {
 export function useId(): string {
   return `${useView().connection.client}-${useRootId()}`;
 }
-
-/** JupyterLab leaves keys alone on elements that carry this. */
-export const keys = { "data-lm-suppress-shortcuts": "true" } as const;

@@ -1,0 +1,84 @@
+// What a command makes of the settings, as the kernel will say too (isoviz/widgets/chosen/edits.py). Commands that need the kernel to
+// know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
+import type { Command, SetMachineOption, SetRow, SetText, ShownRow, ShownSettings, Side } from "./types.ts";
+
+/** The settings after a command. */
+export function applied(settings: ShownSettings, command: Command): ShownSettings {
+  switch (command.kind) {
+    case "set":
+      return entered(settings, command);
+    case "swap":
+      return { ...settings, source: settings.destination, destination: settings.source };
+    default:
+      return settings;
+  }
+}
+
+function entered(settings: ShownSettings, command: SetText | SetRow | SetMachineOption): ShownSettings {
+  const { value } = command;
+  switch (command.field) {
+    case "machine":
+      return settings.machine.name === value ? settings : { ...settings, machine: { kind: "preset", name: value, options: {}, path: "" } };
+    case "machine-option":
+      return { ...settings, machine: { ...settings.machine, options: { ...settings.machine.options, [command.name]: value } } };
+    case "planner":
+      return { ...settings, planner: value };
+    case "slot-limit":
+      return { ...settings, slotLimit: value };
+    case "memory-limit":
+      return { ...settings, memoryLimit: value };
+    case "source-memory":
+    case "destination-memory":
+      return withEnd(settings, sideOf(command.field), { memory: value });
+    case "source-layout":
+    case "destination-layout":
+      return withEnd(settings, sideOf(command.field), { layout: value });
+    case "dimension-size":
+      return { ...settings, dimensions: withRow(settings.dimensions, command.row, { value }) };
+    case "field-dtype":
+      return { ...settings, fields: withRow(settings.fields, command.row, { value }) };
+    case "field-name":
+      return { ...settings, fields: withRow(settings.fields, command.row, { name: value }) };
+    case "dimension-name":
+      return renamed(settings, command.row, value);
+  }
+}
+
+function sideOf(field: `${Side}-${string}`): Side {
+  return field.startsWith("source") ? "source" : "destination";
+}
+
+function withEnd(settings: ShownSettings, side: Side, change: Partial<ShownSettings["source"]>): ShownSettings {
+  return { ...settings, [side]: { ...settings[side], ...change } };
+}
+
+function withRow(rows: readonly ShownRow[], key: number, change: Partial<ShownRow>): ShownRow[] {
+  return rows.map((row) => (row.key === key ? { ...row, ...change } : row));
+}
+
+/** The settings with a dimension renamed, in the layouts too; a name that cannot be is not spread into them. */
+function renamed(settings: ShownSettings, key: number, name: string): ShownSettings {
+  const before = settings.dimensions.find((row) => row.key === key)?.name;
+  const changed = { ...settings, dimensions: withRow(settings.dimensions, key, { name }) };
+  const taken = settings.dimensions.some((row) => row.key !== key && row.name === name);
+  if (before === undefined || taken || !canBeDimension(before) || !canBeDimension(name)) return changed;
+  const layout = (text: string): string => renamedLayout(text, before, name);
+  return {
+    ...changed,
+    source: { ...settings.source, layout: layout(settings.source.layout) },
+    destination: { ...settings.destination, layout: layout(settings.destination.layout) },
+  };
+}
+
+const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+const DIGIT = /_(in|out|\d+)$/;
+
+/** Whether a dimension may have that name: F is the field space, and x_in reads as a digit of x. */
+function canBeDimension(name: string): boolean {
+  return NAME.test(name) && name !== "F" && !DIGIT.test(name);
+}
+
+/** A layout with a dimension renamed, the rest as it was typed: `<x_in=4, F, x_out>` → `<row_in=4, F, row_out>`. */
+export function renamedLayout(text: string, old: string, name: string): string {
+  return text.replace(/[\p{L}_][\p{L}\p{N}_]*/gu, (word) => (word === old || word.replace(DIGIT, "") === old ? name + word.slice(old.length) : word));
+}
