@@ -3,7 +3,7 @@
 // The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
 // has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
 import { applied } from "./settings.ts";
-import type { Command, Exported, ExportMessage, Frame, LayoutPart, Message, Model, RunPart, ShownSettings, Snapshot } from "./types.ts";
+import type { Command, Exported, ExportMessage, Frame, LayoutPart, Model, RunPart, ShownSettings, Snapshot } from "./types.ts";
 
 /** Seconds without an answer after which the view says that the kernel is busy. */
 export const PATIENCE = 1.5;
@@ -30,7 +30,7 @@ export class Connection {
   private composed: Snapshot | null = null;
   private echoed: { over: ShownSettings; newest: number; settings: ShownSettings } | null = null;
   private listeners = new Set<() => void>();
-  private messages = new Set<(content: Message) => void>();
+  private messages = new Set<(content: ExportMessage) => void>();
   private farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silent = false;
@@ -38,7 +38,7 @@ export class Connection {
   gone = false;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
-  private readonly received = (content: Message): void => {
+  private readonly received = (content: ExportMessage): void => {
     for (const listener of [...this.messages]) listener(content);
   };
 
@@ -135,7 +135,7 @@ export class Connection {
         if (this.gone) without("The kernel of this explorer is gone.");
         else if (number > 0 && refusal?.client === this.client && refusal.number === number) without(refusal.message);
       };
-      ends.push(this.hear((message) => message.kind === "export" && message.what === what && message.number === number && answer(message)));
+      ends.push(this.hear((message) => message.what === what && message.number === number && answer(message)));
       ends.push(this.whenClosed(() => without("This view was closed.")));
       ends.push(this.listen(look));
       number = this.send({ kind: "export", what });
@@ -150,7 +150,7 @@ export class Connection {
   }
 
   /** Calls `listener` with every message of the kernel that is not state. */
-  hear(listener: (content: Message) => void): () => void {
+  hear(listener: (content: ExportMessage) => void): () => void {
     this.messages.add(listener);
     return () => this.messages.delete(listener);
   }

@@ -1,6 +1,9 @@
 // What a command makes of the settings, as the kernel will say too (isoviz/widgets/chosen/edits.py). Commands that need the kernel to
 // know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
-import type { Command, SetMachineOption, SetRow, SetText, ShownRow, ShownSettings, Side } from "./types.ts";
+import type { Command, SetMachineOption, SetRow, SetText, ShownRow, ShownSettings } from "./types.ts";
+
+/** The two ends of a transfer. */
+export type Side = "source" | "destination";
 
 /** The settings after a command. */
 export function applied(settings: ShownSettings, command: Command): ShownSettings {
