@@ -45,7 +45,8 @@ class _Reader(Protocol):
 def verify(
     transfer: Transfer, source: Store, destination: Store, budget: int = BUDGET, check: Callable[[], None] | None = None
 ) -> None:
-    """Compare the data of a transfer bit for bit. `budget` limits the memory used, in bytes; `check` may raise to stop.
+    """Compare the data of a transfer bit for bit. `budget` limits the memory used, in bytes; `check` is called for
+    every field of a tile and every MiB that is read, and may raise to stop.
 
     Raises:
         VerificationError: names the first index and field that differ.
@@ -57,11 +58,11 @@ def verify(
         (destination, transfer.destination, transfer.destination_origin),
     ):
         start = dict(zip(instance.space.dims, origin, strict=True))
-        ends.append((_reader(store, instance.linearization, transfer.space.dims), start, instance.linearization))
+        ends.append((_reader(store, instance.linearization, transfer.space.dims, check), start, instance.linearization))
     for tile in _tiles(transfer, [lin for _, _, lin in ends], budget):
-        if check is not None:
-            check()
         for field in transfer.field_names:
+            if check is not None:
+                check()
             a, b = (reader.read(_moved(tile, at), field) for reader, at, _ in ends)
             if not np.array_equal(a, b):
                 raise _difference(transfer, tile, field, a, b)
@@ -84,10 +85,10 @@ def _difference(transfer: Transfer, tile: Ranges, field: str, a: Array, b: Array
     )
 
 
-def _reader(store: Store, linearization: Linearization, dims: Sequence[str]) -> _Reader:
+def _reader(store: Store, linearization: Linearization, dims: Sequence[str], check: Callable[[], None] | None) -> _Reader:
     if store.reads_in_place:
         return _ArrayReader(_read(store, 0, linearization.nbytes), linearization, dims)
-    return _RunReader(store, linearization, dims)
+    return _RunReader(store, linearization, dims, check)
 
 
 def _read(store: Store, offset: int, nbytes: int) -> Bytes:
@@ -167,8 +168,9 @@ class _ArrayReader:
 class _RunReader:
     """A store read in contiguous runs. The last tile is kept for its other fields."""
 
-    def __init__(self, store: Store, linearization: Linearization, dims: Sequence[str]) -> None:
+    def __init__(self, store: Store, linearization: Linearization, dims: Sequence[str], check: Callable[[], None] | None) -> None:
         self.store = store
+        self.check = check
         self.lin = linearization
         self.dims = tuple(dims)
         self._held: tuple[Ranges, dict[str, Array]] | None = None
@@ -218,6 +220,8 @@ class _RunReader:
         buffer = np.empty(int(place[-1]), np.uint8)
         for at, begin, end in zip(lo.tolist(), place[:-1].tolist(), place[1:].tolist(), strict=True):
             for to in range(begin, end, _PIECE):
+                if self.check is not None:
+                    self.check()
                 into = buffer[to : min(to + _PIECE, end)]
                 into[:] = _read(self.store, at + to - begin, len(into))
         moved = starts - (lo - place[:-1])[np.cumsum(first) - 1]

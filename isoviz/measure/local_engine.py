@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from isoviz.errors import InputError
+from isoviz.errors import Cancelled, InputError
 from isoviz.runtime import Engine as _Engine
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class Engine(_Engine):
         tried = None
         if is_predicted and trial is not False:
             tried = self._tried(plan, source, destination, cancel, book) if trial is True else trial
+            if cancel is not None and cancel.is_set():  # The trial just ended early.
+                raise Cancelled("cancelled; no destination file was left")
             if tried is not None and tried.plan != plan:
                 raise InputError("run: the trial is one of another plan; expected one of the plan that runs")
         report = super().run(

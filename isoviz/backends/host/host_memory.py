@@ -229,9 +229,13 @@ class Memcpy(BaseChannel):
     at_once = True
 
     def prepare(self, nbytes: int) -> None:
-        """Load the kernels for a transfer of `nbytes` bytes, before time is measured. Small transfers do not need them."""
+        """Load the kernels for a transfer of `nbytes` bytes, before time is measured. Small transfers do not need them.
+
+        Raises:
+            Cancelled: the transfer has to stop.
+        """
         if nbytes >= WORTH_KERNELS:
-            kernels.prepare()
+            kernels.prepare_unless_cancelled()
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -15,16 +15,18 @@ import statistics
 import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.host import kernels
-from isoviz.errors import InputError, RunError, TransferError, show
+from isoviz.errors import Cancelled, InputError, RunError, TransferError, show
 from isoviz.measure.trials.trial_rates import between, is_copy, model_rate, scatter_of, with_rates
 from isoviz.measure.trials.trial_runs import measured_rates
 from isoviz.planner.explanation.alternatives import alternatives
 from isoviz.runtime.ledger.ledger import ledger
 from isoviz.runtime.ledger.trial_interval import conformal_bounds, trial_prediction
+from isoviz.runtime.opening import opening
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -98,6 +100,8 @@ def try_out(
         return first
     found = [first]
     for other in alternatives(plan, machine, of, options)[1:]:
+        if cancel is not None and cancel.is_set():
+            break
         with suppress(RunError, InputError):
             trial = _tried_once(other, machine, source, room, mine, entries, cancel)
             found += [] if trial is None else [trial]
@@ -117,9 +121,13 @@ def _tried_once(
     """The trial of one plan."""
     began = time.perf_counter()
     if any(is_copy(machine.channel(hop.channel), machine) for hop in plan.hops):
-        kernels.prepare()  # Loading takes a second, or longer if they are not in the page cache.
+        try:
+            with opening(partial(_check, cancel)):
+                kernels.prepare_unless_cancelled()  # Loading takes a second, or longer if they are not in the page cache.
+        except Cancelled:
+            return None
     found = measured_rates(plan, machine, source, room, devices, cancel)
-    if found is None:
+    if found is None or (cancel is not None and cancel.is_set()):
         return None
     medians = {hop: statistics.median(rates) for hop, rates in found.rates.items()}
     ranges = {hop: conformal_bounds([rate / medians[hop] for rate in rates]) for hop, rates in found.rates.items()}
@@ -127,3 +135,8 @@ def _tried_once(
     tried = with_rates(plan, machine, rates, statistics.median(found.idle))
     prediction = trial_prediction(plan, tried.seconds, scatter_of(tried, machine, ranges), entries)
     return Trial(plan, tried, ranges, prediction, time.perf_counter() - began)
+
+
+def _check(cancel: CancelToken | None) -> None:
+    if cancel is not None and cancel.is_set():
+        raise Cancelled("the trial was cancelled")

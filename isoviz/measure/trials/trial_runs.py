@@ -26,6 +26,7 @@ from isoviz.measure.trials.touched_parts import first_parts, trial_ends, union
 from isoviz.measure.trials.trial_rates import is_copy, with_rates
 from isoviz.planner.explanation.chunk_curve import rechunked
 from isoviz.runtime import Engine
+from isoviz.runtime.opening import opening
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, Memory
@@ -50,10 +51,11 @@ def measured_rates(
     plan: Plan, machine: Machine, source: Any, room: Any, devices: ThisComputer, cancel: CancelToken | None
 ) -> TriedRates | None:
     """The rates of the hops that can be tried; arguments and None as in `isoviz.measure.trials.trial.try_out`."""
-    token = _Deadline(cancel)
-    found = _of_all_hops(plan, machine, source, room, devices, token)
-    if found is None:
-        found = _of_copies(plan, machine, source, None if isinstance(room, str | Path) else room, token)
+    token, found = _Deadline(cancel), None
+    with suppress(Cancelled), opening(token.check):
+        found = _of_all_hops(plan, machine, source, room, devices, token)
+        if found is None:
+            found = _of_copies(plan, machine, source, None if isinstance(room, str | Path) else room, token)
     return found if found is not None and found.idle else None
 
 
@@ -199,6 +201,11 @@ class _Deadline:
 
     def is_set(self) -> bool:
         return time.perf_counter() > self._end or (self._other is not None and self._other.is_set())
+
+    def check(self) -> None:
+        """Raise Cancelled once it is set."""
+        if self.is_set():
+            raise Cancelled("the trial was cancelled or took too long")
 
 
 class _Trying(ThisComputer):

@@ -20,6 +20,7 @@ from isoviz.runtime.engine.asynchronous import start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.execution import Execution
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.opening import opening
 from isoviz.runtime.scheduling.work import Allocate, Finish, Issue, Release
 from isoviz.runtime.trace.trace import RequestSpan
 
@@ -102,10 +103,11 @@ class Driver:
         """Open the stores of a transfer. Returns the error if that fails."""
         try:
             execution.dispatchers = [self._real.dispatcher(name) for name in execution.work.channels]
-            for channel in execution.channels:
-                execution.located(partial(channel.prepare, execution.plan.bytes))
-            with permit_interrupts(execution.over != self._complete):  # in `run`: generating data takes long
-                execution.open()
+            with opening(execution.check):
+                for channel in execution.channels:
+                    execution.located(partial(channel.prepare, execution.plan.bytes))
+                with permit_interrupts(execution.over != self._complete):  # in `run`: generating data takes long
+                    execution.open()
         except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
             return error
         return None

@@ -262,6 +262,8 @@ class Execution:
         last = len(self.channels) - 1
         try:
             action()
+        except Cancelled:
+            raise
         except RunError as error:
             raise self._located(type(error), str(error), last) from error
         except IsovizError:

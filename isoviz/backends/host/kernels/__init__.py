@@ -7,6 +7,25 @@ text whether they or NumPy make the copies.
 from __future__ import annotations
 
 from isoviz.backends.host.kernels.dispatch import copy, copy_many, copy_structs
-from isoviz.backends.host.kernels.preparation import SWITCH, is_ready, prepare, state, suiting, was_wanted
+from isoviz.backends.host.kernels.preparation import (
+    SWITCH,
+    is_ready,
+    prepare,
+    prepare_unless_cancelled,
+    state,
+    suiting,
+    was_wanted,
+)
 
-__all__ = ["SWITCH", "copy", "copy_many", "copy_structs", "is_ready", "prepare", "state", "suiting", "was_wanted"]
+__all__ = [
+    "SWITCH",
+    "copy",
+    "copy_many",
+    "copy_structs",
+    "is_ready",
+    "prepare",
+    "prepare_unless_cancelled",
+    "state",
+    "suiting",
+    "was_wanted",
+]

@@ -18,6 +18,7 @@ from isoviz.backends.host.kernels.dispatch import Way, carry_out, way_of
 from isoviz.backends.host.kernels.recipe import recipe_of
 from isoviz.backends.host.kernels.warm_up import warm_up
 from isoviz.forks import held_over_forks
+from isoviz.runtime.opening import can_be_cancelled, check_opening
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 SWITCH = "ISOVIZ_KERNELS"
 """Environment variable: `numpy` switches compiled kernels off."""
 
+_TICK = 0.02
+"""Seconds between two looks at a cancel."""
 _lock = threading.Lock()
 held_over_forks(_lock)  # A forked child would wait for ever for the modules that another thread was importing.
 _reason = "they have not been needed yet"
@@ -75,6 +78,23 @@ def prepare(*, wait: bool = False) -> bool:
             return False
         _reason = ""
     return True
+
+
+def prepare_unless_cancelled() -> bool:
+    """As `prepare`, where a cancel ends the wait: another thread loads the kernels meanwhile, and they serve the next transfer.
+
+    Raises:
+        Cancelled: the transfer that waits for them has to stop (`isoviz.runtime.opening`).
+    """
+    if is_ready() or not can_be_cancelled():
+        return prepare()
+    loading = threading.Thread(target=prepare, name="isoviz kernels", daemon=True)
+    loading.start()
+    while loading.is_alive():
+        check_opening()
+        loading.join(_TICK)
+    check_opening()
+    return is_ready()
 
 
 def is_ready() -> bool:

@@ -1,0 +1,43 @@
+"""Opening the ends of a transfer: allocating pages and generating data take seconds for large data, and a cancel ends them.
+
+The engine says how to check while it opens the stores of a transfer (`opening`). Code that works for long there calls
+`check_opening` every few MiB. Outside of `opening` it does nothing, so the same code serves callers that cannot cancel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.runtime.protocols import Check
+
+_check: ContextVar[Check | None] = ContextVar("isoviz_opening", default=None)
+
+
+@contextmanager
+def opening(check: Check) -> Iterator[None]:
+    """Let `check_opening` call `check` in this thread until the end of the block."""
+    token = _check.set(check)
+    try:
+        yield
+    finally:
+        _check.reset(token)
+
+
+def check_opening() -> None:
+    """Check for cancellation.
+
+    Raises:
+        Cancelled: the transfer whose stores this thread opens has to stop.
+    """
+    check = _check.get()
+    if check is not None:
+        check()
+
+
+def can_be_cancelled() -> bool:
+    """Whether `check_opening` checks anything here."""
+    return _check.get() is not None
