@@ -30,6 +30,14 @@ def parse(text: str) -> tuple[Part, ...]:
     return _Parser(text).layout()
 
 
+def named_dimensions(text: str) -> list[tuple[str, int]]:
+    """The dimensions that a text names, each with its position, as far as the text is names with commas between them.
+
+    The text need not be a layout. `x_in=4` and `x` both name `x`; `F` names no dimension.
+    """
+    return _Parser(text).names()
+
+
 class _Parser:
     """One pass over the text; `at` is the position of the next character."""
 
@@ -40,10 +48,7 @@ class _Parser:
         self.found: list[tuple[Part, int]] = []
 
     def layout(self) -> tuple[Part, ...]:
-        self._skip()
-        if self._peek() in _BRACKETS:
-            self.close = _BRACKETS[self._peek()]
-            self.at += 1
+        self._open()
         while True:
             self._skip()
             start = self.at
@@ -55,6 +60,35 @@ class _Parser:
         self._end()
         _check(self.found, lambda position, problem, expected: NotationError(self.text, position, problem, expected))
         return tuple(part for part, _ in self.found)
+
+    def names(self) -> list[tuple[str, int]]:
+        found: list[tuple[str, int]] = []
+        self._open()
+        while True:
+            self._skip()
+            name = _NAME.match(self.text, self.at)
+            if name is None:
+                return found
+            if name[0] != "F":
+                digit = _DIGIT.fullmatch(name[0])
+                found.append((name[0] if digit is None else digit["dim"], self.at))
+            self.at = name.end()
+            self._skip()
+            if self._peek() == "=":
+                self.at += 1
+                self._skip()
+                number = _NUMBER.match(self.text, self.at)
+                self.at = self.at if number is None else number.end()
+                self._skip()
+            if self._peek() != ",":
+                return found
+            self.at += 1
+
+    def _open(self) -> None:
+        self._skip()
+        if self._peek() in _BRACKETS:
+            self.close = _BRACKETS[self._peek()]
+            self.at += 1
 
     def _component(self) -> Part:
         name = _NAME.match(self.text, self.at)

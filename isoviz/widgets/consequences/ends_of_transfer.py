@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, NotationError, show
 from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.state import Problem
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
 
 T = TypeVar("T")
+
+MOST_DIMENSIONS = 16
+"""The largest number of dimensions that the explorer shows; widgets/src/layouts/spaces.ts has the same."""
 
 
 def space_of(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | None:
@@ -31,6 +35,9 @@ def space_of(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | N
         IndexSpace.of({row.name: size})
         return size
 
+    if len(settings.dimensions) > MOST_DIMENSIONS:
+        problems["dimensions"] = Problem(f"{len(settings.dimensions)} dimensions; the explorer shows up to {MOST_DIMENSIONS}")
+        return None
     sizes = _rows(settings.dimensions, "dimension", check, problems)
     return None if sizes is None else caught(lambda: IndexSpace.of(sizes), "dimensions", problems)
 
@@ -64,30 +71,69 @@ def _rows(found: tuple[Row, ...], what: str, check: Callable[[Row], T], problems
 def linearization_of(
     settings: Settings, side: str, space: IndexSpace | None, fields: FieldSpace | None, problems: dict[str, Problem]
 ) -> Linearization | None:
-    """The layout of one end on the spaces; None where it does not fit them. It is read even where the spaces are wrong."""
+    """The layout of one end on the spaces; None where it does not fit them. It is read even where the spaces are wrong.
+
+    A name that is no dimension is told before all else: what else is wrong with the text may follow from it.
+    """
     from isoviz.layouts import Layout
 
-    layout = caught(lambda: Layout(settings.end(side).layout), f"{side}-layout", problems)
-    if layout is None or not _has_dimensions(layout, settings, side, problems) or space is None or fields is None:
-        return None
-    return caught(lambda: layout.on(space, fields), f"{side}-layout", problems)
-
-
-def _has_dimensions(layout: Layout, settings: Settings, side: str, problems: dict[str, Problem]) -> bool:
-    """Whether the layout has just the dimensions that there are; looked at even while their sizes are wrong."""
+    control, text = f"{side}-layout", settings.end(side).layout
     names = [row.in_layouts for row in settings.dimensions]
-    text = settings.end(side).layout
-    for dim in layout.dims:
-        if dim not in names:
-            found = re.search(rf"(?<![\w]){re.escape(dim)}(?=$|\W|_(in|out|\d+)(?!\w))", text)
-            position = None if found is None else found.start()
-            problems[f"{side}-layout"] = Problem(f"{dim!r} is not a dimension; expected {_listed(names)}", text, position)
-            return False
+    found = caught(lambda: _known_dimensions(text, names), control, problems)
+    layout = None if found is None else caught(lambda: Layout(text), control, problems)
+    if found is None or layout is None:
+        return None
     for name in names:
         if name not in layout.dims:
-            problems[f"{side}-layout"] = Problem(f"Dimension {name!r} is missing", text, len(text.rstrip().rstrip(">⟩")))
-            return False
-    return True
+            problems[control] = Problem(f"Dimension {show(name)} is missing", text, len(text.rstrip().rstrip(">⟩")))
+            return None
+    if space is None or fields is None:
+        return None
+    return caught(lambda: _fitting(layout, text, [at for _, at in found], space, fields), control, problems)
+
+
+def _known_dimensions(text: str, names: list[str]) -> list[tuple[str, int]]:
+    """The dimensions that a text names, with their positions.
+
+    Raises:
+        NotationError: one of them is not among `names`.
+    """
+    from isoviz.layouts.notation import named_dimensions
+
+    found = named_dimensions(text)
+    for dim, position in found:
+        if dim not in names:
+            raise NotationError(text, position, f"{show(dim)} is not a dimension", _listed(names) or "F alone")
+    return found
+
+
+def _fitting(layout: Layout, text: str, positions: list[int], space: IndexSpace, fields: FieldSpace) -> Linearization:
+    """The layout on the spaces. `positions` are those of its components in the text, without `F`.
+
+    Raises:
+        InputError: a block is larger than its dimension, or the instance would have 2⁶³ bytes or more.
+    """
+    from isoviz.layouts import Component
+    from isoviz.layouts.spaces import MAX_BYTES
+
+    digits = [part for part in layout.components if isinstance(part, Component)]
+    for dim in space:
+        step = 1
+        for digit in layout.digits[dim]:
+            if step * (digit.extent or 1) > space[dim]:
+                through = f" (with the digits below it, {step * (digit.extent or 1)})" if step > 1 else ""
+                problem = f"block {digit}{through} is larger than dimension {dim!r} of size {space[dim]}"
+                raise NotationError(text, positions[digits.index(digit)], problem, f"at most {space[dim] // step}")
+            step *= digit.extent or 1
+    nbytes = fields.nbytes * math.prod(-(-space[dim] // step) * step for dim, step in _blocks(layout).items())
+    if nbytes > MAX_BYTES:
+        raise NotationError(text, 0, f"the layout has {nbytes} bytes", "at most 2^63 - 1")
+    return layout.on(space, fields)
+
+
+def _blocks(layout: Layout) -> dict[str, int]:
+    """By dimension: the entries in one block of its slowest digit."""
+    return {dim: math.prod(digit.extent or 1 for digit in digits) for dim, digits in layout.digits.items()}
 
 
 def _listed(names: list[str]) -> str:
