@@ -76,6 +76,11 @@ class _Kind(str):
         """The name of the kind, as used in machine files."""
         return str(self)
 
+    @property
+    def words(self) -> str:
+        """What people call the kind: its description, or its name if it has none."""
+        return self.description or str(self)
+
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError(f"{self._noun} {self}: kinds do not change")
 
@@ -102,7 +107,7 @@ class MemoryKind(_Kind):
     - `holds_buffers`: whether it can hold intermediate buffers. Their slots need addresses, which files do not have.
     - `is_file_system`: whether it holds files, which are named by paths and are read and written in pages.
     - `device`: the form of `Memory.device`.
-    - `description`: a short text for display.
+    - `description`: what people call the kind, in one to three words.
 
     Raises:
         MachineError: no kind of this name is registered.
@@ -136,7 +141,7 @@ class ChannelKind(_Kind):
     - `crosses_nodes`: whether its ends are on different nodes. The ends of all other channels are on one node.
     - `is_host_copy`: whether a processor copies within the memory of its node. The planners of Isometry's section 5 that convert
       in one place only do so in such a hop.
-    - `description`: a short text for display.
+    - `description`: what people call the kind, in one to three words.
 
     Raises:
         MachineError: no kind of this name is registered.
@@ -253,13 +258,13 @@ _GPU = (MemoryKind.FBM,)
 _DISK = (MemoryKind.DSK,)
 
 ChannelKind.MEMCPY = register_channel_kind(
-    "Memcpy", sources=_HOST, destinations=_HOST, is_host_copy=True, description="a copy by a processor"
+    "Memcpy", sources=_HOST, destinations=_HOST, is_host_copy=True, description="memory copy"
 )
-ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, description="from a GPU to the host")
-ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, description="from the host to a GPU")
-ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, description="from GPU to GPU")
-ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="reading files")
-ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="writing files")
+ChannelKind.GPU_READ = register_channel_kind("GPURead", sources=_GPU, destinations=_HOST, description="GPU read")
+ChannelKind.GPU_WRITE = register_channel_kind("GPUWrite", sources=_HOST, destinations=_GPU, description="GPU write")
+ChannelKind.GPU_COPY = register_channel_kind("GPUCopy", sources=_GPU, destinations=_GPU, description="GPU copy")
+ChannelKind.DISK_READ = register_channel_kind("DiskRead", sources=_DISK, destinations=_HOST, description="file read")
+ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, destinations=_DISK, description="file write")
 ChannelKind.REMOTE_MEMCPY = register_channel_kind(
-    "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="from node to node over the network"
+    "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="network"
 )

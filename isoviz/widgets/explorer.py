@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import anywidget
 import traitlets
@@ -18,13 +18,16 @@ import traitlets
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import read_command
-from isoviz.widgets.panes.pane_table import PANES
+from isoviz.widgets.exports import answer, is_due
 from isoviz.widgets.session import Session, describe, transfer_text
-from isoviz.widgets.snapshot import pictures, snapshot
+from isoviz.widgets.consequences.derive import DEMANDS
+from isoviz.widgets.snapshot import snapshot, traits
+from isoviz.widgets.state import State
 from isoviz.widgets.static_picture import StaticPicture
 from isoviz.widgets.worker import Publisher
 
 _STATIC = Path(__file__).parent / "static"
+_SIDES = ("source", "destination", "both")
 
 
 _open: weakref.WeakSet[Explorer] = weakref.WeakSet()
@@ -39,33 +42,50 @@ def _stop_publishing() -> None:
 
 
 class Explorer(anywidget.AnyWidget):
-    """A view of a session: all panes ("explorer"), or the one of that name (`isoviz.widgets.panes.pane_table`).
+    """A view of a session: the whole explorer, or one pane of it (`isoviz.widgets.consequences.derive.DEMANDS` names them).
 
-    Closing it stops its threads, and those of its session where it made the session itself.
+    `side` says which end the layout editor and the linearization view show. Closing it stops its threads, and those of its session
+    where it made the session itself.
     """
 
     _esm = _STATIC / "explorer.js"
     _css = _STATIC / "explorer.css"
 
-    pane = traitlets.Enum(("explorer", *PANES), "explorer", help="which panes are shown").tag(sync=True)
-    snapshot = traitlets.Dict(help="the state as the browser gets it; see isoviz.widgets.snapshot").tag(sync=True)
-    pictures = traitlets.Dict(help="the pictures of the state by name, SVG").tag(sync=True)
+    pane = traitlets.Enum(tuple(DEMANDS), "explorer", help="what is shown").tag(sync=True)
+    side = traitlets.Enum(_SIDES, "both", help="the end that is shown").tag(sync=True)
     static_picture = traitlets.Unicode(help="names the static output beside this widget").tag(sync=True)
+    # The state as the browser gets it: see isoviz.widgets.contract.
+    frame = traitlets.Dict(help="what goes with every publication; its revision grows").tag(sync=True)
+    settings = traitlets.Dict(help="what has been entered").tag(sync=True)
+    menus = traitlets.Dict(help="what can be chosen").tag(sync=True)
+    faults = traitlets.Dict(help="what is wrong, by control, and what is stale").tag(sync=True)
+    palette = traitlets.Dict(help="the colours of the dimensions").tag(sync=True)
+    selected = traitlets.Dict(help="the selection").tag(sync=True)
+    part_layout = traitlets.Dict(None, allow_none=True, help="the layouts of both ends").tag(sync=True)
+    part_plan = traitlets.Dict(None, allow_none=True, help="the plan").tag(sync=True)
+    part_machine = traitlets.Dict(None, allow_none=True, help="the machine").tag(sync=True)
+    part_run = traitlets.Dict(None, allow_none=True, help="the runs").tag(sync=True)
 
-    def __init__(self, session: Session | Settings | None = None, *, pane: str = "explorer") -> None:
-        if pane != "explorer" and pane not in PANES:
-            raise InputError(f"pane {show(pane)}: expected explorer, {', '.join(PANES)}")
+    def __init__(
+        self,
+        session: Session | Settings | None = None,
+        *,
+        pane: str = "explorer",
+        side: Literal["source", "destination", "both"] = "both",
+    ) -> None:
+        if pane not in DEMANDS:
+            raise InputError(f"pane {show(pane)}: expected one of {', '.join(DEMANDS)}")
+        if side not in _SIDES:
+            raise InputError(f"side {show(side)}: expected one of {', '.join(_SIDES)}")
         self._owns_session = not isinstance(session, Session)
         self.session = session if isinstance(session, Session) else Session(session)
+        self._release = self.session.demand(pane)
         self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
-        self._asked: deque[dict[str, Any]] = deque()
+        self._asked: deque[Mapping[str, Any]] = deque()
         self._revision = 1
         self._publishing = threading.Lock()
         super().__init__(
-            pane=pane,
-            static_picture=uuid.uuid4().hex,
-            snapshot=snapshot(self.session.state, self._revision),
-            pictures=pictures(self.session.state),
+            pane=pane, side=side, static_picture=uuid.uuid4().hex, **traits(snapshot(self.session.state, 1, self.session.name))
         )
         self._publisher = Publisher(self._publish, "isoviz-publisher")
         self._unlisten = self.session.listen(self._publisher.touch)
@@ -79,6 +99,7 @@ class Explorer(anywidget.AnyWidget):
         if hasattr(self, "_publisher"):
             self._unlisten()
             self._publisher.close()
+            self._release()
             if self._owns_session:
                 self.session.close()
         super().close()
@@ -90,6 +111,9 @@ class Explorer(anywidget.AnyWidget):
     # ---- the thread in which a message arrives is unknown: it is queued and nothing else
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
+        with suppress(CommandError):  # the session refuses it, in words
+            if read_command(content)["kind"] == "export":
+                self._asked.append(content)
         self.session.send(content)
         self._publisher.touch(True)
 
@@ -99,14 +123,25 @@ class Explorer(anywidget.AnyWidget):
         with self._publishing:
             state = self.session.state
             self._revision += 1
-            told: Mapping[str, Any]
             try:
-                told, drawn = snapshot(state, self._revision), pictures(state)
-            except Exception as error:  # noqa: BLE001 - a defect: the last snapshot with its text is better than silence
-                told, drawn = {**self.snapshot, "revision": self._revision, "defect": describe(error)}, self.pictures
+                told = traits(snapshot(state, self._revision, self.session.name))
+            except Exception as error:  # noqa: BLE001 - a defect: the last state with its text is better than silence
+                told = {"frame": {**self.frame, "revision": self._revision, "defect": describe(error)}}
             with self.hold_sync():
-                self.snapshot = dict(told)
-                self.pictures = drawn
+                for name, value in told.items():
+                    if getattr(self, name) is not value:
+                        setattr(self, name, value)
+            self._export(state)
+
+    def _export(self, state: State) -> None:
+        """Answer the exports that were asked for and whose turn has come: what was asked for before them is in the state."""
+        waiting = list(self._asked)
+        for content in waiting:
+            if is_due(content, state):
+                self._asked.popleft()
+                self.send(answer(content, state))
+            else:
+                return
 
     def _ipython_display_(self) -> None:
         """Show the explorer; as the last value of the cell that has just shown it, not once more."""

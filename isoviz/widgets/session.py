@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 import traceback
+import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,15 +14,17 @@ from typing import Any
 
 import traitlets
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.edits import edited
+from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import envelope, read_command
-from isoviz.widgets.consequences.derive import derive
+from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
 from isoviz.widgets.contract import Command
 from isoviz.widgets.run_thread import Finished, Progressed, Runner
+from isoviz.widgets.selection import Selection, still_there
 from isoviz.widgets.state import Derived, Refused, Run, State
 from isoviz.widgets.steps import changed, redone, replaced, undone
 from isoviz.widgets.worker import Calculator, Worker
@@ -53,13 +57,35 @@ class _Chosen:
 
 
 @dataclass(frozen=True)
+class _Demanded:
+    """The stages that views ask for."""
+
+    stages: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Selected:
+    """A selection that Python made."""
+
+    selection: Selection
+
+
+@dataclass(frozen=True)
 class _Broken:
     """What an observer of the session raised."""
 
     error: Exception
 
 
-_Message = _Command | _Computed | _Chosen | _Broken | Progressed | Finished
+_Message = _Command | _Computed | _Chosen | _Demanded | _Selected | _Broken | Progressed | Finished
+_PYTHON = "explorer"
+"""What Python code asks for that asks for a plan: as much as the whole explorer."""
+_PLANNED = frozenset({"machine", "transfer", "plan", "report"})
+"""Traits that say nothing as long as only layouts are demanded."""
+_keys = itertools.count()
+"""Keys of demands."""
+_measurements = itertools.count(1)
+"""Numbers of measurements of this computer, over all sessions."""
 
 
 class Session(traitlets.HasTraits):
@@ -67,7 +93,10 @@ class Session(traitlets.HasTraits):
 
     Commands come from any thread through `send`; one thread owns the state, applies them and replaces `state`, a frozen value.
     The other traits are views of it for Python code: `session.plan`, `session.observe(…, names="report")`. Observers are
-    called in the thread of the session.
+    called in the thread of the session. `session.selection` can be set as well.
+
+    What costs is computed where it is demanded: by a view (`demand`), by `wait`, `run` or `observe` where there is no view. Until
+    then a session knows its layouts, and no machine is made or measured.
     """
 
     state = traitlets.Instance(State, help="everything the explorer shows, a frozen value")
@@ -76,6 +105,9 @@ class Session(traitlets.HasTraits):
     transfer = traitlets.Any(None, allow_none=True, help="the transfer; None while something is wrong with it")
     plan = traitlets.Any(None, allow_none=True, help="the plan; None while there is none for the settings")
     report = traitlets.Any(None, allow_none=True, help="the report of the last run that ended well")
+    selection = traitlets.Instance(Selection, help="what is selected in every view; may be set")
+
+    _worker: Worker[_Message] | None = None
 
     def __init__(
         self,
@@ -85,13 +117,16 @@ class Session(traitlets.HasTraits):
         execute: Callable[..., Any] | None = None,
     ) -> None:
         start = settings or Settings()
-        first = State(start, Derived(start))
-        super().__init__(state=first, settings=start)
+        first = State(start, Derived(start, demanded=LAYOUTS), demanded=LAYOUTS)
+        self._views: dict[int, frozenset[str]] = {}
+        self._demanding = threading.Lock()
+        super().__init__(state=first, settings=start, selection=first.selected.selection)
+        self.name = uuid.uuid4().hex
         self._listeners: tuple[Callable[[bool], None], ...] = ()
         self._changed = threading.Condition()
         self._runner = Runner(self._put) if execute is None else Runner(self._put, execute)
         self._calculator: Calculator[Derived, Derived] = Calculator(compute, self._deliver, "isoviz-calculator")
-        self._worker: Worker[_Message] = Worker(self._handle, self._failed, "isoviz-session")
+        self._worker = Worker(self._handle, self._failed, "isoviz-session")
         self._calculator.request(0, first.derived)
 
     # ---- for callers, from any thread
@@ -102,6 +137,28 @@ class Session(traitlets.HasTraits):
         The commands are those of `isoviz.widgets.contract.Command`. One that is refused is told of in `state.refused`.
         """
         self._put(_Command(command))
+
+    def demand(self, view: str) -> Callable[[], None]:
+        """Compute what a view needs, from now on; returns what ends the demand. From any thread.
+
+        `view` is "explorer", "plan", "run", "machine", "layout-editor" or "linearization". The latter two need no machine.
+
+        Raises:
+            InputError: there is no such view.
+        """
+        if view not in DEMANDS:
+            raise InputError(f"view {show(view)}: expected one of {', '.join(DEMANDS)}")
+        with self._demanding:
+            key = next(_keys)
+            self._views[key] = DEMANDS[view]
+            self._put(_Demanded(self._demanded()))
+
+        def release() -> None:
+            with self._demanding:
+                if self._views.pop(key, None) is not None:
+                    self._put(_Demanded(self._demanded()))
+
+        return release
 
     def choose(self, settings: Settings) -> None:
         """Replace all settings."""
@@ -146,9 +203,12 @@ class Session(traitlets.HasTraits):
             TimeoutError: it takes longer than `timeout` seconds. ForkedError: in a forked child.
         """
         end = None if timeout is None else time.monotonic() + timeout
-        _ = self._worker.idle  # raises in a forked child, which would wait for a lock that nobody opens
+        worker = self._worker
+        assert worker is not None
+        _ = worker.idle  # raises in a forked child, which would wait for a lock that nobody opens
+        self._demand_where_no_view()
         with self._changed:
-            while not (self._worker.idle and self.state.settled and not self.state.run.active):
+            while not (worker.idle and self.state.settled and not self.state.run.active):
                 left = None if end is None else end - time.monotonic()
                 if left is not None and left <= 0:
                     raise TimeoutError(f"the explorer is still busy after {timeout} seconds")
@@ -170,7 +230,26 @@ class Session(traitlets.HasTraits):
         self._listeners = ()
         self._calculator.close()
         self._runner.close()
-        self._worker.close()
+        if self._worker is not None:
+            self._worker.close()
+
+    def observe(self, handler: Any, names: Any = traitlets.All, type: Any = "change") -> None:  # noqa: A002 - of traitlets
+        """As of traitlets. To observe a machine, a plan or a report demands that they are made."""
+        super().observe(handler, names, type)
+        if self._worker is not None and (names is traitlets.All or _PLANNED & {*([names] if isinstance(names, str) else names)}):
+            self._demand_where_no_view()
+
+    def _demand_where_no_view(self) -> None:
+        if not self._views:
+            self.demand(_PYTHON)
+
+    def _demanded(self) -> frozenset[str]:
+        return frozenset().union(LAYOUTS, *self._views.values())
+
+    @traitlets.observe("selection")
+    def _selected(self, change: Any) -> None:
+        if change["new"] != self.state.selected.selection:  # set by a caller: the session itself sets the state before
+            self._put(_Selected(change["new"]))
 
     # ---- in the thread of the session
 
@@ -182,6 +261,7 @@ class Session(traitlets.HasTraits):
             self._put(_Broken(error))
 
     def _put(self, message: _Message) -> None:
+        assert self._worker is not None
         self._worker.put(message)
 
     def _deliver(self, number: int, result: Derived | Exception, final: bool) -> None:
@@ -191,8 +271,8 @@ class Session(traitlets.HasTraits):
         state = self.state
         for message in messages:
             state = self._after(state, message)
-        if state.edits != self.state.edits:
-            self._calculator.request(state.edits, replace(state.derived, settings=state.settings))
+        if state.edits != self.state.edits or len(state.history) != len(self.state.history) or state.history[:1] != self.state.history[:1]:
+            self._calculator.request(state.edits, _asked(state))
         progress_only = all(isinstance(message, Progressed) for message in messages)
         self._show(state, finished=state.settled and not progress_only)
 
@@ -202,6 +282,11 @@ class Session(traitlets.HasTraits):
                 return self._commanded(state, content)
             case _Chosen(settings):
                 return changed(state, settings)
+            case _Demanded(stages):
+                more = 0 if stages <= state.demanded else 1
+                return replace(state, demanded=stages, edits=state.edits + more)
+            case _Selected(selection):
+                return replace(state, selected=state.selected.then(selection))
             case _Computed(number, result, final):
                 state = _computed(state, number, result, final)
                 return self._start(replace(state, awaited=False, notice="")) if state.awaited and state.settled else state
@@ -221,16 +306,21 @@ class Session(traitlets.HasTraits):
             newest = max(number, state.acknowledged.get(client, 0))
             state = replace(state, acknowledged={**state.acknowledged, client: newest})
         try:
-            return self._done(state, read_command(content))
+            return self._done(state, read_command(content), client, number)
         except InputError as error:
             kind = content.get("kind") if isinstance(content, Mapping) else None
             return replace(state, refused=Refused(str(kind), str(error), client, number))
 
-    def _done(self, state: State, command: Command) -> State:
+    def _done(self, state: State, command: Command, client: str | None, number: int | None) -> State:
         match command["kind"]:
-            case "hello" | "bokeh-script" | "bokeh-figure":  # the publisher answers those for figures
+            case "hello" | "export":  # the publisher answers the latter
                 return state
+            case "select":
+                return replace(state, selected=state.selected.then(Selection.of(command["selection"]), client, number))
+            case "measure":
+                return _measuring(state)
             case "run":
+                self._demand_where_no_view()
                 return self._start(replace(state, refused=None))
             case "cancel":
                 if state.run.phase != "running":
@@ -270,6 +360,7 @@ class Session(traitlets.HasTraits):
         with self.hold_trait_notifications():
             self.state = state
             self.settings = state.settings
+            self.selection = state.selected.selection
             self.machine = derived.machine
             self.transfer = derived.transfer if good else None
             self.plan = derived.plan if good else None
@@ -282,6 +373,28 @@ class Session(traitlets.HasTraits):
 
     def __repr__(self) -> str:
         return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine.name}>"
+
+
+def _asked(state: State) -> Derived:
+    """What is to be derived."""
+    last = state.history[0].number if state.history else 0
+    return replace(
+        state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last
+    )
+
+
+def _measuring(state: State) -> State:
+    """The state in which this computer is measured afresh.
+
+    Raises:
+        InputError: the machine is another one.
+    """
+    choice = state.settings.machine
+    if not isinstance(choice, PresetMachine) or not choice.is_this_computer:
+        raise InputError(f"measure: the machine is {choice.name!r}; only this computer can be measured")
+    options = tuple(option for option in choice.options if option[0] != "measure")
+    state = changed(state, replace(state.settings, machine=replace(choice, options=options)))
+    return replace(state, measurement=next(_measurements), edits=state.edits + 1)
 
 
 def _step_of(command: Command) -> object:
@@ -305,7 +418,13 @@ def _computed(state: State, number: int, result: Derived | Exception, final: boo
         notice = "; ".join(f"{name.replace('-', ' ')} is now {value}" for name, value in result.corrections.items())
         state = replace(state, derived=replace(result, corrections={}), notice=f"Another machine: {notice}.")
         return replaced(state, settings)
-    return replace(state, derived=result, computed=number if final else state.computed)
+    state = replace(state, derived=result, computed=number if final else state.computed)
+    if not final:
+        return state
+    fresh = result.plan if "plan" not in result.stale else None
+    names = () if result.fields is None else result.fields.names
+    kept = still_there(state.selected.selection, result.space, names, fresh)
+    return replace(state, selected=state.selected.then(kept))
 
 
 def transfer_text(settings: Settings) -> str:

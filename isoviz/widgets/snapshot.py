@@ -5,12 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
+from typing import Any
+
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.menus import menus
 from isoviz.widgets.chosen.settings import Row, Settings
-from isoviz.widgets.contract import Refusal, ShownColour, ShownMachineChoice, ShownProblem, ShownRow, ShownSettings, Concerns
+from isoviz.widgets.contract import Concerns, Refusal, ShownColour, ShownMachineChoice, ShownProblem, ShownRow, ShownSettings
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.state import Problem, Refused, State
+
+PART = "part_"
+"""What the names of the traits begin with that hold the parts of the panes."""
 
 
 class Snapshot(Concerns):
@@ -19,39 +24,46 @@ class Snapshot(Concerns):
     panes: Mapping[str, Mapping[str, object] | None]
 
 
-def snapshot(state: State, revision: int) -> Snapshot:
-    """The state as one JSON object."""
+def snapshot(state: State, revision: int, session: str = "") -> Snapshot:
+    """The state as one JSON object. `session` is the name of the session."""
     derived = state.derived
     return {
-        "revision": revision,
-        "acknowledged": dict(state.acknowledged),
-        "settled": state.settled,
-        "step": derived.step,
-        "notice": state.notice,
-        "defect": state.defect,
-        "refusal": None if state.refused is None else _refusal(state.refused),
-        "canUndo": bool(state.past),
-        "canRedo": bool(state.future),
+        "frame": {
+            "revision": revision,
+            "session": session,
+            "acknowledged": dict(state.acknowledged),
+            "settled": state.settled,
+            "step": derived.step,
+            "notice": state.notice,
+            "defect": state.defect,
+            "refusal": None if state.refused is None else _refusal(state.refused),
+            "canUndo": bool(state.past),
+            "canRedo": bool(state.future),
+        },
         "settings": _settings(state.settings),
         "menus": menus(derived.machine),
-        "problems": {name: _problem(problem) for name, problem in derived.problems.items()},
-        "stale": sorted(derived.stale),
+        "faults": {
+            "problems": {name: _problem(problem) for name, problem in derived.problems.items()},
+            "stale": sorted(derived.stale),
+        },
         "palette": _palette(tuple(row.name for row in state.settings.dimensions)),
+        "selected": state.selected.shown,
         "panes": {name: part(state) for name, part in PANES.items()},
     }
 
 
-def pictures(state: State) -> dict[str, str]:
-    """The pictures by name, as SVG."""
-    return dict(state.derived.pictures)
+def traits(told: Snapshot) -> dict[str, Any]:
+    """A snapshot as the traits of the widget: one for each concern and for the part of each pane."""
+    concerns: dict[str, Any] = {name: value for name, value in told.items() if name != "panes"}
+    return {**concerns, **{f"{PART}{name}": part for name, part in told["panes"].items()}}
 
 
 def _settings(settings: Settings) -> ShownSettings:
     choice = settings.machine
     machine: ShownMachineChoice = (
-        {"kind": "preset", "name": choice.name, "options": dict(choice.options)}
+        {"kind": choice.kind, "name": choice.name, "options": dict(choice.options), "path": ""}
         if isinstance(choice, PresetMachine)
-        else {"kind": "described", "name": choice.name, "options": {}}
+        else {"kind": choice.kind, "name": choice.name, "options": {}, "path": choice.path}
     )
     return {
         "machine": machine,

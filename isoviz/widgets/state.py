@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import TextError
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Phase, Stage
+from isoviz.widgets.selection import SelectionMade
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Linearization
+    from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.machines import Machine
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Report
+    from isoviz.widgets.panes.plan_pane import ShownInterval
 
 
 @dataclass(frozen=True)
@@ -41,27 +43,48 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+class Result(NamedTuple):
+    """What a stage gave for these inputs: a value (None: there is none), and what is wrong, by control."""
+
+    inputs: tuple[object, ...]
+    value: Any
+    problems: Mapping[str, Problem] = {}
+
+
 @dataclass(frozen=True)
 class Derived:
-    """What follows from settings, as far as it has been computed; the rest is of the last settings that gave it.
+    """What follows from settings, as far as it is demanded and has been computed; the rest is of the last settings that gave it.
 
-    `problems` maps controls to what is wrong with them. `stale` names what is older than the settings and cannot be renewed
-    until a problem is solved: "source", "destination", "plan". `step` says in words what is being computed, "" at the end.
+    `demanded` names the stages that views ask for, `measurement` the measurement of this computer that was asked for last (0:
+    none), `runs` counts the runs that ended. `problems` maps controls to what is wrong with them. `stale` names what is older than
+    the settings and cannot be renewed until a problem is solved: "source", "destination", "plan". `step` says in words what is
+    being computed, "" at the end.
+
+    `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
+    computer, `interval` which seconds its runs should take. `kept` are the results of the stages.
     """
 
     settings: Settings
+    demanded: frozenset[str] = frozenset()
+    measurement: int = 0
+    runs: int = 0
     problems: Mapping[str, Problem] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
     step: str = ""
+    space: IndexSpace | None = None
+    fields: FieldSpace | None = None
     source: Linearization | None = None
     destination: Linearization | None = None
     machine: Machine | None = None
     transfer: Transfer | None = None
     plan: Plan | None = None
-    pictures: Mapping[str, str] = field(default_factory=dict)
+    planned_on: Machine | None = None
+    is_here: bool = False
+    interval: ShownInterval | None = None
     not_runnable: str = ""
     offer_local: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
+    kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -98,7 +121,8 @@ class State:
     """Everything the explorer shows.
 
     `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last.
-    `edits` counts the changes of the settings, `acknowledged` maps each browser view to its newest command that is in here;
+    `edits` counts the changes of the settings and of what views demand of them (`demanded`, `measurement`: see `Derived`);
+    `acknowledged` maps each browser view to its newest command that is in here;
     `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
     not have happened, with its traceback.
     """
@@ -107,6 +131,9 @@ class State:
     derived: Derived
     run: Run = Run()
     history: tuple[Run, ...] = ()
+    selected: SelectionMade = SelectionMade()
+    demanded: frozenset[str] = frozenset()
+    measurement: int = 0
     edits: int = 0
     computed: int = -1
     acknowledged: Mapping[str, int] = field(default_factory=dict)
@@ -120,5 +147,5 @@ class State:
 
     @property
     def settled(self) -> bool:
-        """Whether everything derived belongs to the newest settings."""
+        """Whether everything derived belongs to the newest settings, as far as it is demanded."""
         return self.computed == self.edits

@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Any
 
+from isoviz.widgets.consequences.drawings import pictures_of
 from isoviz.widgets.session import Session
 
 _LIMIT = 400_000
@@ -28,9 +29,10 @@ class StaticPicture:
             state = self._session.state
         derived = state.derived
         heading = "isoviz explorer, with the plan it began from; run the cell to explore"
+        pictures = pictures_of(derived)
         parts, size = [], 0
         for name in ("source", "destination", "path"):
-            picture = derived.pictures.get(name, "")
+            picture = pictures.get(name, "")
             size += len(picture)
             if picture and size <= _LIMIT:
                 parts.append(f'<figure style="margin:0"><figcaption>{name.capitalize()}</figcaption>{picture}</figure>')

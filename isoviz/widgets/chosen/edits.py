@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from isoviz.errors import InputError, IsovizError
-from isoviz.machines import machine_from_json
+from isoviz.errors import FileError, InputError, IsovizError, MachineError
+from isoviz.json_cursor import parse
+from isoviz.machines import Machine, machine_from_json
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.layout_text import add_dimension, remove_dimension, rename_dimension
-from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, PresetMachine
+from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.contract import Command, SetMachineOption, SetRow, SetText
 
@@ -21,14 +23,18 @@ def edited(settings: Settings, command: Command) -> Settings:
     """The settings after one edit; unchanged where the command edits nothing.
 
     Raises:
-        InputError: an edit of a row that is gone, an unknown example, options for a machine that is no preset, or no description
-            of a machine.
+        InputError: an edit of a row that is gone, an unknown example, options for a machine that is no preset, no description of
+            a machine, or a file that holds no machine or no session.
     """
     match command["kind"]:
         case "set":
             return _set(settings, command)
         case "describe-machine":
             return replace(settings, machine=DescribedMachine(machine_from_json(command["machine"])))
+        case "open-machine":
+            return replace(settings, machine=FileMachine(_machine_in(command["text"], command["name"]), command["name"]))
+        case "open-session":
+            return settings_in(command["text"], command["name"])
         case "example":
             if (example := EXAMPLES.get(command["value"])) is None:
                 raise InputError(f"example {command['value']!r}: expected one of {', '.join(EXAMPLES)}")
@@ -51,6 +57,14 @@ def edited(settings: Settings, command: Command) -> Settings:
         case "swap":
             return replace(settings, source=settings.destination, destination=settings.source)
     return settings
+
+
+def _machine_in(text: str, name: str) -> Machine:
+    """The machine that the text of a file describes."""
+    try:
+        return machine_from_json(parse(text))
+    except MachineError as error:
+        raise FileError(f"{name}: {error}") from None
 
 
 def _set(settings: Settings, command: SetText | SetRow | SetMachineOption) -> Settings:

@@ -1,9 +1,10 @@
-"""Which machine was chosen: a preset with options, or a machine that somebody described."""
+"""Which machine was chosen: a preset with options, this computer as measured, a machine file, or a machine that was drawn."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
 
 from isoviz.errors import InputError, show
 
@@ -11,12 +12,28 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
 
 
+LOCAL = "local"
+"""The preset that describes this computer."""
+
+Kind = Literal["preset", "measured", "file", "drawn"]
+
+
 @dataclass(frozen=True)
 class PresetMachine:
-    """A preset (`isoviz.machines.presets()`) with its options as they were typed."""
+    """A preset (`isoviz.machines.presets()`) with its options as they were typed. The preset "local" is this computer, measured."""
 
     name: str
     options: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def is_this_computer(self) -> bool:
+        """Whether it is what was measured of the computer that the kernel runs on."""
+        return self.name == LOCAL
+
+    @property
+    def kind(self) -> Kind:
+        """"measured" for this computer, else "preset"."""
+        return "measured" if self.is_this_computer else "preset"
 
     def with_option(self, name: str, text: str) -> PresetMachine:
         """The same preset with one option changed."""
@@ -27,15 +44,25 @@ class PresetMachine:
         return self.name, tuple(sorted(self.options))
 
 
-THIS_COMPUTER = PresetMachine("local")
+THIS_COMPUTER = PresetMachine(LOCAL)
 """What was measured of the computer that the kernel runs on."""
 
 
 @dataclass(frozen=True)
 class DescribedMachine:
-    """A machine that is there already: made in Python, drawn, or read from a file."""
+    """A machine that is there already: made in Python, or drawn."""
 
     machine: Machine
+
+    @property
+    def kind(self) -> Kind:
+        """"drawn", or "file" if it was read from one."""
+        return "drawn"
+
+    @property
+    def path(self) -> str:
+        """The file that it was read from; "" if there is none."""
+        return ""
 
     @property
     def name(self) -> str:
@@ -43,17 +70,35 @@ class DescribedMachine:
         return self.machine.name
 
 
+@dataclass(frozen=True)
+class FileMachine(DescribedMachine):
+    """A machine that was read from a file: what the file held then, and the path or the name of the file."""
+
+    file: str = ""
+
+    @property
+    def kind(self) -> Kind:
+        """"file"."""
+        return "file"
+
+    @property
+    def path(self) -> str:
+        """The path or the name of the file."""
+        return self.file
+
+
 MachineChoice = PresetMachine | DescribedMachine
 """The machine of the explorer. Settings, sessions, their files and the cache of machines carry this value and nothing else."""
 
 
 def machine_choice(machine: object) -> MachineChoice:
-    """The choice that a caller means by the name of a preset, by a machine, or by a choice.
+    """The choice that a caller means by the name of a preset, by a machine, by the path of a machine file, or by a choice.
 
     Raises:
         InputError: it is none of these.
+        FileError, MachineError: the file cannot be read, or does not describe a machine.
     """
-    from isoviz.machines import Machine
+    from isoviz.machines import Machine, load
 
     if isinstance(machine, PresetMachine | DescribedMachine):
         return machine
@@ -61,4 +106,6 @@ def machine_choice(machine: object) -> MachineChoice:
         return DescribedMachine(machine)
     if isinstance(machine, str):
         return PresetMachine(machine)
+    if isinstance(machine, Path):
+        return FileMachine(load(machine), str(machine))
     raise InputError(f"machine {show(machine)}: expected the name of a preset or a Machine")

@@ -16,10 +16,6 @@ DTYPES = (
     "complex64", "complex128", "bool", "S8", "datetime64[ns]",
 )  # fmt: skip
 
-_KINDS = {
-    "SYS": "main memory", "REG": "registered memory", "ZCM": "pinned memory", "FBM": "GPU memory", "DSK": "files",
-}  # fmt: skip
-
 
 def menus(machine: Machine | None) -> Menus:
     """What can be chosen, by control; memories are those of the machine."""
@@ -27,7 +23,7 @@ def menus(machine: Machine | None) -> Menus:
         {
             "name": memory.name,
             "title": memory.name,
-            "about": _KINDS.get(str(memory.kind), str(memory.kind)) + (", emulated" if memory.emulated else ""),
+            "about": memory.kind.words + (", emulated" if memory.emulated else ""),
         }
         for memory in machine.memories
     ]  # fmt: skip

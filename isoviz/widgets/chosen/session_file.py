@@ -1,7 +1,8 @@
 """Settings in a file: what a session was when it was saved.
 
-Version 2 is what `save_settings` writes. Version 1 is from before machines could be described: it is an object without a
-version, in which `machine` is the name of a preset and `machineOptions` has its options.
+Version 3 is what `save_settings` writes. In version 2 a machine is a preset or a described one, and nothing says whether it was read
+from a file. Version 1 is from before machines could be described: it is an object without a version, in which `machine` is the name
+of a preset and `machineOptions` has its options.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from isoviz.errors import FileError, IsovizError, show
 from isoviz.json_cursor import format_json
 from isoviz.machines import machine_from_json, machine_to_json
 from isoviz.regular_files import read_some, write_text
-from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.contract import ShownChoice
 from isoviz.widgets.matching import mismatch
 
-VERSION = 2
+VERSION = 3
 MOST_BYTES = 64 << 20
 """A larger file is no session: a described machine of 100,000 channels has about 20 MB."""
 
@@ -31,16 +32,32 @@ class _KeptRow(TypedDict):
 
 
 class _KeptPreset(TypedDict):
-    preset: str
+    kind: Literal["preset"]
+    name: str
     options: dict[str, str]
 
 
-class _KeptMachine(TypedDict):
-    described: dict[str, object]
+class _KeptMeasured(TypedDict):
+    kind: Literal["measured"]
+    options: dict[str, str]
+
+
+class _KeptFile(TypedDict):
+    kind: Literal["file"]
+    path: str
+    machine: dict[str, object]
+
+
+class _KeptDrawn(TypedDict):
+    kind: Literal["drawn"]
+    machine: dict[str, object]
+
+
+_KeptMachine = _KeptPreset | _KeptMeasured | _KeptFile | _KeptDrawn
 
 
 class _KeptSettings(TypedDict):
-    machine: _KeptPreset | _KeptMachine
+    machine: _KeptMachine
     dimensions: list[_KeptRow]
     fields: list[_KeptRow]
     source: ShownChoice
@@ -62,8 +79,13 @@ def save_settings(settings: Settings, path: str | Path) -> None:
     Raises:
         FileError: it cannot be written.
     """
+    write_text(path, session_text(settings))
+
+
+def session_text(settings: Settings) -> str:
+    """The text of a session file."""
     file: _File = {"isoviz": "session", "version": VERSION, "settings": _kept(settings)}
-    write_text(path, format_json(file) + "\n")
+    return format_json(file) + "\n"
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -81,32 +103,50 @@ def load_settings(path: str | Path) -> Settings:
     Raises:
         FileError: it cannot be read, or holds no session; the message names the place.
     """
-    data = read_some(path, MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise FileError(f"{path}: more than {MOST_BYTES >> 20} MiB; expected the session of an explorer")
+    return settings_in(read_some(path, MOST_BYTES + 1), path)
+
+
+def settings_in(text: str | bytes, name: object) -> Settings:
+    """The settings in the text of a session file; `name` is that of the file, for errors.
+
+    Raises:
+        FileError: the text holds no session; the message names the place.
+    """
+    if len(text) > MOST_BYTES:
+        raise FileError(f"{name}: more than {MOST_BYTES >> 20} MiB; expected the session of an explorer")
     try:
-        found = json.loads(data, object_pairs_hook=_object)
+        found = json.loads(text, object_pairs_hook=_object)
     except (ValueError, RecursionError) as error:
-        raise FileError(f"{path}: not JSON ({error}); expected the session of an explorer") from None
+        raise FileError(f"{name}: not JSON ({error}); expected the session of an explorer") from None
     if isinstance(found, dict) and "version" not in found and isinstance(found.get("machine"), str):
         found = _of_version_1(found)
     version = found.get("version") if isinstance(found, dict) else None
     if isinstance(version, int) and version > VERSION:
-        raise FileError(f"{path}: version {version} of the format; this isoviz reads up to {VERSION}")
+        raise FileError(f"{name}: version {version} of the format; this isoviz reads up to {VERSION}")
+    if version == 2:
+        found = _of_version_2(found)
     if problem := mismatch(found, _File):
-        raise FileError(f"{path}: {problem}")
+        raise FileError(f"{name}: {problem}")
     try:
         return _settings(cast("_File", found)["settings"])
     except IsovizError as error:
-        raise FileError(f"{path}: settings.machine.described: {error}") from None
+        raise FileError(f"{name}: settings.machine.machine: {error}") from None
 
 
 def _kept(settings: Settings) -> _KeptSettings:
-    machine: _KeptPreset | _KeptMachine
-    if isinstance(settings.machine, PresetMachine):
-        machine = {"preset": settings.machine.name, "options": dict(settings.machine.options)}
+    choice = settings.machine
+    machine: _KeptMachine
+    if isinstance(choice, PresetMachine):
+        options = dict(choice.options)
+        machine = (
+            {"kind": "measured", "options": options}
+            if choice.is_this_computer
+            else {"kind": "preset", "name": choice.name, "options": options}
+        )
+    elif isinstance(choice, FileMachine):
+        machine = {"kind": "file", "path": choice.path, "machine": machine_to_json(choice.machine)}
     else:
-        machine = {"described": machine_to_json(settings.machine.machine)}
+        machine = {"kind": "drawn", "machine": machine_to_json(choice.machine)}
     return {
         "machine": machine,
         "dimensions": _kept_rows(settings.dimensions),
@@ -125,11 +165,15 @@ def _kept_rows(rows: tuple[Row, ...]) -> list[_KeptRow]:
 
 def _settings(kept: _KeptSettings) -> Settings:
     machine: MachineChoice
-    if "preset" in kept["machine"]:
-        preset = cast("_KeptPreset", kept["machine"])
-        machine = PresetMachine(preset["preset"], tuple(preset["options"].items()))
-    else:
-        machine = DescribedMachine(machine_from_json(kept["machine"]["described"]))
+    match kept["machine"]:
+        case {"kind": "preset", "name": name, "options": options}:
+            machine = PresetMachine(name, tuple(options.items()))
+        case {"kind": "file", "path": path, "machine": described}:
+            machine = FileMachine(machine_from_json(described), path)
+        case {"kind": "drawn", "machine": described}:
+            machine = DescribedMachine(machine_from_json(described))
+        case measured:
+            machine = PresetMachine(LOCAL, tuple(measured["options"].items()))
     return Settings(
         machine=machine,
         dimensions=_rows(kept["dimensions"], 1),
@@ -147,9 +191,9 @@ def _rows(kept: list[_KeptRow], first_key: int) -> tuple[Row, ...]:
 
 
 def _of_version_1(found: dict[str, Any]) -> dict[str, Any]:
-    """The same session in version 2; what is wrong with it is told when that is read."""
+    """The same session in this version; what is wrong with it is told when that is read."""
     settings = {key: value for key, value in found.items() if key != "machineOptions"}
-    settings["machine"] = {"preset": found["machine"], "options": found.get("machineOptions", {})}
+    settings["machine"] = _preset(found["machine"], found.get("machineOptions", {}))
     for name in ("dimensions", "fields"):
         if isinstance(found.get(name), list):
             settings[name] = [
@@ -157,3 +201,19 @@ def _of_version_1(found: dict[str, Any]) -> dict[str, Any]:
                 for row in found[name]
             ]
     return {"isoviz": "session", "version": VERSION, "settings": settings}
+
+
+def _of_version_2(found: dict[str, Any]) -> dict[str, Any]:
+    """The same session in this version."""
+    settings = found.get("settings")
+    machine = settings.get("machine") if isinstance(settings, dict) else None
+    if isinstance(settings, dict) and isinstance(machine, dict):
+        if set(machine) == {"preset", "options"}:
+            settings = {**settings, "machine": _preset(machine["preset"], machine["options"])}
+        elif set(machine) == {"described"}:
+            settings = {**settings, "machine": {"kind": "drawn", "machine": machine["described"]}}
+    return {**found, "version": VERSION, "settings": settings}
+
+
+def _preset(name: object, options: object) -> dict[str, object]:
+    return {"kind": "measured", "options": options} if name == LOCAL else {"kind": "preset", "name": name, "options": options}

@@ -122,7 +122,7 @@ def settings_for(
             chosen = chosen.with_end(side, End(str(given[0]), str(given[1])))
     return replace(
         chosen,
-        planner=planner or chosen.planner,
+        planner=chosen.planner if planner is None else planner,
         slot_limit=chosen.slot_limit if slot_limit is None else str(slot_limit),
         memory_limit=chosen.memory_limit if memory_limit is None else str(memory_limit),
     )

@@ -1,51 +1,168 @@
-"""The stages from settings to pictures, quickest first: what has been yielded can be shown while the rest is being computed."""
+"""What follows from settings: the stages, what each view demands of them, and their evaluation, quickest first."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, get_args
+from typing import TYPE_CHECKING, get_args
 
-from isoviz.widgets.consequences.drawings import plan_pictures, plots
+from isoviz.widgets.chosen.settings import End, Row, Settings
+from isoviz.widgets.consequences.earlier_runs import interval_of
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
-from isoviz.widgets.consequences.machines_made import corrections, is_slow, machine_of
-from isoviz.widgets.consequences.plan_of_transfer import check_memories, planned
-from isoviz.widgets.consequences.where_it_runs import where_it_runs
+from isoviz.widgets.consequences.machines_made import Making, corrections, makings
+from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
+from isoviz.widgets.consequences.stages import Evaluation, Stage
+from isoviz.widgets.consequences.where_it_runs import where_of
 from isoviz.widgets.contract import Side
-from isoviz.widgets.state import Derived, Problem
+from isoviz.widgets.state import Derived, Problem, Result
+
+if TYPE_CHECKING:
+    from isoviz.layouts import FieldSpace, IndexSpace, Linearization
+
+LAYOUTS = frozenset({"space", "fields", "source", "destination"})
+"""What every session knows: it takes no machine."""
+EVERYTHING = LAYOUTS | {"machine", "memories", "options", "transfer", "plan", "where", "interval"}
+DEMANDS: dict[str, frozenset[str]] = {
+    "explorer": EVERYTHING,
+    "layout-editor": LAYOUTS,
+    "linearization": LAYOUTS,
+    "plan": EVERYTHING,
+    "run": EVERYTHING,
+    "machine": LAYOUTS | {"machine", "memories"},
+}
+"""The stages that a view demands, by the name of the view."""
+
+
+def _space(problems: dict[str, Problem], dimensions: tuple[Row, ...]) -> IndexSpace | None:
+    return space_of(Settings(dimensions=dimensions), problems)
+
+
+def _fields(problems: dict[str, Problem], fields: tuple[Row, ...]) -> FieldSpace | None:
+    return fields_of(Settings(fields=fields), problems)
+
+
+def _end(side: Side) -> Stage:
+    def make(
+        problems: dict[str, Problem],
+        layout: str,
+        dimensions: tuple[Row, ...],
+        rows: tuple[Row, ...],
+        space: IndexSpace | None,
+        fields: FieldSpace | None,
+    ) -> Linearization | None:
+        end = End("", layout)
+        settings = Settings(dimensions=dimensions, fields=rows, source=end, destination=end)
+        return linearization_of(settings, side, space, fields, problems)
+
+    # The text is read even where the spaces are wrong: its own mistakes are told as well.
+    return Stage(side, (f"{side} layout", "dimension rows", "field rows", "space", "fields"), make, partial=True)
+
+
+STAGES: tuple[Stage, ...] = (
+    Stage("space", ("dimension rows",), _space),
+    Stage("fields", ("field rows",), _fields),
+    _end("source"),
+    _end("destination"),
+    Stage("memories", ("machine", "source memory", "destination memory"), memories_of),
+    Stage("options", ("planner", "slot limit", "memory limit"), options_of),
+    Stage("transfer", ("source", "destination", "source memory", "destination memory"), transfer_of),
+    Stage("plan", ("transfer", "machine", "memories", "options"), plan_of),
+    Stage("where", ("plan", "machine", "choice"), where_of),
+    Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
+)
+
+
+def _given(now: Derived) -> dict[str, object]:
+    settings = now.settings
+    return {
+        "dimension rows": settings.dimensions,
+        "field rows": settings.fields,
+        "source layout": settings.source.layout,
+        "destination layout": settings.destination.layout,
+        "source memory": settings.source.memory,
+        "destination memory": settings.destination.memory,
+        "planner": settings.planner,
+        "slot limit": settings.slot_limit,
+        "memory limit": settings.memory_limit,
+        "choice": settings.machine,
+        "machine": None,
+        "runs": now.runs,
+    }
 
 
 def derive(before: Derived) -> Iterator[Derived]:
-    """`before.settings` are new, the rest of `before` is what was derived last; yields better and better successors."""
-    settings = before.settings
-    problems: dict[str, Problem] = {}
-    now = replace(before, problems=problems, stale=frozenset(), not_runnable="", offer_local=False, corrections={})
-    space = space_of(settings, problems)
-    fields = fields_of(settings, problems)
-    stale: set[str] = set()
-    ends: dict[str, Any] = {}
-    for side in get_args(Side):
-        linear = linearization_of(settings, side, space, fields, problems)
-        if linear is None:
-            stale |= {side, "plan"}
-        else:
-            ends[side] = linear
-    now = replace(now, **ends)
-    now = replace(now, pictures=plots(now, before))
-    now = replace(now, problems=dict(problems), stale=frozenset(stale))
-    yield replace(now, step="Measuring this computer" if is_slow(settings) else "Planning")
+    """What follows from `before.settings`, as far as `before.demanded` asks for it; the rest of `before` was derived last.
 
-    machine = machine_of(settings, problems)
-    if machine is not None:
-        now = replace(now, machine=machine, corrections=corrections(before.machine, machine, settings))
+    It yields better and better successors: what has been yielded can be shown while the rest is being computed.
+    """
+    settings, demanded = before.settings, before.demanded
+    found = Evaluation(STAGES, _given(before), before.kept)
+    ends = {side: found.of(side) for side in get_args(Side)}
+    stale = {side for side, linear in ends.items() if linear is None}
+    now = replace(
+        before,
+        problems=found.problems,
+        space=found.of("space") or before.space,
+        fields=found.of("fields") or before.fields,
+        source=ends["source"] or before.source,
+        destination=ends["destination"] or before.destination,
+        corrections={},
+        kept=found.keep,
+    )
+    if "machine" not in demanded:
+        # A plan that nobody looks at is not renewed.
+        yield replace(now, stale=frozenset(stale | ({"plan"} if now.plan is not None else set())), step="")
+        return
+    yield replace(now, stale=frozenset(stale if not stale else {*stale, "plan"}), step="Planning")
+    problems: dict[str, Problem] = {}
+    for making in _makings(before, problems):
+        if making.machine is None:
+            stale.add("plan")
+            told = {**found.problems, **problems}
+            yield replace(now, problems=told, stale=frozenset(stale) if not making.step else now.stale, step=making.step)
+            continue
+        now = replace(now, machine=making.machine, corrections=corrections(now.machine, making.machine, settings))
         if now.corrections:
             yield replace(now, step="")
             return
-        check_memories(settings, machine, problems)
-    found = planned(now, space, fields, problems) if machine is not None and "plan" not in stale else None
-    if found is None:
-        stale.add("plan")
-        yield replace(now, problems=dict(problems), stale=frozenset(stale), step="")
-        return
-    now = replace(found, problems=dict(problems), stale=frozenset(stale), step="")
-    yield replace(now, **where_it_runs(now), pictures=plan_pictures(now))
+        found.give("machine", making.machine)
+        now = _with_plan(now, found)
+        if not making.step:
+            made = Result((settings.machine, before.measurement), making.machine)
+            now = replace(now, kept={**now.kept, "machine": made})
+        yield replace(now, step=making.step)
+
+
+def _makings(before: Derived, problems: dict[str, Problem]) -> Iterable[Making]:
+    """The machine of the settings: the one that there is already where it was chosen before, else better and better ones."""
+    kept = before.kept.get("machine")
+    if kept is not None and kept.inputs == (before.settings.machine, before.measurement):
+        return [Making(kept.value, "")]
+    return makings(before.settings.machine, before.measurement, problems)
+
+
+def _with_plan(now: Derived, found: Evaluation) -> Derived:
+    """What was derived, with all that is demanded of it and follows from the machine."""
+    outputs = {name: found.of(name) for name in ("space", "fields", "source", "destination", *_ORDER) if name in now.demanded}
+    stale = {side for side in get_args(Side) if outputs[side] is None}
+    plan, where = outputs.get("plan"), outputs.get("where")
+    now = replace(now, problems=found.problems, kept=found.keep)
+    if plan is None:
+        if "plan" in now.demanded or now.plan is not None:
+            stale.add("plan")
+        return replace(now, stale=frozenset(stale), not_runnable="", offer_local=False)
+    return replace(
+        now,
+        stale=frozenset(stale),
+        transfer=outputs["transfer"],
+        plan=plan,
+        planned_on=now.machine,
+        not_runnable=where.reason,
+        is_here=where.is_here,
+        offer_local=not where.is_here,
+        interval=outputs.get("interval"),
+    )
+
+
+_ORDER = ("memories", "options", "transfer", "plan", "where", "interval")
+"""The stages behind the machine, in the order in which their problems are told."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import get_args
 
 from isoviz.widgets.contract import Side
@@ -20,30 +19,19 @@ def common_axes(derived: Derived) -> tuple[str, ...] | None:
     return None if linear is None else tuple(default_axes(linear))
 
 
-def plots(now: Derived, before: Derived) -> dict[str, str]:
-    """The pictures, with the plots drawn again that changed."""
-    from isoviz.figures import linearization_svg
+def pictures_of(derived: Derived) -> dict[str, str]:
+    """The pictures of what was derived, by name, as SVG: both ends, the path, and its throughput functions."""
+    from isoviz.figures import channels_of, linearization_svg, operating_points, path_svg, throughput_svg
 
-    axes = common_axes(now)
-    turned = axes != common_axes(before)
-    pictures = dict(now.pictures)
+    axes = common_axes(derived)
+    pictures = {}
     for side in get_args(Side):
-        linear = getattr(now, side)
-        if linear is None or (side in pictures and linear == getattr(before, side) and not turned):
-            continue
-        fits = axes if axes is not None and set(axes) <= set(linear.space.dims) else None
-        pictures[side] = linearization_svg(linear, axes=fits, caption=False, width=PLOT_WIDTH)
+        linear = getattr(derived, side)
+        if linear is not None:
+            fits = axes if axes is not None and set(axes) <= set(linear.space.dims) else None
+            pictures[side] = linearization_svg(linear, axes=fits, caption=False, width=PLOT_WIDTH)
+    if derived.plan is not None and derived.planned_on is not None:
+        channels = channels_of(derived.planned_on, derived.plan)
+        pictures["path"] = path_svg(derived.planned_on, derived.plan)
+        pictures["throughput"] = throughput_svg(channels, operating_points(derived.plan))
     return pictures
-
-
-def plan_pictures(now: Derived) -> Mapping[str, str]:
-    """The pictures, with those of the plan drawn again."""
-    from isoviz.figures import channels_of, operating_points, path_svg, throughput_svg
-
-    assert now.machine is not None and now.plan is not None
-    channels = channels_of(now.machine, now.plan)
-    return {
-        **now.pictures,
-        "path": path_svg(now.machine, now.plan),
-        "throughput": throughput_svg(channels, operating_points(now.plan)),
-    }

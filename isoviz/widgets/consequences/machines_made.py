@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from isoviz.errors import IsovizError
 from isoviz.forks import Lock, in_child
-from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
+from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Problem
@@ -16,46 +17,65 @@ from isoviz.widgets.state import Problem
 if TYPE_CHECKING:
     from isoviz.machines import Machine
 
-LOCAL = "local"
-"""The preset that describes this computer."""
-
 _made: dict[tuple[object, ...], Future[Machine]] = {}
 """Presets by their choice: this computer is measured once, even where several explorers ask."""
 _lock = Lock()
 in_child(_made.clear)  # those in the making would never be made there
 
 
-def is_slow(settings: Settings) -> bool:
+class Making(NamedTuple):
+    """A machine on the way to that of a choice.
+
+    `step` says in words what is being done for a better one; "" where this is the last. `machine` is None where there is none yet,
+    or, with the last, where there is none at all: a problem says why.
+    """
+
+    machine: Machine | None
+    step: str
+
+
+def makings(choice: MachineChoice, measurement: int, problems: dict[str, Problem]) -> Iterator[Making]:
+    """The machine of a choice, better and better: each one is planned on and shown while the next is being made.
+
+    `measurement` is the measurement of this computer that was asked for last: it is taken afresh where it has not been yet (0: what
+    was measured earlier will do). Problems of the last machine are noted at their controls.
+    """
+    if isinstance(choice, DescribedMachine):
+        yield Making(choice.machine, "")
+        return
+    if is_slow(choice, measurement):
+        yield Making(None, "Measuring this computer")
+    yield Making(_preset_machine(choice, measurement, problems), "")
+
+
+def is_slow(choice: PresetMachine, measurement: int) -> bool:
     """Whether the machine has yet to be measured."""
-    choice = settings.machine
-    if not isinstance(choice, PresetMachine) or choice.name != LOCAL:
+    if not choice.is_this_computer:
         return False
     with _lock:
-        found = _made.get(choice.key())
+        found = _made.get((*choice.key(), measurement))
     return found is None or not found.done()
 
 
-def machine_of(settings: Settings, problems: dict[str, Problem]) -> Machine | None:
-    """The machine of the settings. A preset is made once: a thread that asks while it is being made waits for the same one."""
-    choice = settings.machine
-    return choice.machine if isinstance(choice, DescribedMachine) else _preset_machine(choice, problems)
-
-
-def _preset_machine(choice: PresetMachine, problems: dict[str, Problem]) -> Machine | None:
+def _preset_machine(choice: PresetMachine, measurement: int, problems: dict[str, Problem]) -> Machine | None:
+    """A preset is made once: a thread that asks while it is being made waits for the same one."""
     from isoviz.machines import preset
 
     options = _options_of(choice, problems)
     if options is None:
         return None
+    if measurement and choice.is_this_computer:
+        options["measure"] = "fresh"
+    key = (*choice.key(), measurement if choice.is_this_computer else 0)
     with _lock:
-        is_first = choice.key() not in _made
-        future = _made.setdefault(choice.key(), Future())
+        is_first = key not in _made
+        future = _made.setdefault(key, Future())
     if is_first:
         try:
             future.set_result(preset(choice.name, **options))
         except Exception as error:  # noqa: BLE001 - a thread that waits for the same machine has to hear of it too
             with _lock:
-                del _made[choice.key()]
+                del _made[key]
             future.set_exception(error)
     try:
         return future.result()

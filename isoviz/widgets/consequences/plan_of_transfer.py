@@ -1,67 +1,71 @@
-"""The transfer and its plan."""
+"""The transfer, its options and its plan: stages."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, get_args
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
 from isoviz.units import parse_bytes
-from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.catching import caught
 from isoviz.widgets.contract import Side
-from isoviz.widgets.state import Derived, Problem
+from isoviz.widgets.state import Problem
 
 if TYPE_CHECKING:
-    from isoviz.layouts import FieldSpace, IndexSpace
-    from isoviz.machines import Machine
-    from isoviz.planner import Options
+    from isoviz.layouts import Linearization
+    from isoviz.machines import Machine, Memory
+    from isoviz.planner import Options, Plan, Transfer
 
 
-def check_memories(settings: Settings, machine: Machine, problems: dict[str, Problem]) -> None:
-    """Note at its control each memory that the machine does not have."""
-    for side in get_args(Side):
-        name = settings.end(side).memory
-        caught(partial(machine.memory, name), f"{side}-memory", problems)
+def memories_of(
+    problems: dict[str, Problem], machine: Machine, source: str, destination: str
+) -> Mapping[Side, Memory] | None:
+    """The memories of both ends; None where the machine lacks one, which is told at its control."""
+    found: dict[Side, Memory] = {}
+    for side, name in zip(get_args(Side), (source, destination), strict=True):
+        memory = caught(partial(machine.memory, name), f"{side}-memory", problems)
+        if memory is not None:
+            found[side] = memory
+    return found if len(found) == 2 else None
 
 
-def planned(now: Derived, space: IndexSpace | None, fields: FieldSpace | None, problems: dict[str, Problem]) -> Derived | None:
-    """What was derived, with the transfer and its plan; None where a problem keeps it from being planned."""
-    from isoviz.layouts import Layout
-    from isoviz.planner import Transfer, plan
+def transfer_of(
+    problems: dict[str, Problem], source: Linearization, destination: Linearization, source_memory: str, destination_memory: str
+) -> Transfer | None:
+    """The transfer of everything from one end to the other."""
+    from isoviz.planner import Transfer
 
-    settings, machine = now.settings, now.machine
-    assert machine is not None and space is not None and fields is not None
-    options = _options(settings, problems)
-    if problems:
-        return None
-    transfer = caught(
+    return caught(
         lambda: Transfer.whole(
-            space, fields,
-            settings.source.memory, Layout(settings.source.layout),
-            settings.destination.memory, Layout(settings.destination.layout),
+            source.space, source.fields, source_memory, source.layout, destination_memory, destination.layout
         ),
-        "transfer", problems,
-    )  # fmt: skip
-    if transfer is None or options is None:
-        return None
+        "transfer",
+        problems,
+    )
+
+
+def plan_of(
+    problems: dict[str, Problem], transfer: Transfer, machine: Machine, _memories: object, options: Options
+) -> Plan | None:
+    """The plan. Where there is none, the reason is told at the control that bars it."""
+    from isoviz.planner import plan
+
     try:
-        found = plan(transfer, machine, options=options)
+        return plan(transfer, machine, options=options)
     except LimitError as error:
-        control = "memory-limit" if settings.memory_limit.strip() else "slot-limit"
-        problems[control if settings.memory_limit.strip() or settings.slot_limit.strip() else "transfer"] = Problem.of(error)
-        return None
+        limits = {"memory-limit": options.memory_limit, "slot-limit": options.slot_limit}
+        chosen = [control for control, limit in limits.items() if limit is not None]
+        problems[chosen[0] if chosen else "transfer"] = Problem.of(error)
     except NoPathError as error:
         problems["destination-memory"] = Problem.of(error)
-        return None
     except IsovizError as error:
         problems["transfer"] = Problem.of(error)
-        return None
-    return replace(now, transfer=transfer, plan=found)
+    return None
 
 
-def _options(settings: Settings, problems: dict[str, Problem]) -> Options | None:
+def options_of(problems: dict[str, Problem], planner: str, slot_limit: str, memory_limit: str) -> Options | None:
+    """The options of the planner; None where one cannot be."""
     from isoviz.planner import Options
 
     def size(text: str) -> int | None:
@@ -70,9 +74,9 @@ def _options(settings: Settings, problems: dict[str, Problem]) -> Options | None
             raise InputError("expected at least one byte, such as 32 MiB")
         return found
 
-    planner = caught(lambda: Options(planner=settings.planner), "planner", problems)
-    slot = caught(lambda: Options(slot_limit=size(settings.slot_limit)), "slot-limit", problems)
-    memory = caught(lambda: Options(memory_limit=size(settings.memory_limit)), "memory-limit", problems)
-    if problems or planner is None or slot is None or memory is None:
+    named = caught(lambda: Options(planner=planner), "planner", problems)
+    slot = caught(lambda: Options(slot_limit=size(slot_limit)), "slot-limit", problems)
+    memory = caught(lambda: Options(memory_limit=size(memory_limit)), "memory-limit", problems)
+    if named is None or slot is None or memory is None:
         return None
-    return Options(planner.planner, slot.slot_limit, memory.memory_limit)
+    return Options(named.planner, slot.slot_limit, memory.memory_limit)

@@ -3,57 +3,57 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoviz.units import format_bytes
-from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.consequences.machines_made import LOCAL
-from isoviz.widgets.state import Derived, State
+from isoviz.widgets.state import Problem, State
 
 if TYPE_CHECKING:
-    from isoviz.layouts import Linearization
     from isoviz.machines import Machine
+    from isoviz.planner import Plan
 
 
-def where_it_runs(now: Derived) -> dict[str, Any]:
-    """Whether this computer can carry the plan out: `not_runnable` says in words why it cannot."""
-    if reason := _elsewhere(now):
-        return {"not_runnable": reason, "offer_local": True}
-    needed = sum(linear.nbytes for linear in _held_in_memory(now))
+@dataclass(frozen=True)
+class Where:
+    """Whether this computer has the memories of a plan (`is_here`), and why it cannot carry the plan out ("" where it can)."""
+
+    is_here: bool
+    reason: str
+
+
+def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice) -> Where:
+    """Where a plan runs."""
+    if reason := _elsewhere(plan, machine, choice):
+        return Where(False, reason)
+    ends = (plan.transfer.source, plan.transfer.destination)
+    needed = sum(end.linearization.nbytes for end in ends if not machine.memory(end.memory).is_file_system)
     free = available_memory()
     if free is not None and needed > free // 2:
-        return {
-            "not_runnable": f"A run would take {format_bytes(needed)} of memory; it may take half of the {format_bytes(free)} "
+        return Where(
+            True,
+            f"A run would take {format_bytes(needed)} of memory; it may take half of the {format_bytes(free)} "
             "that are free. Choose smaller sizes.",
-        }
-    return {}
+        )
+    return Where(True, "")
 
 
-def _elsewhere(now: Derived) -> str:
+def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
     """Why the plan's memories are not those of this computer; "" where they are."""
-    choice = now.settings.machine
     if isinstance(choice, PresetMachine):
-        if choice.name == LOCAL:
+        if choice.is_this_computer:
             return ""
         return f"{choice.name} describes another computer: isoviz can plan on it, but not run there from here."
     from isoviz.backends.devices import ThisComputer
 
-    assert now.plan is not None and now.machine is not None
     devices = ThisComputer()
-    absent = [name for name in now.plan.every_memory if devices.memory(now.machine.memory(name)) is None]
+    absent = [name for name in plan.every_memory if devices.memory(machine.memory(name)) is None]
     if not absent:
         return ""
     return f"This computer does not have {' and '.join(absent)}, and emulates only memories that are marked as emulated."
-
-
-def _held_in_memory(now: Derived) -> list[Linearization]:
-    """The ends that are not files."""
-    assert now.machine is not None
-    ends = ((now.source, now.settings.source), (now.destination, now.settings.destination))
-    return [linear for linear, end in ends if linear is not None and str(now.machine.memory(end.memory).kind) != "DSK"]
 
 
 def reason_not_to_run(state: State) -> str:
@@ -90,7 +90,7 @@ def local_settings(settings: Settings, machine: Machine | None) -> Settings:
 
     return replace(
         settings,
-        machine=PresetMachine(LOCAL),
+        machine=THIS_COMPUTER,
         source=replace(settings.source, memory=here(settings.source.memory)),
         destination=replace(settings.destination, memory=here(settings.destination.memory)),
     )

@@ -67,7 +67,12 @@ class LayoutPart(TypedDict):
 def layout_part(state: State) -> LayoutPart:
     """What the layout pane shows."""
     source, destination = state.derived.source, state.derived.destination
+    space, fields = state.derived.space, state.derived.fields
     return {
+        "dims": {} if space is None else dict(space.as_dict()),
+        "fieldSizes": []
+        if fields is None
+        else [{"name": name, "size": size} for name, size in zip(fields.names, fields.sizes, strict=True)],
         "source": None if source is None else _end(source),
         "destination": None if destination is None else _end(destination),
     }
@@ -101,6 +106,7 @@ def _end(linear: Linearization) -> ShownEnd:
                 }
             )
     return {
+        "text": str(linear.layout),
         "components": [
             {"text": str(part), "dim": part.dim if isinstance(part, Component) else "F"} for part in linear.layout.components
         ],

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
+from isoviz.widgets.panes.remembered import Remembered
 from isoviz.widgets.state import State, sentence
 
 if TYPE_CHECKING:
-    from isoviz.planner import Plan
+    from isoviz.machines import Machine
+    from isoviz.planner import PathPlan, Plan
 
 
 class ShownBuffer(TypedDict):
@@ -20,8 +24,8 @@ class ShownBuffer(TypedDict):
 class ShownStop(TypedDict):
     """A memory on the path, with the layout that the data have there.
 
-    `words` says what kind of memory it is, `where` on which node. `layout` is the text of the layout, which lies on the whole index
-    space; in a buffer only a chunk of it is there at a time.
+    `words` says what kind of memory it is, `where` on which node. `layout` is the text of the layout, which lies on the whole
+    index space; in a buffer only a chunk of it is there at a time.
     """
 
     memory: str
@@ -34,21 +38,14 @@ class ShownStop(TypedDict):
     buffer: ShownBuffer | None
 
 
-class CurvePoint(TypedDict):
-    """A point of a throughput function: a run in bytes, and the bytes per second that the channel sustains with such runs."""
-
-    run: float
-    rate: float
-
-
 class ShownHop(TypedDict):
     """One hop: hop i leads from stop i to stop i + 1.
 
-    `words` says what kind of channel it is. `run` and `shuffle` are bytes; `shuffle` is null where the layout stays the same. `rate` is
-    bytes per second, `busy` the share of the transfer for which the channel is at work, from 0 to 1. `curve` is the throughput
-    function around the operating point, `measured` the samples behind it where it was measured. `peak` is the highest rate of the
-    channel, `origin` the source of its figures. `limits` names what bounds the rate: the run, the chunk, the channel itself, or a
-    resource that channels share.
+    `words` says what kind of channel it is. `run` and `shuffle` are bytes; `shuffle` is null where the layout stays the same.
+    `rate` is bytes per second, `busy` the share of the transfer for which the channel is at work, from 0 to 1. `curve` is the
+    throughput function around the operating point, `measured` the samples behind it where it was measured. `peak` is the highest
+    rate of the channel, `origin` the source of its figures. `limits` names what bounds the rate: the run, the chunk, the channel
+    itself, or a resource that channels share.
     """
 
     index: int
@@ -81,8 +78,8 @@ class ChunkDigit(TypedDict):
 
 
 class ShownPath(TypedDict):
-    """One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits` number, fastest
-    first.
+    """One path of a plan with its share of the data, from 0 to 1. Chunks are runs of `perChunk` blocks, which `chunkDigits`
+    number, fastest first.
     """
 
     share: float
@@ -123,41 +120,110 @@ class PlanPart(TypedDict):
     notes: list[str]
 
 
+_remembered: Remembered[PlanPart] = Remembered()
+
+
 def plan_part(state: State) -> PlanPart | None:
     """What the plan pane shows: the last plan there was, None before the first."""
-    return None if state.derived.plan is None else _plan(state.derived.plan)
+    derived = state.derived
+    plan, machine = derived.plan, derived.planned_on
+    if plan is None or machine is None:
+        return None
+    return _remembered.of(lambda: _plan(plan, machine, derived.is_here, derived.interval), plan, machine, derived.interval)
 
 
-def _plan(plan: Plan) -> PlanPart:
-    from isoviz.layouts import Layout
-
-    slowest = min(hop.throughput for hop in plan.hops)
+def _plan(plan: Plan, machine: Machine, is_here: bool, interval: ShownInterval | None) -> PlanPart:
     return {
         "planner": plan.planner,
         "machine": plan.machine_name,
+        "where": "this computer" if is_here else "simulated only",
         "bytes": plan.bytes,
         "seconds": plan.seconds,
+        "interval": interval,
         "throughput": plan.throughput,
+        "setup": plan.setup,
         "buffers": len(plan.buffers),
         "bufferBytes": plan.buffer_bytes,
-        "chunks": plan.chunk_count,
-        "chunkBytes": plan.chunk_bytes,
-        "hops": [
-            {
-                "index": hop.index,
-                "channel": hop.channel,
-                "kind": str(hop.kind),
-                "source": hop.source,
-                "destination": hop.destination,
-                "sourceLayout": Layout(hop.source_layout).pretty,
-                "destinationLayout": Layout(hop.destination_layout).pretty,
-                "converts": hop.converts,
-                "run": hop.request_bytes,
-                "shuffle": plan.shuffles[hop.index] if hop.converts else None,
-                "rate": hop.throughput,
-                "bottleneck": len(plan.hops) > 1 and hop.throughput == slowest,
-            }
-            for hop in plan.hops
-        ],
+        "paths": [_path(plan, path, machine) for path in plan.paths],
         "notes": [sentence(note) for note in plan.notes],
     }
+
+
+def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:
+    from isoviz.layouts import Mode
+
+    fields = len(path.transfer.fields)
+    digits: list[ChunkDigit] = [
+        {"dim": part.dim, "extent": part.extent, "step": part.step}
+        if isinstance(part, Mode)
+        else {"dim": "F", "extent": fields, "step": 1}
+        for part in path.chunks.digits
+    ]
+    return {
+        "share": path.bytes / plan.bytes if plan.bytes else 1.0,
+        "chunks": path.chunk_count,
+        "chunkBytes": path.chunk_bytes,
+        "perChunk": path.per_chunk,
+        "chunkDigits": digits,
+        "stops": _stops(path, machine),
+        "hops": [_hop(plan, path, index, machine) for index in range(len(path.hops))],
+    }
+
+
+def _stops(path: PathPlan, machine: Machine) -> list[ShownStop]:
+    from isoviz.layouts import Layout
+
+    layouts = (path.hops[0].source_layout, *(hop.destination_layout for hop in path.hops))
+    buffers: list[ShownBuffer | None] = [{"slots": each.slots, "slotBytes": each.nbytes} for each in path.buffers]
+    found: list[ShownStop] = []
+    for name, layout, buffer in zip(path.memories, layouts, [None, *buffers, None], strict=True):
+        memory = machine.memory(name)
+        found.append(
+            {
+                "memory": name,
+                "words": memory.kind.words,
+                "where": f"node {memory.node} · {memory.short_name}",
+                "node": memory.node,
+                "emulated": memory.emulated,
+                "layout": layout,
+                "pretty": Layout(layout).pretty,
+                "buffer": buffer,
+            }
+        )
+    return found
+
+
+def _hop(plan: Plan, path: PathPlan, index: int, machine: Machine) -> ShownHop:
+    from isoviz.layouts import Layout
+
+    hop = path.hops[index]
+    channel = machine.channel(hop.channel)
+    rate = path.rates[index]
+    return {
+        "index": index,
+        "channel": hop.channel,
+        "kind": str(hop.kind),
+        "words": channel.kind.words,
+        "source": hop.source,
+        "destination": hop.destination,
+        "sourceLayout": Layout(hop.source_layout).pretty,
+        "destinationLayout": Layout(hop.destination_layout).pretty,
+        "converts": hop.converts,
+        "run": hop.request_bytes,
+        "shuffle": path.shuffles[index] if hop.converts else None,
+        "rate": hop.throughput,
+        "peak": channel.peak,
+        "busy": _busy(path.bytes, rate, plan.seconds),
+        "bottleneck": len(path.hops) > 1 and rate == min(path.rates),
+        "limits": limit_words(path, index, channel),
+        "curve": curve_points(channel, hop.request_bytes),
+        "measured": measured_points(channel, hop.request_bytes),
+        "origin": channel.provenance,
+    }
+
+
+def _busy(nbytes: int, rate: float, seconds: float) -> float:
+    """The share of `seconds` for which a hop is at work that moves `nbytes` at this rate."""
+    if not rate or not seconds or not math.isfinite(seconds):
+        return 1.0
+    return min(1.0, nbytes / rate / seconds)

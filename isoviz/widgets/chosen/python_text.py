@@ -1,0 +1,138 @@
+"""The Python that recreates settings: `isoviz.explore(…)` with the arguments that differ from where it begins."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from isoviz.errors import IsovizError
+from isoviz.json_cursor import format_json
+from isoviz.machines import load, machine_to_json
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.session_file import session_text
+from isoviz.widgets.chosen.settings import Row, Settings, settings_for
+
+WIDTH = 100
+"""Characters of a line."""
+
+
+def python_text(settings: Settings) -> str:
+    """The shortest Python that shows an explorer with these settings.
+
+    It begins from the defaults or from an example, whichever takes less. What no arguments can say, such as two dimensions of one
+    name, is recreated from the text of a session file.
+    """
+    texts = [text for example in (None, *EXAMPLES) if (text := _from(example, settings)) is not None]
+    return min(texts, key=len) if texts else _from_session(settings)
+
+
+def same_settings(one: Settings, other: Settings) -> bool:
+    """Whether two settings are equal but for the keys of their rows."""
+    return _without_keys(one) == _without_keys(other)
+
+
+def _without_keys(settings: Settings) -> Settings:
+    def bare(found: tuple[Row, ...]) -> tuple[Row, ...]:
+        return tuple(replace(row, key=0) for row in found)
+
+    machine = settings.machine
+    if isinstance(machine, PresetMachine):
+        machine = replace(machine, options=tuple(sorted(machine.options)))
+    return replace(settings, machine=machine, dimensions=bare(settings.dimensions), fields=bare(settings.fields))
+
+
+def _from(example: str | None, settings: Settings) -> str | None:
+    """The text that begins from an example (None: from the defaults); None where arguments cannot say it."""
+    start = Settings() if example is None else EXAMPLES[example].settings
+    given: dict[str, Any] = {
+        "machine": settings.machine.name if isinstance(settings.machine, PresetMachine) else settings.machine,
+        "machine_options": dict(settings.machine.options) if isinstance(settings.machine, PresetMachine) else {},
+        "space": {row.name: row.value for row in settings.dimensions},
+        "fields": {row.name: row.value for row in settings.fields},
+        "source": (settings.source.memory, settings.source.layout),
+        "destination": (settings.destination.memory, settings.destination.layout),
+        "planner": settings.planner,
+        "slot_limit": settings.slot_limit,
+        "memory_limit": settings.memory_limit,
+    }
+    if not isinstance(settings.machine, PresetMachine):
+        del given["machine_options"]
+    if not same_settings(settings_for(**given, start=start), settings):
+        return None
+    for name in tuple(given):
+        fewer = {other: value for other, value in given.items() if other != name}
+        if same_settings(settings_for(**fewer, start=start), settings):
+            given = fewer
+    more, machine = _machine_text(settings.machine) if "machine" in given else ("", "")
+    written = [] if example is None else [f"example={quoted(example)}"]
+    written += [f"{name}={machine if name == 'machine' else _value(name, value)}" for name, value in given.items()]
+    return f"import isoviz\n{more}\n{_call('explorer = isoviz.explore', written)}\n"
+
+
+def _machine_text(choice: MachineChoice) -> tuple[str, str]:
+    """Lines that make a machine, and the expression that stands for it."""
+    if isinstance(choice, PresetMachine):
+        return "", quoted(choice.name)
+    if isinstance(choice, FileMachine) and _is_in_file(choice):
+        return "from pathlib import Path\n", f"Path({quoted(choice.path)})"
+    described = f'"""{_in_triple_quotes(format_json(machine_to_json(choice.machine)))}"""'
+    lines = f"import json\n\nmachine = isoviz.machines.machine_from_json(json.loads({described}))\n"
+    if isinstance(choice, FileMachine):
+        made = f"FileMachine(machine, {quoted(choice.path)})"
+        return lines.replace("import json\n", "import json\n\nfrom isoviz.widgets import FileMachine\n"), made
+    return lines, "machine"
+
+
+def _is_in_file(choice: FileMachine) -> bool:
+    """Whether the file is there and describes the same machine."""
+    if str(Path(choice.path)) != choice.path:
+        return False
+    try:
+        return load(choice.path) == choice.machine
+    except (IsovizError, ValueError, UserWarning):
+        return False
+
+
+def _from_session(settings: Settings) -> str:
+    """The text that recreates settings from the text of a session file."""
+    text = _in_triple_quotes(session_text(settings))
+    return (
+        "from isoviz.widgets import Explorer, settings_in\n\n"
+        f'explorer = Explorer(settings_in("""{text}""", "session"))\nexplorer.show()\n'
+    )
+
+
+def _in_triple_quotes(text: str) -> str:
+    """Text that stands between triple quotes for itself."""
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text.replace("\\", "\\\\")).replace(
+        '"""', '\\"\\"\\"'
+    )
+
+
+def _value(name: str, value: Any) -> str:
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{quoted(key)}: {_number_or_text(name, text)}' for key, text in value.items())}}}"
+    if isinstance(value, tuple):
+        return f"({', '.join(map(quoted, value))})"
+    return quoted(value)
+
+
+def _number_or_text(name: str, text: str) -> str:
+    """A size as a number where it is written as one."""
+    return text if name != "fields" and re.fullmatch("0|[1-9][0-9]{0,18}", text) else quoted(text)
+
+
+def _call(function: str, written: list[str]) -> str:
+    line = f"{function}({', '.join(written)})"
+    return line if len(line) <= WIDTH else "\n".join([f"{function}(", *(f"    {argument}," for argument in written), ")"])
+
+
+def quoted(text: str) -> str:
+    """A text as Python writes it, in double quotes where it has none of its own."""
+    return repr(text) if '"' in text else f'"{repr(chr(39) + text)[2:]}'
+
+

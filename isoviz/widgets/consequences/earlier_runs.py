@@ -1,0 +1,30 @@
+"""What earlier runs on this computer tell of the prediction of a plan: a stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.widgets.consequences.where_it_runs import Where
+from isoviz.widgets.state import Problem
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.widgets.panes.plan_pane import ShownInterval
+
+
+def interval_of(
+    _problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: int
+) -> ShownInterval | None:
+    """The seconds that nine of ten runs of a plan should take; None where the plan does not run on this computer, or nothing is
+    known of the errors of its predictions. It depends on the runs of the ledger as well, which `_runs` counts for this session.
+    """
+    from isoviz.runtime.ledger.ledger import ledger
+    from isoviz.runtime.ledger.model_interval import model_interval
+
+    book = ledger() if where.is_here else None
+    found = None if book is None else model_interval(plan, book.recent())
+    if found is None:
+        return None
+    runs = "the latest run" if found.runs == 1 else f"the latest {found.runs} runs"
+    return {"low": found.low, "high": found.high, "origin": f"from {runs} of this kind on this computer"}

@@ -1,0 +1,71 @@
+"""A graph of stages: pure functions with named inputs and outputs, evaluated where they are asked for and where inputs changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from isoviz.widgets.state import Problem, Result
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A pure function `make(problems, *inputs)`, by the name of its output.
+
+    `inputs` names other stages and given values. `make` returns its output and puts what is wrong into `problems`, by control. An
+    output of None means that there is none. Unless `partial`, a stage that lacks an input has no output either, and is not called.
+    """
+
+    name: str
+    inputs: tuple[str, ...]
+    make: Callable[..., object]
+    partial: bool = False
+
+
+class Evaluation:
+    """One evaluation of stages over given values. Earlier results (`kept`) hold as long as their inputs are equal.
+
+    `results` are the results that hold now, by stage: to be kept for the next evaluation.
+    """
+
+    def __init__(self, stages: Iterable[Stage], given: Mapping[str, object], kept: Mapping[str, Result]) -> None:
+        self._stages = {stage.name: stage for stage in stages}
+        self._given = dict(given)
+        self._kept = kept
+        self.results: dict[str, Result] = {}
+
+    def give(self, name: str, value: object) -> None:
+        """Set a given value; stages that follow from it are evaluated again where it differs."""
+        if self._given.get(name) is not value:
+            self._given[name] = value
+            self._kept = {**self._kept, **self.results}
+            self.results = {}
+
+    def of(self, name: str) -> Any:
+        """The output of a stage, or a given value."""
+        if name not in self._stages:
+            return self._given[name]
+        if name not in self.results:
+            self.results[name] = self._result(self._stages[name])
+        return self.results[name].value
+
+    @property
+    def problems(self) -> dict[str, Problem]:
+        """What is wrong, by control, in all that was evaluated."""
+        return {control: problem for result in self.results.values() for control, problem in result.problems.items()}
+
+    @property
+    def keep(self) -> dict[str, Result]:
+        """The results for the next evaluation: those of now, and earlier ones of stages that nobody asked for."""
+        return {**self._kept, **self.results}
+
+    def _result(self, stage: Stage) -> Result:
+        inputs = tuple([self.of(each) for each in stage.inputs])
+        kept = self._kept.get(stage.name)
+        if kept is not None and kept.inputs == inputs:
+            return kept
+        if not stage.partial and any(each is None for each in inputs):
+            return Result(inputs, None)
+        problems: dict[str, Problem] = {}
+        return Result(inputs, stage.make(problems, *inputs), problems)
