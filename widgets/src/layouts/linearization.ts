@@ -235,8 +235,6 @@ function rankOf(digit: Digit | undefined): number {
 /** The layout that a text describes on an index space and a field space, or what is wrong with the text. */
 export function linearize(text: string, dims: readonly Dimension[], fields: readonly Field[]): Linearized {
   const refused = (problem: TextProblem): Linearized => ({ linear: null, problem });
-  if (dims.length > MOST_DIMENSIONS)
-    return refused({ message: `${dims.length} dimensions; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
   const names = namedDimensions(text);
   // A name that is no dimension is the mistake, whatever else follows from it.
   const unknown = names.find(({ dim }) => !dims.some(({ name }) => name === dim));
@@ -247,6 +245,8 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   const missing = dims.find(({ name }) => !names.some(({ dim }) => dim === name));
   if (missing !== undefined)
     return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
+  if (dims.length > MOST_DIMENSIONS)
+    return refused({ message: `${dims.length} dimensions; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
   const steps = new Map<Part, { step: number; extent: number }>();
   for (const { name, size } of dims) {
     const own = parts.filter((part): part is Component => part !== "F" && part.dim === name).sort((one, other) => one.rank - other.rank);

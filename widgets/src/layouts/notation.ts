@@ -107,6 +107,8 @@ class Reader {
   private readonly chars: readonly string[];
   private at = 0;
   private close = "";
+  /** What a double cannot hold; told only where the kernel finds nothing wrong. */
+  private uncountable: Wrong | null = null;
 
   constructor(text: string) {
     this.chars = [...text];
@@ -125,6 +127,7 @@ class Reader {
     }
     this.end();
     check(found);
+    if (this.uncountable !== null) throw this.uncountable;
     return found.map(({ part }) => part);
   }
 
@@ -192,7 +195,7 @@ class Reader {
     if (Number(digits) === 0 || digits.length >= 20 || BigInt(digits) >= 2n ** 63n)
       throw this.wrong(`block size ${digits} cannot be`, "a block size of at least 1 and below 2^63", start);
     if (!Number.isSafeInteger(Number(digits)))
-      throw this.wrong(`block size ${digits} is too large to be shown`, "a block size below 2^53", start);
+      this.uncountable ??= this.wrong(`block size ${digits} is too large to be shown`, "a block size below 2^53", start);
     return Number(digits);
   }
 
