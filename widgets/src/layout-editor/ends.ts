@@ -1,0 +1,124 @@
+// The layout at an end as it is shown at once: read in the browser, with the kernel's problem where it has one.
+//
+// The last right layout stays for as long as the text is wrong: chips and pictures show it, greyed, and do not jump.
+import type { Connection } from "../connection.ts";
+import { common } from "../layouts/compare.ts";
+import { linearize, type Linearization } from "../layouts/linearization.ts";
+import { parse, type Part } from "../layouts/notation.ts";
+import { MOST_DIMENSIONS, type Dimension, type Field } from "../layouts/spaces.ts";
+import type { Side } from "../settings.ts";
+import type { ShownProblem, ShownRow, ShownSettings, Snapshot } from "../types.ts";
+import type { Kept } from "./words.ts";
+
+/** What is right to show of one end. */
+export interface LayoutAtEnd {
+  /** As typed. */
+  readonly text: string;
+  /** The components of the text, or of the last right text. */
+  readonly parts: readonly Part[];
+  /** They on the spaces; null before there is one, and where it has more bytes than a browser can count. */
+  readonly linear: Linearization | null;
+  readonly problem: ShownProblem | null;
+  /** Whether the text is wrong and `parts` are older. */
+  readonly stale: boolean;
+}
+
+/** The spaces of the array: those that are typed, or the last right ones. */
+export interface Spaces {
+  readonly dims: readonly Dimension[];
+  readonly fields: readonly Field[];
+}
+
+const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
+const DIGIT = /^.+_(in|out|\p{Nd}+)$/u;
+
+/** Why a row of the index space cannot be, in words; null where it can. */
+export function dimensionProblem(row: ShownRow, rows: readonly ShownRow[]): string | null {
+  const { name } = row;
+  if (rows.find((other) => other.name === name)?.key !== row.key) return `Two dimensions are called '${name}'; give this one another name`;
+  if (!NAME.test(name)) return name === "" ? "The name is missing" : "A name has letters, digits and underscores, such as x";
+  if (name === "F") return "F stands for the field space; choose another name";
+  if (DIGIT.test(name)) return "The name would read as a digit in layouts; choose another name";
+  const size = row.value.trim();
+  if (size === "") return "The size is missing; expected a whole number of at least 1";
+  if (!/^[0-9]+$/.test(size) || /^0+$/.test(size)) return "Not a size; expected a whole number of at least 1";
+  if (BigInt(size) >= 2n ** 63n) return "More than 2^63 - 1, the most that offsets can count";
+  return null;
+}
+
+/** The dimensions that are typed; null where a row is wrong. */
+export function typedDimensions(rows: readonly ShownRow[]): Dimension[] | null {
+  if (rows.length > MOST_DIMENSIONS || rows.some((row) => dimensionProblem(row, rows) !== null)) return null;
+  return rows.map(({ name, value }) => ({ name, size: Number(value.trim()) }));
+}
+
+/** The spaces to show: what is typed as far as it is right. The kernel alone knows how many bytes a dtype has. */
+export function spacesOf(settings: ShownSettings, snapshot: Snapshot): Spaces {
+  const { dims, fieldSizes } = snapshot.panes.layout;
+  const last = Object.entries(dims).map(([name, size]) => ({ name, size }));
+  return { dims: typedDimensions(settings.dimensions) ?? last, fields: fieldSizes };
+}
+
+/** Whether an instance is small enough for its offsets to be whole numbers in a browser, with padding. */
+function isCountable({ dims, fields }: Spaces): boolean {
+  const entry = fields.reduce((sum, field) => sum + field.size, 0);
+  return dims.reduce((product, dim) => product * dim.size, entry) < 2 ** 52;
+}
+
+/** A text read on the spaces; `last` is what was right before, `kernel` what the kernel says (undefined: nothing yet). */
+export function readEnd(
+  text: string,
+  spaces: Spaces,
+  last: LayoutAtEnd | null,
+  kernel: ShownProblem | null | undefined,
+): LayoutAtEnd {
+  const counted = isCountable(spaces);
+  const read = counted ? linearize(text, spaces.dims, spaces.fields) : null;
+  const parsed = parse(text);
+  const own = read?.problem ?? parsed.problem;
+  const problem = kernel !== undefined ? kernel : own === null ? null : { message: own.message, text, position: own.position };
+  const parts = parsed.parts;
+  if (parts !== null && (problem === null || last === null || last.parts.length === 0))
+    return { text, parts, linear: read?.linear ?? null, problem, stale: problem !== null };
+  return { text, parts: last?.parts ?? [], linear: last?.linear ?? null, problem, stale: true };
+}
+
+type Known = { key: readonly unknown[]; end: LayoutAtEnd; right: LayoutAtEnd | null };
+const known = new WeakMap<Connection, Partial<Record<Side, Known>>>();
+
+/** The layout at an end, with what the person has just done. All parts of a view get the same object until something changes. */
+export function layoutAtEnd(connection: Connection, snapshot: Snapshot, side: Side): LayoutAtEnd {
+  const { settings } = connection;
+  const text = settings[side].layout;
+  const { dims, fieldSizes } = snapshot.panes.layout;
+  const right = snapshot.panes.layout[side]?.text ?? "";
+  const told = snapshot.faults.problems[`${side}-layout`];
+  // The kernel's word counts once it has seen what is shown; until then a problem of this very text stays.
+  const seen = text === snapshot.settings[side].layout && settings.dimensions === snapshot.settings.dimensions;
+  const kernel = seen && snapshot.frame.settled ? (told ?? null) : seen && told?.text === text ? told : undefined;
+  const kernelKey = kernel === undefined ? undefined : JSON.stringify(kernel);
+  const key = [text, settings.dimensions, dims, fieldSizes, right, kernelKey];
+  let all = known.get(connection);
+  if (all === undefined) known.set(connection, (all = {}));
+  const before = all[side];
+  if (before !== undefined && before.key.every((each, place) => each === key[place])) return before.end;
+  const spaces = spacesOf(settings, snapshot);
+  const last = before?.right ?? (right === "" ? null : readEnd(right, { dims: spacesOfKernel(dims), fields: fieldSizes }, null, null));
+  const end = readEnd(text, spaces, last, kernel);
+  all[side] = { key, end, right: end.stale ? last : end };
+  return end;
+}
+
+function spacesOfKernel(dims: Record<string, number>): Dimension[] {
+  return Object.entries(dims).map(([name, size]) => ({ name, size }));
+}
+
+/** What an end has in common with the other one; null where one of them is wrong, or both are on other spaces. */
+export function keptByBoth(own: LayoutAtEnd, other: LayoutAtEnd): Kept | null {
+  const [a, b] = [own.linear, other.linear];
+  if (own.stale || other.stale || a === null || b === null) return null;
+  const alike = a.dims.length === b.dims.length && a.dims.every((dim, place) => dim.name === b.dims[place]?.name && dim.size === b.dims[place]?.size);
+  if (!alike || a.fields.length !== b.fields.length) return null;
+  const found = common(a, b);
+  return { ...found, same: found.prefix === a.digits.length && found.suffix === a.digits.length && a.nbytes === b.nbytes };
+}

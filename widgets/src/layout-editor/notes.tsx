@@ -1,0 +1,43 @@
+// What both ends keep of a layout, and its padding: a legend in words below the chips.
+import type { JSX } from "preact";
+import { Term } from "../components/term.tsx";
+import type { Linearization } from "../layouts/linearization.ts";
+import { formatBytes } from "../units.ts";
+import { paddingWords, type Kept } from "./words.ts";
+
+export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearization | null }): JSX.Element {
+  const padding = linear === null ? "" : paddingWords(linear);
+  return (
+    <ul class="iv-edit-notes">
+      {kept !== null && (
+        <li>
+          {kept.prefix > 0 ? <i class="iv-edit-key iv-edit-key-prefix" aria-hidden="true" /> : <i class="iv-edit-key" aria-hidden="true" />}
+          <span>
+            {kept.same ? (
+              <>the same layout at both ends</>
+            ) : (
+              <Term name="PREFIX">{kept.prefix > 0 ? "kept by both ends" : "no whole component kept"}</Term>
+            )}
+            : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
+          </span>
+        </li>
+      )}
+      {kept !== null && !kept.same && kept.suffix > 0 && (
+        <li>
+          <i class="iv-edit-key iv-edit-key-suffix" aria-hidden="true" />
+          <span>
+            <Term name="SUFFIX">same order at both ends</Term>, block by block
+          </span>
+        </li>
+      )}
+      {padding !== "" && (
+        <li>
+          <i class="iv-edit-key" aria-hidden="true" />
+          <span>
+            <Term name="padding" />: {padding}
+          </span>
+        </li>
+      )}
+    </ul>
+  );
+}
