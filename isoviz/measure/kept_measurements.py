@@ -26,6 +26,8 @@ from isoviz.this_computer import host_name, processor
 from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from isoviz.machines.channel import Channel
     from isoviz.machines.machine import Machine
 
@@ -89,15 +91,20 @@ def _sampled(node: Node) -> Sampled:
     return function
 
 
-def measure(directory: Path) -> LocalMeasurement:
-    """Measure the memory of this computer and the file system of a directory, for about a second."""
+def measure(directory: Path, tell: Callable[[str, float], None] | None = None) -> LocalMeasurement:
+    """Measure the memory of this computer and the file system of a directory, for about a second.
+
+    `tell` is called often with what is being measured ("memory", "disk") and the share of the whole that is done. It may raise to
+    stop.
+    """
     from isoviz.measure.quick_disk import measure_disk
     from isoviz.measure.quick_memory import measure_memcpy
 
     date = datetime.now(UTC).isoformat(timespec="seconds")
-    memcpy = _function(measure_memcpy(), date)
+    inner: Callable[[str, float], None] = tell or (lambda _what, _share: None)
+    memcpy = _function(measure_memcpy(tell=lambda share: inner("memory", share / 2)), date)
     try:
-        disk = measure_disk(directory)
+        disk = measure_disk(directory, tell=lambda share: inner("disk", (1 + share) / 2))
     except FileError:
         return LocalMeasurement(host_name(), date, memcpy, None, None, unbuffered=False)
     reads, writes = _function(disk.reads, date), _function(disk.writes, date)

@@ -18,6 +18,7 @@ from isoviz.machines.memory import Memory
 from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
 from isoviz.measure import kept_measurements as measurements
 from isoviz.measure import tuning
+from isoviz.measure.kept_measurements import LocalMeasurement
 
 MEASURE = ("cached", "fresh", "assumed")
 
@@ -35,8 +36,8 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
 
     `measure` selects the source of the rates:
 
-    - `"cached"`: the results of `isoviz.probe` for this file system, else an earlier quick measurement from the user's cache
-      directory, else a new one, which is kept.
+    - `"cached"`: the results of `isoviz.probe` for this file system or an earlier quick measurement, whichever is newer, from the
+      user's cache directory; else a new quick measurement, which is kept.
     - `"fresh"`: a new quick measurement, which takes about a second and is kept.
     - `"assumed"`: round figures, without a measurement.
 
@@ -49,17 +50,28 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
     chosen: object = measure
     if not isinstance(chosen, str) or chosen not in MEASURE:
         raise MachineError(f"preset 'local', measure: expected one of {', '.join(MEASURE)}, got {checks.show(measure)}")
-    place = _checked_directory(directory)
-    found = None
-    if measure == "cached":
-        probed = measurements.kept_probe(place)
-        if probed is not None:
-            memories = tuple(replace(each, device=str(place)) if each.name == "node0.dsk" else each for each in probed.memories)
-            return replace(probed, name="local", memories=memories, provenance=f"{probed.provenance}, by a probe")
-        found = measurements.cached(place)
-    if found is None and measure != "assumed":
-        found = measurements.measure(place)
-        measurements.keep(found, place)
+    place = checked_directory(directory)
+    if measure == "assumed":
+        return described(place, None)
+    kept = kept_machine(place) if measure == "cached" else None
+    if kept is not None:
+        return kept
+    found = measurements.measure(place)
+    measurements.keep(found, place)
+    return described(place, found)
+
+
+def kept_machine(place: Path) -> Machine | None:
+    """This computer with the newest figures that are kept of it; None where it has yet to be measured."""
+    probed, quick = measurements.kept_probe(place), measurements.cached(place)
+    if probed is not None and (quick is None or probed.measurement is None or quick.date <= probed.measurement.date):
+        memories = tuple(replace(each, device=str(place)) if each.name == "node0.dsk" else each for each in probed.memories)
+        return replace(probed, name="local", memories=memories, provenance=f"{probed.provenance}, by a probe")
+    return None if quick is None else described(place, quick)
+
+
+def described(place: Path, found: LocalMeasurement | None, assumed: str = "assumed") -> Machine:
+    """This computer with measured figures, or with round ones (None). `assumed` is then their provenance."""
     memories = (
         Memory("node0.sys", MemoryKind.SYS, capacity=host_memory()),
         Memory("node0.dsk", MemoryKind.DSK, capacity=disk_space(place), device=str(place)),
@@ -67,7 +79,7 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
     memcpy: ThroughputFunction = ASSUMED_MEMCPY
     read: ThroughputFunction = ASSUMED_DISK_READ
     write: ThroughputFunction = ASSUMED_DISK_WRITE
-    origin = disk_origin = "assumed"
+    origin = disk_origin = assumed
     alignment = BLOCK
     if found is not None:
         memcpy, origin = found.memcpy, f"measured {found.date} on {found.host}"
@@ -91,7 +103,12 @@ def local(directory: str | Path | None = None, measure: str = "cached") -> Machi
     )
 
 
-def _checked_directory(directory: object) -> Path:
+def checked_directory(directory: object) -> Path:
+    """The directory that the disk is bound to (None: the working directory).
+
+    Raises:
+        MachineError: there is no such directory.
+    """
     if directory is not None and not isinstance(directory, str | os.PathLike):
         raise MachineError(f"preset 'local', directory: expected a path, got {checks.show(directory)}")
     try:

@@ -37,10 +37,11 @@ class DiskMeasurement:
     unbuffered: bool
 
 
-def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
+def measure_disk(directory: Path, seconds: float = 0.5, tell: Callable[[float], None] = lambda _share: None) -> DiskMeasurement:
     """Write and read a temporary file of at most 256 MiB in a directory, for about `seconds`. The file is removed.
 
-    Writes go to parts of the file that were never written, like those of a new file.
+    Writes go to parts of the file that were never written, like those of a new file. `tell` is called before each request with
+    the share that is done; it may raise to stop.
 
     Raises:
         FileError: the directory is not writable or has too little space.
@@ -64,11 +65,11 @@ def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
                     if os.preadv(descriptor, [part], offset) != len(part):
                         raise OSError(None, "a read came back short")
 
-                writes, written = _samples(write, buffer, share, tuning.QUICK_FILE)
+                writes, written = _samples(write, buffer, share, tuning.QUICK_FILE, lambda done: tell(done / 2))
                 os.fsync(descriptor)
                 if not unbuffered and hasattr(os, "posix_fadvise"):
                     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-                reads, _ = _samples(read, buffer, share, written)
+                reads, _ = _samples(read, buffer, share, written, lambda done: tell((1 + done) / 2))
             finally:
                 buffer.release()
     except OSError as error:
@@ -76,17 +77,20 @@ def measure_disk(directory: Path, seconds: float = 0.5) -> DiskMeasurement:
     return DiskMeasurement(reads, writes, unbuffered)
 
 
-def _samples(request: Callable[[int, memoryview], None], buffer: memoryview, share: float, end: int) -> tuple[Triples, int]:
+def _samples(
+    request: Callable[[int, memoryview], None], buffer: memoryview, share: float, end: int, tell: Callable[[float], None]
+) -> tuple[Triples, int]:
     """A sample of every request length, at successive offsets in the file, and the largest offset reached."""
     result = []
     at = reached = 0
-    for size in tuning.QUICK_REQUESTS:
+    for done, size in enumerate(tuning.QUICK_REQUESTS):
         at = -(-at // size) * size  # Requests are aligned to their length.
         if at + 2 * size > end:
             at = 0
         times: list[float] = []
         with buffer[:size] as part:
             while at + size <= end:
+                tell(done / len(tuning.QUICK_REQUESTS))
                 begin = time.perf_counter()
                 request(at, part)
                 times.append(time.perf_counter() - begin)

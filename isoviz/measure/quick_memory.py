@@ -21,22 +21,27 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 CopyKernel = Callable[[StridedCopy, Bytes, Bytes], None]
 
 
-def measure_memcpy(seconds: float = 0.5, copy: CopyKernel | None = None) -> list[tuple[float, float, float]]:
+def measure_memcpy(
+    seconds: float = 0.5, copy: CopyKernel | None = None, tell: Callable[[float], None] = lambda _share: None
+) -> list[tuple[float, float, float]]:
     """Samples (run bytes, bytes per second, relative spread), in about `seconds`.
 
     `copy` carries out one strided copy between two contiguous uint8 arrays. The default is NumPy, in pieces that fit the cache.
+    `tell` is called between samples with the share that is done; it may raise to stop.
     """
     copy = convert if copy is None else copy
     half = working_set() // 2 // tuning.MIB * tuning.MIB
     source = np.empty(half, np.uint8)
     destination = np.empty(half, np.uint8)
-    source[:] = 1  # Take the page faults here, not in a sample.
-    destination[:] = 1
+    for array in (source, destination):
+        for first in range(0, half, 64 * tuning.MIB):
+            tell(0.0)
+            array[first : first + 64 * tuning.MIB] = 1  # Take the page faults here, not in a sample.
     piece = min(half, 32 * tuning.MIB)
     result = []
     at = 0
     share = seconds / len(tuning.QUICK_RUNS)
-    for run in tuning.QUICK_RUNS:
+    for done, run in enumerate(tuning.QUICK_RUNS):
         # Short runs are slow: a smaller part of the same large arrays is enough.
         nbytes = piece if run >= 16 else min(piece, 8 * tuning.MIB)
         entries = max(1, nbytes // (tuning.QUICK_FIELDS * run))
@@ -44,6 +49,7 @@ def measure_memcpy(seconds: float = 0.5, copy: CopyKernel | None = None) -> list
         job = StridedCopy(0, 0, run, ((tuning.QUICK_FIELDS, run, entries * run), (entries, tuning.QUICK_FIELDS * run, run)))
         times: list[float] = []
         while len(times) < 2 or (sum(times) < share and len(times) < 5):
+            tell(done / len(tuning.QUICK_RUNS))
             if at + nbytes > half:
                 at = 0
             here, there = source[at : at + nbytes], destination[at : at + nbytes]

@@ -1,15 +1,18 @@
-"""The machine of a choice, made once in a process, and memories that take the place of those that it lacks."""
+"""The machine of a choice, made once in a process, and memories that take the place of those that it lacks.
+
+This computer is measured in the background: until then its machine has assumed figures, which its provenance says.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from isoviz.errors import IsovizError
-from isoviz.forks import Lock, in_child
-from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, MachineChoice, PresetMachine
+from isoviz.forks import Lock
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Problem
@@ -17,17 +20,19 @@ from isoviz.widgets.state import Problem
 if TYPE_CHECKING:
     from isoviz.machines import Machine
 
-_made: dict[tuple[object, ...], Future[Machine]] = {}
-"""Presets by their choice: this computer is measured once, even where several explorers ask."""
+NOT_YET = "assumed, until this computer has been measured"
+"""The provenance of figures that are planned on while the first measurement is under way."""
+
+_made: dict[tuple[object, ...], Machine] = {}
+"""Presets and measured machines by their choice: explorers share them."""
 _lock = Lock()
-in_child(_made.clear)  # those in the making would never be made there
 
 
 class Making(NamedTuple):
     """A machine on the way to that of a choice.
 
-    `step` says in words what is being done for a better one; "" where this is the last. `machine` is None where there is none yet,
-    or, with the last, where there is none at all: a problem says why.
+    `step` says in words what is being done for a better one; "" where this is the last. `machine` is None where there is none at
+    all: a problem says why.
     """
 
     machine: Machine | None
@@ -37,52 +42,100 @@ class Making(NamedTuple):
 def makings(choice: MachineChoice, measurement: int, problems: dict[str, Problem]) -> Iterator[Making]:
     """The machine of a choice, better and better: each one is planned on and shown while the next is being made.
 
-    `measurement` is the measurement of this computer that was asked for last: it is taken afresh where it has not been yet (0: what
-    was measured earlier will do). Problems of the last machine are noted at their controls.
+    `measurement` is the number, over all sessions, of the measurement of this computer that was asked for last: it is taken where
+    it has not been yet (0: what was measured earlier will do). Problems of the last machine are noted at their controls.
     """
     if isinstance(choice, DescribedMachine):
         yield Making(choice.machine, "")
         return
-    if is_slow(choice, measurement):
-        yield Making(None, "Measuring this computer")
-    yield Making(_preset_machine(choice, measurement, problems), "")
-
-
-def is_slow(choice: PresetMachine, measurement: int) -> bool:
-    """Whether the machine has yet to be measured."""
-    if not choice.is_this_computer:
-        return False
-    with _lock:
-        found = _made.get((*choice.key(), measurement))
-    return found is None or not found.done()
-
-
-def _preset_machine(choice: PresetMachine, measurement: int, problems: dict[str, Problem]) -> Machine | None:
-    """A preset is made once: a thread that asks while it is being made waits for the same one."""
-    from isoviz.machines import preset
-
     options = _options_of(choice, problems)
-    if options is None:
-        return None
-    if measurement and choice.is_this_computer:
-        options["measure"] = "fresh"
-    key = (*choice.key(), measurement if choice.is_this_computer else 0)
-    with _lock:
-        is_first = key not in _made
-        future = _made.setdefault(key, Future())
-    if is_first:
-        try:
-            future.set_result(preset(choice.name, **options))
-        except Exception as error:  # noqa: BLE001 - a thread that waits for the same machine has to hear of it too
-            with _lock:
-                del _made[key]
-            future.set_exception(error)
     try:
-        return future.result()
+        if options is not None and choice.is_this_computer and (measurement or options.get("measure") != "assumed"):
+            yield from _this_computer(choice, measurement, options)
+        else:
+            yield Making(None if options is None else _preset_machine(choice, options), "")
     except IsovizError as error:
         named = [name for name, _ in choice.options if f", {name}: " in str(error)]
         problems[f"machine-option:{named[0]}" if named else "machine"] = Problem.of(error)
-        return None
+        yield Making(None, "")
+
+
+def measure_again(progress: Callable[[str], None], directory: str | Path | None = None) -> Machine:
+    """Measure this computer, and wait for it: `progress` is told what is measured, "disk, 40 %".
+
+    It joins a measurement under way. The figures are kept, and all later plans of this computer use them.
+
+    Raises:
+        MachineError: there is no such directory.
+        RunError: it failed, or was cancelled (`cancel_measuring`).
+    """
+    from isoviz.errors import RunError
+    from isoviz.measure.local_machine import checked_directory, described
+    from isoviz.measure.measuring import measuring
+
+    place = checked_directory(directory)
+    run = measuring(place)
+    for step in run.steps():
+        progress(step)
+    if run.found is None:
+        raise RunError(run.error)
+    return described(place, run.found)
+
+
+def cancel_measuring() -> bool:
+    """Cancel what is being measured; whether there was something. Machines keep the figures that they had."""
+    from isoviz.measure.measuring import cancel_all
+
+    return cancel_all()
+
+
+def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, Any]) -> Iterator[Making]:
+    """This computer: what is kept of it, else with assumed figures at once and with measured ones in the end."""
+    from isoviz.measure.local_machine import MEASURE, checked_directory, described, kept_machine
+    from isoviz.measure.measuring import measuring
+
+    key = (*choice.key(), measurement)
+    with _lock:
+        made = _made.get(key)
+    if made is None and options.get("measure", MEASURE[0]) not in MEASURE:
+        made = _preset_machine(choice, options)  # raises: it knows the words
+    if made is not None:
+        yield Making(made, "")
+        return
+    place = checked_directory(options.get("directory"))
+    kept = kept_machine(place)
+    if kept is None or measurement or options.get("measure") == "fresh":
+        until = described(place, None, NOT_YET) if kept is None else kept
+        run = measuring(place)
+        for step in run.steps():
+            yield Making(until, f"Measuring this computer: {step}")
+        if run.found is not None:
+            kept = described(place, run.found)
+            with _lock:  # older figures of this computer are over for everybody
+                for other in [other for other in _made if other[0] == choice.name]:
+                    del _made[other]
+        elif kept is None:
+            kept = described(place, None, f"assumed: {run.error}")
+    with _lock:
+        _made[key] = kept
+    yield Making(kept, "")
+
+
+def _preset_machine(choice: PresetMachine, options: dict[str, Any]) -> Machine:
+    """The preset, made once.
+
+    Raises:
+        MachineError: there is no such preset, or an option cannot be.
+    """
+    from isoviz.machines import preset
+
+    with _lock:
+        found = _made.get(choice.key())
+    if found is None:
+        found = preset(choice.name, **options)
+        with _lock:
+            found = _made.setdefault(choice.key(), found)
+    return found
 
 
 def _options_of(choice: PresetMachine, problems: dict[str, Problem]) -> dict[str, Any] | None:

@@ -30,12 +30,12 @@ def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     calls: list[Path] = []
     triples: Triples = [(4096.0, 1e8 + 1, 0.1), (65536.0, 9e8, 0.2), (1048576.0, 8e8, 0.3)]
 
-    def disk(directory: Path) -> DiskMeasurement:
+    def disk(directory: Path, **_more: object) -> DiskMeasurement:
         calls.append(directory)
         return DiskMeasurement(triples, triples, unbuffered=True)
 
     monkeypatch.setattr(measure_disk, "measure_disk", disk)
-    monkeypatch.setattr(measure_memory, "measure_memcpy", lambda: [(4.0, 1e9, 0.0), (4096.0, 1e10, 0.0)])
+    monkeypatch.setattr(measure_memory, "measure_memcpy", lambda **_more: [(4.0, 1e9, 0.0), (4096.0, 1e10, 0.0)])
     return calls
 
 
@@ -134,7 +134,7 @@ def test_assumed_measures_nothing_and_says_so(cache: Path, counted: list[Path], 
 def test_a_directory_that_takes_no_files_gets_an_assumed_disk(
     cache: Path, counted: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(directory: Path) -> DiskMeasurement:
+    def refuse(directory: Path, **_more: object) -> DiskMeasurement:
         raise FileError(f"{directory}: cannot be measured")
 
     monkeypatch.setattr(measure_disk, "measure_disk", refuse)
@@ -159,7 +159,9 @@ def test_what_is_assumed_of_disks(tmp_path: Path) -> None:
 
 def test_buffered_is_said(cache: Path, counted: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        measure_disk, "measure_disk", lambda d: DiskMeasurement([(4096.0, 1e8, 0.0)], [(4096.0, 1e8, 0.0)], unbuffered=False)
+        measure_disk,
+        "measure_disk",
+        lambda d, **_more: DiskMeasurement([(4096.0, 1e8, 0.0)], [(4096.0, 1e8, 0.0)], unbuffered=False),
     )
     for channel in preset("local", directory=tmp_path).channels:
         if channel.kind != "Memcpy":

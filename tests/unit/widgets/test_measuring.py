@@ -1,0 +1,175 @@
+"""This computer in the explorer: planned at once on assumed figures, measured in the background, once for all, cancellable."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from isoviz.errors import FileError, RunError
+from isoviz.machines import preset
+from isoviz.measure import quick_disk, quick_memory
+from isoviz.measure.quick_disk import DiskMeasurement
+from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.consequences import machines_made
+from isoviz.widgets.consequences.machines_made import Making, cancel_measuring, makings, measure_again
+from isoviz.widgets.session import Session
+from isoviz.widgets.state import Problem
+
+RATES = [(4096.0, 1e8, 0.1), (65536.0, 9e8, 0.2), (1048576.0, 1e9, 0.3)]
+
+
+class Clock:
+    """A measurement that takes as long as a test wants: it waits in the disk's part until it `may_end`."""
+
+    def __init__(self) -> None:
+        self.begun = 0
+        self.may_end = threading.Event()
+
+    def memory(self, tell: Callable[[float], None]) -> list[tuple[float, float, float]]:
+        self.begun += 1
+        tell(0.5)
+        return [(4.0, 1e9, 0.0), (4096.0, 1e10, 0.0)]
+
+    def disk(self, directory: Path, tell: Callable[[float], None]) -> DiskMeasurement:
+        while not self.may_end.wait(0.002):
+            tell(0.2)
+        return DiskMeasurement(RATES, RATES, unbuffered=True)
+
+
+@pytest.fixture
+def clock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
+    made = Clock()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(quick_memory, "measure_memcpy", made.memory)
+    monkeypatch.setattr(quick_disk, "measure_disk", made.disk)
+    machines_made._made.clear()
+    yield made
+    made.may_end.set()
+    machines_made._made.clear()
+
+
+def here(tmp_path: Path, **options: str) -> PresetMachine:
+    return PresetMachine("local", (("directory", str(tmp_path)), *options.items()))
+
+
+def until(found: Iterator[Making], words: str) -> Making:
+    return next(each for each in found if words in each.step)
+
+
+def test_the_first_machine_is_there_at_once_and_says_that_it_is_assumed(clock: Clock, tmp_path: Path) -> None:
+    found = makings(here(tmp_path), 0, {})
+    first = until(found, "disk, 60 %")
+    assert first.step == "Measuring this computer: disk, 60 %"
+    assert first.machine is not None
+    said = "assumed, until this computer has been measured"
+    assert {first.machine.provenance, *(channel.provenance for channel in first.machine.channels)} == {said}
+    clock.may_end.set()
+    *_, last = found
+    assert last.step == ""
+    assert last.machine is not None and last.machine.provenance.startswith("measured")
+    assert preset("local", directory=str(tmp_path)) == last.machine, "it is kept"
+    assert list(makings(here(tmp_path), 0, {})) == [last]
+    assert clock.begun == 1
+
+
+def test_two_that_ask_measure_once(clock: Clock, tmp_path: Path) -> None:
+    one, two = makings(here(tmp_path), 0, {}), makings(here(tmp_path), 0, {})
+    until(one, "disk")
+    until(two, "disk")
+    clock.may_end.set()
+    assert [*one][-1].machine == [*two][-1].machine
+    assert clock.begun == 1
+
+
+def test_a_cancelled_measurement_leaves_assumed_figures_and_says_so(clock: Clock, tmp_path: Path) -> None:
+    found = makings(here(tmp_path), 0, {})
+    until(found, "disk")
+    assert cancel_measuring()
+    *_, last = found
+    assert last.step == ""
+    assert last.machine is not None and last.machine.provenance == "assumed: measuring was cancelled"
+    assert list(makings(here(tmp_path), 0, {})) == [last], "it does not begin again by itself"
+    clock.may_end.set()
+    assert [*makings(here(tmp_path), 1, {})][-1].machine != last.machine, "it does where it is asked for"
+    assert clock.begun == 2
+    assert not cancel_measuring()
+
+
+def test_measured_again_while_the_earlier_figures_stand(clock: Clock, tmp_path: Path) -> None:
+    clock.may_end.set()
+    (*_, before) = makings(here(tmp_path), 0, {})
+    clock.may_end.clear()
+    found = makings(here(tmp_path), 7, {})
+    assert until(found, "disk").machine == before.machine
+    clock.may_end.set()
+    assert [*found][-1].step == ""
+    assert clock.begun == 2
+
+
+def test_measure_again_tells_its_progress_and_its_errors(clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+
+    def progress(step: str) -> None:
+        said.append(step)
+        if step.startswith("disk"):
+            clock.may_end.set()
+
+    assert measure_again(progress, tmp_path).provenance.startswith("measured")
+    assert said[-1] == "disk, 60 %"
+
+    def broken(tell: Callable[[float], None]) -> list[tuple[float, float, float]]:
+        raise FileError("no memory to measure")
+
+    monkeypatch.setattr(quick_memory, "measure_memcpy", broken)
+    with pytest.raises(RunError, match="no memory to measure"):
+        measure_again(progress, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "control", "words"),
+    [
+        ({"measure": "guessed"}, "machine-option:measure", "expected one of cached"),
+        ({"measure": "assumed", "directory": "/nowhere"}, "machine-option:directory", "is no directory"),
+        ({"directory": "/nowhere"}, "machine-option:directory", "is no directory"),
+    ],
+)
+def test_what_is_wrong_with_its_options_is_told_there(options: dict[str, str], control: str, words: str) -> None:
+    problems: dict[str, Problem] = {}
+    assert [*makings(PresetMachine("local", tuple(options.items())), 0, problems)] == [Making(None, "")]
+    assert words in problems[control].message
+
+
+def test_a_session_plans_before_it_has_measured(clock: Clock, tmp_path: Path) -> None:
+    session = Session(settings_for(machine_options={"directory": str(tmp_path)}, space={"x": 64, "y": 32}))
+    planned = threading.Event()
+
+    def look(_finished: bool) -> None:
+        derived = session.state.derived
+        if derived.plan is not None and "disk" in derived.step:
+            planned.set()
+
+    session.listen(look)
+    release = session.demand("explorer")
+    try:
+        assert planned.wait(60)
+        assert session.state.derived.machine is not None
+        assert session.state.derived.machine.provenance.startswith("assumed")
+        assert not session.state.settled
+        session.cancel()
+        state = session.wait()
+        assert state.derived.machine is not None and state.derived.plan is not None
+        assert state.derived.machine.provenance == "assumed: measuring was cancelled"
+        assert not clock.may_end.is_set()
+        session.send({"kind": "measure"})
+        clock.may_end.set()
+        state = session.wait()
+        assert state.derived.machine is not None
+        assert state.derived.machine.provenance.startswith("measured")
+        assert state.derived.problems == {}
+    finally:
+        release()
+        session.close()
