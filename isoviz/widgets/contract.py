@@ -39,8 +39,8 @@ class ShownChoice(TypedDict):
 class ShownMachineChoice(TypedDict):
     """The machine that was chosen.
 
-    `kind` is "preset" (with its options as typed), "measured" (this computer, with its options as typed), "file" (read from `path`)
-    or "drawn" (described in Python or drawn by hand).
+    `kind` is "preset" (with its options as typed), "measured" (this computer, with its options as typed), "file" (read from
+    `path`) or "drawn" (described in Python or drawn by hand).
     """
 
     kind: Literal["preset", "measured", "file", "drawn"]

@@ -18,12 +18,13 @@ import traitlets
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import read_command
-from isoviz.widgets.exports import answer, is_due
-from isoviz.widgets.session import Session, describe, transfer_text
 from isoviz.widgets.consequences.derive import DEMANDS
+from isoviz.widgets.exports import answer, is_due
+from isoviz.widgets.session import Session, transfer_text
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.state import State
 from isoviz.widgets.static_picture import StaticPicture
+from isoviz.widgets.steps import describe
 from isoviz.widgets.worker import Publisher
 
 _STATIC = Path(__file__).parent / "static"
@@ -44,8 +45,8 @@ def _stop_publishing() -> None:
 class Explorer(anywidget.AnyWidget):
     """A view of a session: the whole explorer, or one pane of it (`isoviz.widgets.consequences.derive.DEMANDS` names them).
 
-    `side` says which end the layout editor and the linearization view show. Closing it stops its threads, and those of its session
-    where it made the session itself.
+    `side` says which end the layout editor and the linearization view show. Closing it stops its threads, and those of its
+    session where it made the session itself.
     """
 
     _esm = _STATIC / "explorer.js"

@@ -38,7 +38,7 @@ class Selection:
             raise InputError("selection: a stop and a hop; expected at most one of them")
         if (self.index is None) != (self.field is None):
             raise InputError("selection: expected an index together with a field, or neither")
-        numbers = {"chunk": self.chunk, "stop": self.stop, "hop": self.hop, **(self.index or {})}
+        numbers: dict[str, object] = {"chunk": self.chunk, "stop": self.stop, "hop": self.hop, **(self.index or {})}
         for name, number in numbers.items():
             if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
                 raise InputError(f"selection, {name}: expected a whole number of at least 0, got {show(number)}")

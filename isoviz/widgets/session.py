@@ -5,28 +5,28 @@ from __future__ import annotations
 import itertools
 import threading
 import time
-import traceback
 import uuid
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import traitlets
 
-from isoviz.errors import InputError, show
+from isoviz.errors import ForkedError, InputError, show
 from isoviz.widgets.chosen.edits import edited
-from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import envelope, read_command
-from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
+from isoviz.widgets.consequences.derive import DEMANDS, LAYOUTS, derive
+from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
 from isoviz.widgets.contract import Command
 from isoviz.widgets.run_thread import Finished, Progressed, Runner
-from isoviz.widgets.selection import Selection, still_there
+from isoviz.widgets.selection import Selection
 from isoviz.widgets.state import Derived, Refused, Run, State
-from isoviz.widgets.steps import changed, redone, replaced, undone
+from isoviz.widgets.steps import asked, changed, computed, describe, measuring, redone, step_of, undone
 from isoviz.widgets.worker import Calculator, Worker
 
 KEPT_RUNS = 20
@@ -51,9 +51,10 @@ class _Computed:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """Settings as a whole."""
+    """Settings as a whole, and what is said of them."""
 
     settings: Settings
+    notice: str
 
 
 @dataclass(frozen=True)
@@ -84,8 +85,6 @@ _PLANNED = frozenset({"machine", "transfer", "plan", "report"})
 """Traits that say nothing as long as only layouts are demanded."""
 _keys = itertools.count()
 """Keys of demands."""
-_measurements = itertools.count(1)
-"""Numbers of measurements of this computer, over all sessions."""
 
 
 class Session(traitlets.HasTraits):
@@ -154,15 +153,15 @@ class Session(traitlets.HasTraits):
             self._put(_Demanded(self._demanded()))
 
         def release() -> None:
-            with self._demanding:
+            with self._demanding, suppress(ForkedError):
                 if self._views.pop(key, None) is not None:
                     self._put(_Demanded(self._demanded()))
 
         return release
 
-    def choose(self, settings: Settings) -> None:
-        """Replace all settings."""
-        self._put(_Chosen(settings))
+    def choose(self, settings: Settings, notice: str = "") -> None:
+        """Replace all settings; `notice` is shown with them."""
+        self._put(_Chosen(settings, notice))
 
     def undo(self) -> None:
         """Go back to the settings before the last edit; nothing where there are none."""
@@ -193,7 +192,7 @@ class Session(traitlets.HasTraits):
         self.send({"kind": "run"})
 
     def cancel(self) -> None:
-        """Cancel the run in hand."""
+        """Cancel the run in hand; where there is none, the measurement of this computer, and the run that is to begin."""
         self.send({"kind": "cancel"})
 
     def wait(self, timeout: float | None = 60.0) -> State:
@@ -271,8 +270,9 @@ class Session(traitlets.HasTraits):
         state = self.state
         for message in messages:
             state = self._after(state, message)
-        if state.edits != self.state.edits or len(state.history) != len(self.state.history) or state.history[:1] != self.state.history[:1]:
-            self._calculator.request(state.edits, _asked(state))
+        wanted = asked(state)
+        if state.edits != self.state.edits or wanted.runs != asked(self.state).runs:  # a run tells of predictions
+            self._calculator.request(state.edits, wanted)
         progress_only = all(isinstance(message, Progressed) for message in messages)
         self._show(state, finished=state.settled and not progress_only)
 
@@ -280,15 +280,15 @@ class Session(traitlets.HasTraits):
         match message:
             case _Command(content):
                 return self._commanded(state, content)
-            case _Chosen(settings):
-                return changed(state, settings)
+            case _Chosen(settings, notice):
+                return replace(changed(state, settings), notice=notice)
             case _Demanded(stages):
                 more = 0 if stages <= state.demanded else 1
                 return replace(state, demanded=stages, edits=state.edits + more)
             case _Selected(selection):
                 return replace(state, selected=state.selected.then(selection))
             case _Computed(number, result, final):
-                state = _computed(state, number, result, final)
+                state = computed(state, number, result, final)
                 return self._start(replace(state, awaited=False, notice="")) if state.awaited and state.settled else state
             case _Broken(error):  # the first one only: an observer may raise again at being told of it
                 return state if state.defect else replace(state, defect=describe(error))
@@ -318,13 +318,14 @@ class Session(traitlets.HasTraits):
             case "select":
                 return replace(state, selected=state.selected.then(Selection.of(command["selection"]), client, number))
             case "measure":
-                return _measuring(state)
+                return measuring(state)
             case "run":
                 self._demand_where_no_view()
                 return self._start(replace(state, refused=None))
             case "cancel":
                 if state.run.phase != "running":
-                    return state
+                    cancel_measuring()
+                    return replace(state, awaited=False, notice="")
                 self._runner.cancel()
                 return replace(state, run=replace(state.run, phase="cancelling"))
             case "forget":
@@ -336,7 +337,7 @@ class Session(traitlets.HasTraits):
             case "use-local":
                 return changed(state, local_settings(state.settings, state.derived.machine))
             case _:
-                return changed(state, edited(state.settings, command), step=_step_of(command))
+                return changed(state, edited(state.settings, command), step=step_of(command))
 
     def _start(self, state: State) -> State:
         if state.run.active:
@@ -375,63 +376,6 @@ class Session(traitlets.HasTraits):
         return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine.name}>"
 
 
-def _asked(state: State) -> Derived:
-    """What is to be derived."""
-    last = state.history[0].number if state.history else 0
-    return replace(
-        state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last
-    )
-
-
-def _measuring(state: State) -> State:
-    """The state in which this computer is measured afresh.
-
-    Raises:
-        InputError: the machine is another one.
-    """
-    choice = state.settings.machine
-    if not isinstance(choice, PresetMachine) or not choice.is_this_computer:
-        raise InputError(f"measure: the machine is {choice.name!r}; only this computer can be measured")
-    options = tuple(option for option in choice.options if option[0] != "measure")
-    state = changed(state, replace(state.settings, machine=replace(choice, options=options)))
-    return replace(state, measurement=next(_measurements), edits=state.edits + 1)
-
-
-def _step_of(command: Command) -> object:
-    """What tells an edit that goes on from one that begins: edits of one control, letter by letter, are one step to undo."""
-    if command["kind"] != "set":
-        return None
-    return tuple(value for key, value in command.items() if key != "value")
-
-
-def _computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:
-    if number != state.edits:
-        return state
-    if isinstance(result, Exception):
-        return replace(state, computed=number, derived=replace(state.derived, step="", stale=frozenset({"plan"})),
-                       defect=describe(result))  # fmt: skip
-    if final and result.corrections:
-        settings = state.settings
-        for name, value in result.corrections.items():
-            side = name.partition("-")[0]
-            settings = settings.with_end(side, replace(settings.end(side), memory=value))
-        notice = "; ".join(f"{name.replace('-', ' ')} is now {value}" for name, value in result.corrections.items())
-        state = replace(state, derived=replace(result, corrections={}), notice=f"Another machine: {notice}.")
-        return replaced(state, settings)
-    state = replace(state, derived=result, computed=number if final else state.computed)
-    if not final:
-        return state
-    fresh = result.plan if "plan" not in result.stale else None
-    names = () if result.fields is None else result.fields.names
-    kept = still_there(state.selected.selection, result.space, names, fresh)
-    return replace(state, selected=state.selected.then(kept))
-
-
 def transfer_text(settings: Settings) -> str:
     """The transfer in one line: `node0.dsk ⟨F, x⟩ → node0.sys ⟨x, F⟩`."""
     return f"{settings.source.memory} {settings.source.layout} → {settings.destination.memory} {settings.destination.layout}"
-
-
-def describe(error: Exception) -> str:
-    """An exception that should not have happened, for the pane: its name and text, then where it came from."""
-    return f"{type(error).__name__}: {error}\n\n" + "".join(traceback.format_exception(error)[-6:])

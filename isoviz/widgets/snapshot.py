@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-
 from typing import Any
 
 from isoviz.widgets.chosen.machine_choice import PresetMachine

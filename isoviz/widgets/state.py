@@ -55,13 +55,14 @@ class Result(NamedTuple):
 class Derived:
     """What follows from settings, as far as it is demanded and has been computed; the rest is of the last settings that gave it.
 
-    `demanded` names the stages that views ask for, `measurement` the measurement of this computer that was asked for last (0:
-    none), `runs` counts the runs that ended. `problems` maps controls to what is wrong with them. `stale` names what is older than
-    the settings and cannot be renewed until a problem is solved: "source", "destination", "plan". `step` says in words what is
-    being computed, "" at the end.
+    `demanded` names the stages that views ask for, `measurement` is the number of the measurement of this computer that was asked
+    for last (0: none), `runs` that of the last run that ended. `problems` maps controls to what is wrong with them. `stale` names
+    what is older than the settings and cannot be renewed until a problem is solved: "source", "destination", "plan". `step` says
+    in words what is being computed, "" at the end.
 
     `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
-    computer, `interval` which seconds its runs should take. `kept` are the results of the stages.
+    computer, `interval` which seconds its runs should take. `kept` are the results of the stages, `complete` says for which
+    settings, demands and measurement all of them were.
     """
 
     settings: Settings
@@ -85,6 +86,12 @@ class Derived:
     offer_local: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
+    complete: tuple[object, ...] = ()
+
+    @property
+    def asked(self) -> tuple[object, ...]:
+        """What is to be derived."""
+        return self.settings, self.demanded, self.measurement
 
 
 @dataclass(frozen=True)
@@ -131,7 +138,7 @@ class State:
     derived: Derived
     run: Run = Run()
     history: tuple[Run, ...] = ()
-    selected: SelectionMade = SelectionMade()
+    selected: SelectionMade = field(default_factory=SelectionMade)
     demanded: frozenset[str] = frozenset()
     measurement: int = 0
     edits: int = 0

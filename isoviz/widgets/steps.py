@@ -1,14 +1,22 @@
-"""Settings of a state replaced, undone and redone: pure functions."""
+"""Steps of a state: settings replaced, undone and redone, what was computed taken in, a measurement asked for."""
 
 from __future__ import annotations
 
+import itertools
+import traceback
 from dataclasses import replace
 
+from isoviz.errors import InputError
+from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.state import State
+from isoviz.widgets.contract import Command
+from isoviz.widgets.selection import still_there
+from isoviz.widgets.state import Derived, State
 
 KEPT_STEPS = 200
 """Settings that undo brings back."""
+_measurements = itertools.count(1)
+"""Numbers of measurements of this computer, over all sessions."""
 
 
 def changed(state: State, settings: Settings, step: object = None) -> State:
@@ -45,3 +53,59 @@ def replaced(state: State, settings: Settings) -> State:
 
 def _over(state: State) -> State:
     return replace(state, notice="", defect="", refused=None, awaited=False)
+
+
+def asked(state: State) -> Derived:
+    """What is to be derived."""
+    last = state.history[0].number if state.history else 0
+    return replace(state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last)
+
+
+def measuring(state: State) -> State:
+    """The state in which this computer is measured afresh.
+
+    Raises:
+        InputError: the machine is another one.
+    """
+    choice = state.settings.machine
+    if not isinstance(choice, PresetMachine) or not choice.is_this_computer:
+        raise InputError(f"measure: the machine is {choice.name!r}; only this computer can be measured")
+    options = tuple(option for option in choice.options if option[0] != "measure")
+    state = changed(state, replace(state.settings, machine=replace(choice, options=options)))
+    return replace(state, measurement=next(_measurements), edits=state.edits + 1)
+
+
+def step_of(command: Command) -> object:
+    """What tells an edit that goes on from one that begins: edits of one control, letter by letter, are one step to undo."""
+    if command["kind"] != "set":
+        return None
+    return tuple(value for key, value in command.items() if key != "value")
+
+
+def computed(state: State, number: int, result: Derived | Exception, final: bool) -> State:
+    """The state with what the calculator found out for the edit `number`; `final` where nothing better follows."""
+    if number != state.edits:
+        return state
+    if isinstance(result, Exception):
+        return replace(state, computed=number, derived=replace(state.derived, step="", stale=frozenset({"plan"})),
+                       defect=describe(result))  # fmt: skip
+    if final and result.corrections:
+        settings = state.settings
+        for name, value in result.corrections.items():
+            side = name.partition("-")[0]
+            settings = settings.with_end(side, replace(settings.end(side), memory=value))
+        notice = "; ".join(f"{name.replace('-', ' ')} is now {value}" for name, value in result.corrections.items())
+        state = replace(state, derived=replace(result, corrections={}), notice=f"Another machine: {notice}.")
+        return replaced(state, settings)
+    state = replace(state, derived=result, computed=number if final else state.computed)
+    if not final:
+        return state
+    fresh = result.plan if "plan" not in result.stale else None
+    names = () if result.fields is None else result.fields.names
+    kept = still_there(state.selected.selection, result.space, names, fresh)
+    return replace(state, selected=state.selected.then(kept))
+
+
+def describe(error: Exception) -> str:
+    """An exception that should not have happened, for the pane: its name and text, then where it came from."""
+    return f"{type(error).__name__}: {error}\n\n" + "".join(traceback.format_exception(error)[-6:])

@@ -1,8 +1,8 @@
 """The interval of the model's prediction of a plan, before any trial: it follows from the errors of the model for earlier runs.
 
-As in `isoviz.runtime.ledger.trial_interval`, errors are log(measured / predicted) and the bounds are order statistics of them (split
-conformal prediction). Only runs of like kind count, because the model errs in one direction for a kind of path on a computer: runs
-over the same kinds of channels, and copies apart from conversions.
+As in `isoviz.runtime.ledger.trial_interval`, errors are log(measured / predicted) and the bounds are order statistics of them
+(split conformal prediction). Only runs of like kind count: those over the same kinds of channels, and copies apart from
+conversions. The model errs in one direction for each kind on each computer.
 """
 
 from __future__ import annotations

@@ -20,7 +20,10 @@ Kind = Literal["preset", "measured", "file", "drawn"]
 
 @dataclass(frozen=True)
 class PresetMachine:
-    """A preset (`isoviz.machines.presets()`) with its options as they were typed. The preset "local" is this computer, measured."""
+    """A preset (`isoviz.machines.presets()`) with its options as they were typed.
+
+    The preset "local" is this computer, as measured.
+    """
 
     name: str
     options: tuple[tuple[str, str], ...] = ()
@@ -32,7 +35,7 @@ class PresetMachine:
 
     @property
     def kind(self) -> Kind:
-        """"measured" for this computer, else "preset"."""
+        """What the choice is."""
         return "measured" if self.is_this_computer else "preset"
 
     def with_option(self, name: str, text: str) -> PresetMachine:
@@ -56,7 +59,7 @@ class DescribedMachine:
 
     @property
     def kind(self) -> Kind:
-        """"drawn", or "file" if it was read from one."""
+        """What the choice is."""
         return "drawn"
 
     @property
@@ -78,7 +81,7 @@ class FileMachine(DescribedMachine):
 
     @property
     def kind(self) -> Kind:
-        """"file"."""
+        """What the choice is."""
         return "file"
 
     @property

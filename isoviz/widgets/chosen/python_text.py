@@ -108,9 +108,8 @@ def _from_session(settings: Settings) -> str:
 
 def _in_triple_quotes(text: str) -> str:
     """Text that stands between triple quotes for itself."""
-    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text.replace("\\", "\\\\")).replace(
-        '"""', '\\"\\"\\"'
-    )
+    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    return "".join(char if char.isprintable() or char == "\n" else ascii(char)[1:-1] for char in text)
 
 
 def _value(name: str, value: Any) -> str:
@@ -134,5 +133,3 @@ def _call(function: str, written: list[str]) -> str:
 def quoted(text: str) -> str:
     """A text as Python writes it, in double quotes where it has none of its own."""
     return repr(text) if '"' in text else f'"{repr(chr(39) + text)[2:]}'
-
-

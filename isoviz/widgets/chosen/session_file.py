@@ -1,8 +1,8 @@
 """Settings in a file: what a session was when it was saved.
 
-Version 3 is what `save_settings` writes. In version 2 a machine is a preset or a described one, and nothing says whether it was read
-from a file. Version 1 is from before machines could be described: it is an object without a version, in which `machine` is the name
-of a preset and `machineOptions` has its options.
+Version 3 is what `save_settings` writes. In version 2 a machine is a preset or a described one, and nothing says whether it was
+read from a file. Version 1 is from before machines could be described: it is an object without a version, in which `machine` is
+the name of a preset and `machineOptions` has its options.
 """
 
 from __future__ import annotations
@@ -164,18 +164,8 @@ def _kept_rows(rows: tuple[Row, ...]) -> list[_KeptRow]:
 
 
 def _settings(kept: _KeptSettings) -> Settings:
-    machine: MachineChoice
-    match kept["machine"]:
-        case {"kind": "preset", "name": name, "options": options}:
-            machine = PresetMachine(name, tuple(options.items()))
-        case {"kind": "file", "path": path, "machine": described}:
-            machine = FileMachine(machine_from_json(described), path)
-        case {"kind": "drawn", "machine": described}:
-            machine = DescribedMachine(machine_from_json(described))
-        case measured:
-            machine = PresetMachine(LOCAL, tuple(measured["options"].items()))
     return Settings(
-        machine=machine,
+        machine=_machine(kept["machine"]),
         dimensions=_rows(kept["dimensions"], 1),
         fields=_rows(kept["fields"], 1 + len(kept["dimensions"])),
         source=End(**kept["source"]),
@@ -184,6 +174,15 @@ def _settings(kept: _KeptSettings) -> Settings:
         slot_limit=kept["slotLimit"],
         memory_limit=kept["memoryLimit"],
     )
+
+
+def _machine(kept: _KeptMachine) -> MachineChoice:
+    if kept["kind"] == "preset":
+        return PresetMachine(kept["name"], tuple(kept["options"].items()))
+    if kept["kind"] == "measured":
+        return PresetMachine(LOCAL, tuple(kept["options"].items()))
+    machine = machine_from_json(kept["machine"])
+    return FileMachine(machine, kept["path"]) if kept["kind"] == "file" else DescribedMachine(machine)
 
 
 def _rows(kept: list[_KeptRow], first_key: int) -> tuple[Row, ...]:

@@ -12,12 +12,13 @@ from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearizatio
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
 from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
 from isoviz.widgets.consequences.stages import Evaluation, Stage
-from isoviz.widgets.consequences.where_it_runs import where_of
+from isoviz.widgets.consequences.where_it_runs import Where, where_of
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem, Result
 
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
+    from isoviz.planner import Plan
 
 LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 """What every session knows: it takes no machine."""
@@ -113,7 +114,8 @@ def derive(before: Derived) -> Iterator[Derived]:
         # A plan that nobody looks at is not renewed.
         yield replace(now, stale=frozenset(stale | ({"plan"} if now.plan is not None else set())), step="")
         return
-    yield replace(now, stale=frozenset(stale if not stale else {*stale, "plan"}), step="Planning")
+    if before.complete != before.asked:
+        yield replace(now, stale=frozenset(stale if not stale else {*stale, "plan"}), step="Planning")
     problems: dict[str, Problem] = {}
     for making in _makings(before, problems):
         if making.machine is None:
@@ -129,7 +131,7 @@ def derive(before: Derived) -> Iterator[Derived]:
         now = _with_plan(now, found)
         if not making.step:
             made = Result((settings.machine, before.measurement), making.machine)
-            now = replace(now, kept={**now.kept, "machine": made})
+            now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
         yield replace(now, step=making.step)
 
 
@@ -145,12 +147,13 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
     """What was derived, with all that is demanded of it and follows from the machine."""
     outputs = {name: found.of(name) for name in ("space", "fields", "source", "destination", *_ORDER) if name in now.demanded}
     stale = {side for side in get_args(Side) if outputs[side] is None}
-    plan, where = outputs.get("plan"), outputs.get("where")
+    plan: Plan | None = outputs.get("plan")
     now = replace(now, problems=found.problems, kept=found.keep)
     if plan is None:
         if "plan" in now.demanded or now.plan is not None:
             stale.add("plan")
         return replace(now, stale=frozenset(stale), not_runnable="", offer_local=False)
+    where: Where = outputs["where"]
     return replace(
         now,
         stale=frozenset(stale),

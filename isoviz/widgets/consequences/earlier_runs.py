@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.panes.plan_pane import ShownInterval
 
 
-def interval_of(
-    _problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: int
-) -> ShownInterval | None:
+def interval_of(_problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: int) -> ShownInterval | None:
     """The seconds that nine of ten runs of a plan should take; None where the plan does not run on this computer, or nothing is
     known of the errors of its predictions. It depends on the runs of the ledger as well, which `_runs` counts for this session.
     """

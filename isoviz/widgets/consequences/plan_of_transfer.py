@@ -18,9 +18,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Options, Plan, Transfer
 
 
-def memories_of(
-    problems: dict[str, Problem], machine: Machine, source: str, destination: str
-) -> Mapping[Side, Memory] | None:
+def memories_of(problems: dict[str, Problem], machine: Machine, source: str, destination: str) -> Mapping[Side, Memory] | None:
     """The memories of both ends; None where the machine lacks one, which is told at its control."""
     found: dict[Side, Memory] = {}
     for side, name in zip(get_args(Side), (source, destination), strict=True):
@@ -37,9 +35,7 @@ def transfer_of(
     from isoviz.planner import Transfer
 
     return caught(
-        lambda: Transfer.whole(
-            source.space, source.fields, source_memory, source.layout, destination_memory, destination.layout
-        ),
+        lambda: Transfer.whole(source.space, source.fields, source_memory, source.layout, destination_memory, destination.layout),
         "transfer",
         problems,
     )

@@ -1,4 +1,4 @@
-"""A graph of stages: pure functions with named inputs and outputs, evaluated where they are asked for and where inputs changed."""
+"""A graph of stages: pure functions with named inputs and outputs, evaluated where somebody asks and where inputs changed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from isoviz.widgets.state import Problem, Result
 class Stage:
     """A pure function `make(problems, *inputs)`, by the name of its output.
 
-    `inputs` names other stages and given values. `make` returns its output and puts what is wrong into `problems`, by control. An
-    output of None means that there is none. Unless `partial`, a stage that lacks an input has no output either, and is not called.
+    `inputs` names other stages and given values. `make` returns its output (None: there is none) and puts what is wrong into
+    `problems`, by control. Unless `partial`, a stage that lacks an input has no output either, and is not called.
     """
 
     name: str

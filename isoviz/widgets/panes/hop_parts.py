@@ -32,7 +32,7 @@ class CurvePoint(TypedDict):
 
 
 def curve_points(channel: Channel, run: float) -> list[CurvePoint]:
-    """The throughput function around a run: at both ends, at the run, at the samples between, and in even steps if these are few."""
+    """The throughput function around a run: at both ends, at the run, at its samples, and in even steps if these are few."""
     low, high = reach(channel, run)
     runs = {low, high}
     if low < run < high:
