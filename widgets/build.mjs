@@ -2,11 +2,11 @@
 //
 //   node build.mjs           writes isoviz/widgets/static/
 //   node build.mjs --check   fails where that folder does not hold exactly what would be written
-//   node build.mjs --tests   bundles the tests for node's test runner into .tests/
+//   node build.mjs --tests [FOLDER]   bundles the tests for node's test runner and for a page, into .tests/ unless a folder is named
 import * as esbuild from "esbuild";
 import { gzipSync } from "node:zlib";
 import { mkdir, readFile, readdir, rm, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -24,18 +24,9 @@ const common = {
   logLevel: "warning",
 };
 
-if (process.argv.includes("--tests")) {
-  const tests = (await readdir(join(here, "tests"))).filter((name) => /\.test\.tsx?$/.test(name));
-  const out = join(here, ".tests");
-  await rm(out, { recursive: true, force: true });
-  await esbuild.build({
-    ...common,
-    entryPoints: tests.map((name) => join("tests", name)),
-    outdir: out,
-    outExtension: { ".js": ".mjs" },
-    platform: "node",
-    packages: "external",
-  });
+const testsAt = process.argv.indexOf("--tests");
+if (testsAt >= 0) {
+  await buildTests(resolve(process.argv[testsAt + 1] ?? join(here, ".tests")));
 } else {
   const files = await built();
   const wrong = [];
@@ -60,6 +51,45 @@ if (process.argv.includes("--tests")) {
     process.exit(1);
   }
   console.log(`bundle: ${raw} bytes, ${gzip} bytes gzip`);
+}
+
+// Tests without a document run in node (node/*.test.mjs); all of them run in a page (page/index.html), where stand-ins take the
+// place of node's modules and `window.results` has what became of each test.
+async function buildTests(out) {
+  const tests = (await readdir(join(here, "tests"))).filter((name) => /\.test\.tsx?$/.test(name)).sort();
+  await rm(out, { recursive: true, force: true });
+  await esbuild.build({
+    ...common,
+    entryPoints: tests.filter((name) => name.endsWith(".ts")).map((name) => join("tests", name)),
+    outdir: join(out, "node"),
+    outExtension: { ".js": ".mjs" },
+    platform: "node",
+    packages: "external",
+  });
+  const files = tests.map((name) => `[${JSON.stringify(name)}, () => import(${JSON.stringify(`./${name}`)})]`);
+  await esbuild.build({
+    ...common,
+    stdin: {
+      contents: `
+        import "../src/explorer.css";
+        import { runFile } from "node:test";
+        const results = [];
+        for (const [file, load] of [${files.join(", ")}]) results.push(...(await runFile(file, load)));
+        window.results = results;
+      `,
+      resolveDir: join(here, "tests"),
+      sourcefile: "all-tests.js",
+    },
+    outfile: join(out, "page", "tests.js"),
+    alias: { "node:test": "./tests/browser/test.ts", "node:assert/strict": "./tests/browser/assert.ts" },
+    external: ["node:fs/promises", "node:child_process", "node:os", "node:path"],
+    sourcemap: "inline",
+  });
+  await writeFile(
+    join(out, "page", "index.html"),
+    `<!doctype html><meta charset="utf-8"><title>tests</title><link rel="icon" href="data:,"><link rel="stylesheet" href="tests.css">
+<body><script type="module" src="tests.js"></script></body>\n`,
+  );
 }
 
 async function built() {
