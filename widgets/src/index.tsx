@@ -1,7 +1,7 @@
 // The explorer as an anywidget: `render` puts a view of the kernel's session into an element.
 import { render as draw } from "preact";
 import { Connection } from "./connection.ts";
-import { Explorer } from "./explorer.tsx";
+import { Explorer } from "./explorer/explorer.tsx";
 import type { Model } from "./types.ts";
 
 /** Hides the static picture that stands beside this explorer for viewers without a kernel; returns what shows it again. */
@@ -16,7 +16,15 @@ function hideStaticPicture(token: string): () => void {
 function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
   const connection = new Connection(model);
   const showStaticPicture = hideStaticPicture(String(model.get("static_picture") ?? ""));
-  draw(<Explorer connection={connection} pane={String(model.get("pane") ?? "explorer")} />, el);
+  const side = model.get("side");
+  draw(
+    <Explorer
+      connection={connection}
+      pane={String(model.get("pane") ?? "explorer")}
+      side={side === "source" || side === "destination" ? side : "both"}
+    />,
+    el,
+  );
   return () => {
     draw(null, el);
     connection.close();

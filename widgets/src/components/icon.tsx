@@ -1,7 +1,7 @@
 // Icons, drawn here: nothing is fetched.
 import type { JSX } from "preact";
 
-const shapes: Record<string, string> = {
+const shapes = {
   down: "M3.5 6 8 10.5 12.5 6",
   remove: "M4 4l8 8M12 4l-8 8",
   add: "M8 3v10M3 8h10",
@@ -12,18 +12,21 @@ const shapes: Record<string, string> = {
   swap: "M3 5.5h9M9.5 3 12 5.5 9.5 8M13 10.5H4M6.5 8 4 10.5 6.5 13",
   undo: "M6 3.5 3 6.5l3 3M3.5 6.5h6a3.2 3.2 0 0 1 0 6.4H7",
   redo: "M10 3.5l3 3-3 3M12.5 6.5h-6a3.2 3.2 0 0 0 0 6.4H9",
-  zoom: "M6.8 11.2a4.4 4.4 0 1 0 0-8.8 4.4 4.4 0 0 0 0 8.8zM10 10l3.5 3.5M4.9 6.8h3.8M6.8 4.9v3.8",
-};
+  more: "M3.4 8h.01M8 8h.01M12.6 8h.01",
+  settings: "M2.5 5h5M11.5 5h2M2.5 11h2M8.5 11h5M9.5 3.2v3.6M6.5 9.2v3.6",
+} as const;
 
-export function Icon({ name }: { name: keyof typeof shapes }): JSX.Element {
+export type IconName = keyof typeof shapes;
+
+export function Icon({ name }: { name: IconName }): JSX.Element {
   const filled = name === "run" || name === "stop";
   return (
     <svg class="iv-icon" viewBox="0 0 16 16" width="16" height="16" aria-hidden="true" focusable="false">
       <path
-        d={shapes[name] ?? ""}
+        d={shapes[name]}
         fill={filled ? "currentColor" : "none"}
         stroke="currentColor"
-        stroke-width={1.6}
+        stroke-width={name === "more" ? 2.4 : 1.6}
         stroke-linecap="round"
         stroke-linejoin="round"
       />

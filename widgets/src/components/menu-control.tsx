@@ -11,6 +11,8 @@ interface MenuProps {
   name: string;
   label: string;
   hideLabel?: boolean;
+  /** The line that explains what is chosen is said elsewhere. */
+  hideAbout?: boolean;
   value: string;
   choices: readonly MenuEntry[];
   problem: ShownProblem | undefined;
@@ -27,7 +29,7 @@ export function MenuControl(props: MenuProps): JSX.Element {
   const id = useId();
   const value = shown(draft, props.value, connection.acknowledged);
   const known = props.choices.find((choice) => choice.name === value);
-  const about = known?.about ?? "";
+  const about = props.hideAbout ? "" : (known?.about ?? "");
   const described = [props.problem !== undefined ? `${id}-problem` : "", about !== "" ? `${id}-about` : ""].filter((part) => part !== "");
   return (
     <div class={`iv-control${props.hideLabel ? " iv-control-bare" : ""}`}>

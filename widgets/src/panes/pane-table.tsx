@@ -1,38 +1,58 @@
-// The table of panes: what each is called, what it needs, and how it is drawn.
+// The table of views: what a widget shows, by the name in its trait `pane`.
 //
-// To add a pane on this side, write one file beside this one, and one entry here:
-//
-// 1. `panes/<name>-pane.tsx` exports a component without properties. It reads `useView().snapshot.panes.<name>`, sends commands
-//    with `useView().connection.send`, and is made of what `components/` has: Card, Table, ErrorLine, MenuControl, …
-// 2. The entry below. `needs` says whether there is anything to show: a pane without leaves no gap.
-//
-// The kernel's half is `isoviz/widgets/panes/pane_table.py`; the types of its parts are generated from there. A test holds the names of
-// both tables equal.
+// To add a view on this side, write a component that reads `useView()` and is made of what `components/` has, and add one entry here.
 import type { JSX } from "preact";
-import type { Panes } from "../types.ts";
-import { LayoutPane } from "./layout-pane.tsx";
+import { Progress } from "./progress.tsx";
+import { Journey } from "../explorer/journey.tsx";
+import { Screen } from "../explorer/screen.tsx";
+import { useView } from "../components/view.ts";
+import { LayoutEditor } from "../layout-editor/layout-editor.tsx";
+import { LinearizationView } from "../linearization-view/linearization-view.tsx";
+import type { Side } from "../settings.ts";
+import { HopsPane } from "./hops-pane.tsx";
 import { MachinePane } from "./machine-pane.tsx";
-import { PlanPane } from "./plan-pane.tsx";
 import { RunPane } from "./run-pane.tsx";
 
 export interface Pane {
-  name: keyof Panes;
   title: string;
-  /** Whether the controls stand beside the pane where it is shown alone. */
-  controls: boolean;
-  needs: (panes: Panes) => boolean;
-  render: () => JSX.Element | null;
+  /** Whether it has a bar of its own that says what is going on. */
+  whole?: boolean;
+  render: (side: "both" | Side) => JSX.Element;
 }
 
-/** Panes in the order in which the whole explorer shows them. */
-export const panes: readonly Pane[] = [
-  { name: "run", title: "Run", controls: false, needs: ({ run }) => run.now.number > 0, render: RunPane },
-  { name: "layout", title: "Layouts", controls: true, needs: () => true, render: LayoutPane },
-  { name: "plan", title: "Plan", controls: true, needs: ({ plan }) => plan !== null, render: PlanPane },
-  { name: "machine", title: "Machine", controls: true, needs: ({ machine }) => machine !== null, render: MachinePane },
-];
+const both = (side: "both" | Side): readonly Side[] => (side === "both" ? ["source", "destination"] : [side]);
 
-/** The panes of a view: that of its name, or all. */
-export function panesOf(name: string): readonly Pane[] {
-  return name === "explorer" ? panes : panes.filter((pane) => pane.name === name);
+export const panes: Record<string, Pane> = {
+  explorer: { title: "Explorer", whole: true, render: () => <Screen /> },
+  "layout-editor": {
+    title: "Layout editor",
+    render: (side) => <div class="iv-sides">{both(side).map((each) => <LayoutEditor key={each} side={each} />)}</div>,
+  },
+  linearization: {
+    title: "Linearization",
+    render: (side) => <div class="iv-sides">{both(side).map((each) => <LinearizationView key={each} side={each} />)}</div>,
+  },
+  plan: { title: "Plan", render: () => <PlanView /> },
+  run: { title: "Run", render: () => <RunView /> },
+  machine: { title: "Machine", render: () => <MachinePane /> },
+};
+
+function PlanView(): JSX.Element {
+  return (
+    <>
+      <Journey />
+      <HopsPane />
+    </>
+  );
+}
+
+function RunView(): JSX.Element {
+  const { snapshot } = useView();
+  const { phase } = snapshot.panes.run.now;
+  return (
+    <>
+      {(phase === "running" || phase === "cancelling") && <Progress />}
+      <RunPane />
+    </>
+  );
 }

@@ -1,42 +1,25 @@
 // Runs: the one in hand, the report of the last one, and the history.
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../components/button.tsx";
-import { Card, Folded, Notes } from "../components/card.tsx";
+import { Folded, Notes } from "../components/card.tsx";
 import { ErrorLine } from "../components/error-line.tsx";
 import { Icon } from "../components/icon.tsx";
 import { Table, type Column } from "../components/table.tsx";
 import { useView } from "../components/view.ts";
-import type { ShownMeasure, ShownPastRun, ShownReport, ShownRun } from "../types.ts";
+import type { ShownMeasure, ShownPastRun, ShownReport } from "../types.ts";
 import { counted, formatBytes, formatRate, formatSeconds } from "../units.ts";
+import { doing } from "./progress.tsx";
 
-/** The share of the progress bar that belongs to moving; the rest is verification. */
-const MOVING = 0.9;
-
-export function RunPane(): JSX.Element | null {
-  const { snapshot, connection } = useView();
+export function RunPane(): JSX.Element {
+  const { snapshot } = useView();
   const { now: run, report, history } = snapshot.panes.run;
-  if (run.number === 0) return null;
-  const active = run.phase === "running" || run.phase === "cancelling";
+  if (run.number === 0) return <p class="iv-faint">Nothing has run yet. A run moves real bytes, verifies them and sets measured beside predicted.</p>;
   return (
-    <Card
-      title={`Run ${run.number}`}
-      actions={
-        active && (
-          <Button
-            label="Cancel"
-            icon="stop"
-            testid="cancel"
-            disabled={run.phase === "cancelling"}
-            onClick={() => connection.send({ kind: "cancel" })}
-          />
-        )
-      }
-    >
+    <>
       <p class="iv-transfer">
-        <code>{run.transfer}</code>
+        <b>Run {run.number}</b> <code>{run.transfer}</code>
       </p>
-      {active && <Progress run={run} />}
+      {(run.phase === "running" || run.phase === "cancelling") && <p class="iv-faint">{doing(run)}</p>}
       {(run.phase === "failed" || run.phase === "cancelled") && (
         <ErrorLine name="run" calm={run.phase === "cancelled"}>
           {run.error}
@@ -44,31 +27,7 @@ export function RunPane(): JSX.Element | null {
       )}
       {report !== null && run.phase === "done" && <Report report={report} />}
       {history.length > 1 && <History history={history} />}
-    </Card>
-  );
-}
-
-/** How far a run is, from 0 to 1. */
-export function shareDone(run: ShownRun): number {
-  if (run.stage === "verify") return MOVING;
-  return run.stage === "move" && run.bytes > 0 ? MOVING * Math.min(1, run.bytesDone / run.bytes) : 0;
-}
-
-/** What a run is doing, in words. */
-export function doing(run: ShownRun): string {
-  if (run.phase === "cancelling") return "Cancelling";
-  if (run.stage === "verify") return "Verifying every byte";
-  return run.stage === "move" ? `${formatBytes(run.bytesDone)} of ${formatBytes(run.bytes)} moved` : "Preparing";
-}
-
-function Progress({ run }: { run: ShownRun }): JSX.Element {
-  const percent = Math.round(100 * shareDone(run));
-  return (
-    <div class="iv-progress-line">
-      <progress data-testid="progress" max={100} value={percent} aria-label={`Run ${run.number}`} />
-      <span class="iv-number">{percent} %</span>
-      <span class="iv-faint">{doing(run)}</span>
-    </div>
+    </>
   );
 }
 
@@ -95,11 +54,11 @@ function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMea
           <span class="iv-key iv-key-measured" aria-hidden="true" /> measured
         </>
       ),
-      drawn: { cells: "iv-bars", head: "iv-bars-head" },
+      drawn: { cells: "iv-measures", head: "iv-measures-head" },
       cell: (row) => (
         <>
-          <span class="iv-bar iv-bar-predicted" style={{ width: `${(100 * row.predicted) / most}%` }} />
-          <span class="iv-bar iv-bar-measured" style={{ width: `${(100 * row.measured) / most}%` }} />
+          <span class="iv-measure iv-measure-predicted" style={{ width: `${(100 * row.predicted) / most}%` }} />
+          <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * row.measured) / most}%` }} />
         </>
       ),
     },
@@ -112,17 +71,12 @@ function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMea
 }
 
 function Report({ report }: { report: ShownReport }): JSX.Element {
-  const box = useRef<HTMLDivElement>(null);
-  useEffect(() => {
-    // The report came because somebody asked for it: bring it into view where it is not.
-    box.current?.scrollIntoView({ block: "nearest" });
-  }, [report.number]);
   const tried =
     report.plannedSeconds === null
       ? []
       : [`Predicted as tried just before; by the model alone: ${formatSeconds(report.plannedSeconds)}`];
   return (
-    <div data-testid="report" ref={box}>
+    <div data-testid="report">
       <p class="iv-verdict">
         <Badge verified={report.verified} verdict={report.verdict} />
         <span>

@@ -1,0 +1,179 @@
+// The bar on top, always in sight: what moves, the plan in figures, Run, undo and redo, the menu, and what is going on.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Button } from "../components/button.tsx";
+import { Icon } from "../components/icon.tsx";
+import { Term } from "../components/term.tsx";
+import { useView } from "../components/view.ts";
+import type { TermName } from "../glossary.ts";
+import { Progress } from "../panes/progress.tsx";
+import { statusText } from "../status.ts";
+import type { PlanPart } from "../types.ts";
+import { formatBytes, formatRate, formatSeconds } from "../units.ts";
+import type { News } from "./exports.ts";
+import { Menu } from "./menu.tsx";
+import { formatInterval, memoryWords, titleOf } from "./words.ts";
+
+/** Milliseconds for which good news stays. */
+const GOOD_NEWS = 4000;
+
+interface BarProps {
+  drawer: string;
+  drawerOpen: boolean;
+  turnDrawer: () => void;
+}
+
+export function Bar({ drawer, drawerOpen, turnDrawer }: BarProps): JSX.Element {
+  const { snapshot, connection } = useView();
+  const [news, setNews] = useState<News | null>(null);
+  useEffect(() => {
+    if (news === null || !news.good) return;
+    const timer = setTimeout(() => setNews(null), GOOD_NEWS);
+    return () => clearTimeout(timer);
+  }, [news]);
+  const { frame } = snapshot;
+  return (
+    <div class="iv-bar">
+      <div class="iv-bar-row">
+        <Title drawer={drawer} open={drawerOpen} turn={turnDrawer} />
+        <Figures />
+        <div class="iv-bar-buttons">
+          <Button label="Undo" icon="undo" iconOnly testid="undo" title="Undo (Ctrl+Z)" disabled={!frame.canUndo || connection.gone} onClick={() => connection.send({ kind: "undo" })} />
+          <Button label="Redo" icon="redo" iconOnly testid="redo" title="Redo (Shift+Ctrl+Z)" disabled={!frame.canRedo || connection.gone} onClick={() => connection.send({ kind: "redo" })} />
+          <Menu tell={setNews} />
+        </div>
+        <RunButton />
+      </div>
+      <StatusRow />
+      <div class="iv-toasts" role="status" aria-live="polite" data-testid="toast">
+        {news !== null && (
+          <p class={news.good ? "iv-toast iv-toast-good" : "iv-toast iv-toast-bad"}>
+            <Icon name={news.good ? "good" : "bad"} />
+            <span>{news.text}</span>
+            <Button label="Close" icon="remove" iconOnly onClick={() => setNews(null)} />
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: () => void }): JSX.Element {
+  const { snapshot, connection } = useView();
+  const { settings } = connection;
+  const { memories } = snapshot.menus;
+  const [from, to] = [memoryWords(memories, settings.source.memory), memoryWords(memories, settings.destination.memory)];
+  const sub = `${settings.machine.name} · ${from} → ${to}`;
+  const problems = Object.keys(snapshot.faults.problems).filter((name) => !/^(source|destination|transfer)/.test(name));
+  return (
+    <button
+      type="button"
+      class="iv-title"
+      data-testid="title"
+      aria-expanded={open}
+      aria-controls={open ? drawer : undefined}
+      title="Change the array, the machine and the planner"
+      onClick={turn}
+    >
+      <span class="iv-title-text">
+        <b>{titleOf(settings)}</b>
+        <span class={problems.length > 0 ? "iv-title-wrong" : "iv-faint"} title={sub}>
+          {problems.length > 0 ? "Something here needs correction" : sub}
+        </span>
+      </span>
+      <Icon name="settings" />
+    </button>
+  );
+}
+
+interface FigureValue {
+  name: string;
+  title: string;
+  term?: TermName;
+  value: (plan: PlanPart) => string;
+  beside?: (plan: PlanPart) => ComponentChildren;
+}
+
+const figures: readonly FigureValue[] = [
+  { name: "bytes", title: "moves", term: "payload", value: (plan) => formatBytes(plan.bytes) },
+  {
+    name: "seconds",
+    title: "time",
+    term: "predicted time",
+    value: (plan) => formatSeconds(plan.seconds),
+    beside: ({ interval }) =>
+      interval === null ? null : (
+        <span data-testid="figure-interval" title={`Nine of ten runs; known from ${interval.origin}`}>
+          {formatInterval(interval.low, interval.high)}
+        </span>
+      ),
+  },
+  { name: "throughput", title: "rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
+  { name: "buffers", title: "buffers", term: "buffer", value: (plan) => (plan.buffers > 0 ? formatBytes(plan.bufferBytes) : "none") },
+  { name: "where", title: "runs on", value: (plan) => plan.where },
+];
+
+function Figures(): JSX.Element {
+  const { snapshot } = useView();
+  const { plan } = snapshot.panes;
+  const stale = snapshot.faults.stale.includes("plan");
+  return (
+    <dl class={`iv-figures${stale ? " iv-stale" : ""}`} data-testid="figures">
+      {figures.map((figure) => (
+        <div key={figure.name} class={`iv-figure iv-figure-${figure.name}`} data-testid={`figure-${figure.name}`}>
+          <dt>{figure.term === undefined ? figure.title : <Term name={figure.term}>{figure.title}</Term>}</dt>
+          <dd>
+            <b>{plan === null ? "–" : figure.value(plan)}</b>
+            {plan !== null && figure.beside !== undefined && <span class="iv-figure-beside">{figure.beside(plan)}</span>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function RunButton(): JSX.Element {
+  const { snapshot, connection } = useView();
+  const run = snapshot.panes.run.now;
+  const active = run.phase === "running" || run.phase === "cancelling";
+  return (
+    <Button
+      label={active ? "Running…" : "Run and measure"}
+      icon="run"
+      primary
+      testid="run"
+      disabled={!run.canRun || connection.gone}
+      {...(run.reason !== "" ? { describedBy: `${connection.client}-reason` } : {})}
+      onClick={() => connection.send({ kind: "run" })}
+    />
+  );
+}
+
+/** What is going on, and beside it what there is to do about it. */
+function StatusRow(): JSX.Element {
+  const { snapshot, connection } = useView();
+  const run = snapshot.panes.run.now;
+  const busy = !connection.gone && (!snapshot.frame.settled || connection.waiting);
+  const active = run.phase === "running" || run.phase === "cancelling";
+  return (
+    <div class="iv-bar-row iv-status-row">
+      <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite">
+        {statusText(snapshot, connection)}
+      </p>
+      {active ? (
+        <Progress />
+      ) : (
+        run.reason !== "" && (
+          <p class="iv-reason">
+            <span id={`${connection.client}-reason`} data-testid="run-reason">
+              {run.reason}
+            </span>{" "}
+            {run.offerLocal && (
+              <Button label="Plan the same on this computer" quiet testid="use-local" onClick={() => connection.send({ kind: "use-local" })} />
+            )}
+          </p>
+        )
+      )}
+    </div>
+  );
+}

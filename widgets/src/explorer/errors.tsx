@@ -1,0 +1,25 @@
+// What went wrong beside the controls: a command that was refused, and defects of isoviz itself.
+import type { JSX } from "preact";
+import { ErrorLine } from "../components/error-line.tsx";
+import { useView } from "../components/view.ts";
+
+export function Errors(): JSX.Element | null {
+  const { snapshot, connection } = useView();
+  const { refusal, defect } = snapshot.frame;
+  // Where nobody knows who sent the command, every view tells of it.
+  const mine = refusal !== null && (refusal.client === null || refusal.client === connection.client);
+  if (!mine && defect === "") return null;
+  return (
+    <div class="iv-errors">
+      {mine && <ErrorLine name="command">This was not done. {refusal.message}</ErrorLine>}
+      {defect !== "" && (
+        <ErrorLine name="defect">
+          <details>
+            <summary>Something went wrong inside of isoviz: {defect.split("\n")[0]}</summary>
+            <pre>{defect}</pre>
+          </details>
+        </ErrorLine>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,37 @@
+// The whole explorer on one screen: the bar, the journey, both ends, the inspector, the dock.
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { useId, useView } from "../components/view.ts";
+import { Bar } from "./bar.tsx";
+import { Dock } from "./dock.tsx";
+import { Drawer } from "./drawer.tsx";
+import { Ends } from "./ends.tsx";
+import { Errors } from "./errors.tsx";
+import { Inspector } from "./inspector.tsx";
+import { Journey } from "./journey.tsx";
+
+export function Screen(): JSX.Element {
+  const { connection } = useView();
+  const [drawer, setDrawer] = useState(false);
+  const id = useId();
+  const box = useRef<HTMLDivElement>(null);
+  const close = (): void => {
+    setDrawer(false);
+    box.current?.querySelector<HTMLElement>(".iv-title")?.focus();
+  };
+  return (
+    <div class="iv-screen" ref={box}>
+      <Bar drawer={`${id}-drawer`} drawerOpen={drawer} turnDrawer={() => setDrawer(!drawer)} />
+      <Errors />
+      <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
+        {drawer && <Drawer id={`${id}-drawer`} close={close} />}
+        <div class="iv-main">
+          <Journey />
+          <Ends />
+          <Inspector />
+          <Dock />
+        </div>
+      </div>
+    </div>
+  );
+}

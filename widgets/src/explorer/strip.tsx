@@ -1,0 +1,148 @@
+// One path as a strip: stops and hops are buttons, arrow keys move along, Enter selects.
+import type { JSX } from "preact";
+import { useRef, useState } from "preact/hooks";
+import { placeAfter } from "../components/tabs.tsx";
+import { Thumbnail } from "../linearization-view/thumbnail.tsx";
+import { useSelection } from "../selection.ts";
+import type { ShownHop, ShownPath, ShownStop } from "../types.ts";
+import { formatBytes, formatRate, formatShare } from "../units.ts";
+import { shortLayout, within } from "./words.ts";
+
+/** More hops than this are drawn narrower. */
+const ROOMY = 6;
+
+interface StripProps {
+  path: ShownPath;
+  name: string;
+  /** The numbers that the first stop and the first hop of this path have in the plan. */
+  firstStop: number;
+  firstHop: number;
+}
+
+export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Element {
+  const [selection, select] = useSelection();
+  const [at, setAt] = useState<number | null>(null);
+  const box = useRef<HTMLDivElement>(null);
+  const count = path.stops.length + path.hops.length;
+  // Stops and hops take turns: stop i has place 2 i, hop i has place 2 i + 1.
+  const chosen =
+    selection.stop !== null ? 2 * (selection.stop - firstStop) : selection.hop !== null ? 2 * (selection.hop - firstHop) + 1 : -1;
+  const here = chosen >= 0 && chosen < count ? chosen : -1;
+  const reached = Math.min(count - 1, at ?? Math.max(0, here));
+  const button = (place: number): RoveProps => ({
+    tabIndex: place === reached ? 0 : -1,
+    pressed: place === here,
+    onFocus: () => setAt(place),
+  });
+  return (
+    <div
+      class={`iv-strip${path.hops.length > ROOMY ? " iv-strip-narrow" : ""}`}
+      role="group"
+      aria-label={`${name}: ${path.hops.length} hops; arrow keys move along, Enter selects`}
+      ref={box}
+      style={{ "--iv-hops": path.hops.length }}
+      onKeyDown={(event) => {
+        const to = placeAfter(event.key, reached, count);
+        if (to === null) return;
+        event.preventDefault();
+        const next = box.current?.querySelector<HTMLElement>(`[data-place="${to}"]`);
+        next?.focus();
+        next?.scrollIntoView({ block: "nearest", inline: "nearest" });
+      }}
+    >
+      {nodesOf(path.stops).map((group) => (
+        <div class="iv-node" key={group.from} style={{ gridColumn: `${2 * group.from + 1} / ${2 * group.to + 2}` }} aria-hidden="true">
+          <span>node {group.node}</span>
+        </div>
+      ))}
+      {path.stops.flatMap((stop, place) => {
+        const hop = path.hops[place];
+        const parts = [
+          <Stop key={`stop-${place}`} stop={stop} place={place} number={firstStop + place} {...button(2 * place)} onClick={() => select({ stop: firstStop + place })} />,
+        ];
+        if (hop !== undefined)
+          parts.push(
+            <Hop key={`hop-${place}`} hop={hop} place={place} number={firstHop + place} {...button(2 * place + 1)} onClick={() => select({ hop: firstHop + place })} />,
+          );
+        return parts;
+      })}
+    </div>
+  );
+}
+
+/** Stops next to each other that are on the same node. */
+export function nodesOf(stops: readonly ShownStop[]): { node: number; from: number; to: number }[] {
+  const groups: { node: number; from: number; to: number }[] = [];
+  stops.forEach((stop, place) => {
+    const last = groups.at(-1);
+    if (last !== undefined && last.node === stop.node) last.to = place;
+    else groups.push({ node: stop.node, from: place, to: place });
+  });
+  return groups;
+}
+
+interface RoveProps {
+  tabIndex: number;
+  pressed: boolean;
+  onFocus: () => void;
+}
+
+interface PartProps extends RoveProps {
+  place: number;
+  number: number;
+  onClick: () => void;
+}
+
+function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: ShownStop }): JSX.Element {
+  return (
+    <button
+      type="button"
+      class="iv-stop"
+      data-testid={`stop-${number}`}
+      data-place={2 * place}
+      style={{ gridColumn: 2 * place + 1 }}
+      aria-pressed={pressed}
+      aria-label={`Stop ${number}: ${stop.words}${stop.emulated ? ", emulated" : ""}, ${stop.where}, layout ${stop.pretty}`}
+      title={`${stop.memory}\n${stop.pretty}`}
+      {...rest}
+    >
+      <span class="iv-stop-picture">
+        <Thumbnail layout={stop.layout} size={60} />
+      </span>
+      <span class="iv-stop-text">
+        <b>{stop.words}</b>
+        <span class="iv-faint">
+          {within(stop.where) || stop.where}
+          {stop.emulated && ", emulated"}
+        </span>
+        <code>{shortLayout(stop.layout)}</code>
+      </span>
+    </button>
+  );
+}
+
+function Hop({ hop, place, number, pressed, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
+  const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "layout turns" : ""].filter((mark) => mark !== "");
+  const kind = hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : "";
+  return (
+    <button
+      type="button"
+      class={`iv-hop${kind}`}
+      data-testid={`hop-${number}`}
+      data-place={2 * place + 1}
+      style={{ gridColumn: 2 * place + 2 }}
+      aria-pressed={pressed}
+      aria-label={[`Hop ${number}: ${hop.words}`, formatRate(hop.rate), `run ${formatBytes(hop.run)}`, `${formatShare(hop.busy)} busy`, ...marks].join(", ")}
+      title={`${hop.channel}\n${formatShare(hop.busy)} busy`}
+      {...rest}
+    >
+      <span class="iv-hop-words">{hop.words}</span>
+      <b class="iv-hop-rate">{formatRate(hop.rate)}</b>
+      <span class="iv-shaft">
+        <span style={{ width: `${(100 * hop.busy).toFixed(2)}%` }} />
+      </span>
+      <span class="iv-hop-run">run {formatBytes(hop.run)}</span>
+      <span class="iv-hop-mark">{marks.length > 0 ? marks.join(" · ") : `${formatShare(hop.busy)} busy`}</span>
+    </button>
+  );
+}

@@ -1,0 +1,109 @@
+// Words for the transfer and its path: what a title says, what a stop shows of its layout, what is selected of a plan.
+import { parse, type Part } from "../layouts/notation.ts";
+import type { MenuEntry, PlanPart, ShownHop, ShownPath, ShownSelection, ShownSettings, ShownStop } from "../types.ts";
+import { formatCount, formatSeconds } from "../units.ts";
+
+/** A hop of a plan with its number; with several paths, numbers go on from path to path. */
+export interface PlacedHop {
+  number: number;
+  hop: ShownHop;
+  path: ShownPath;
+}
+
+/** A stop of a plan with its number; with several paths, numbers go on from path to path. */
+export interface PlacedStop {
+  number: number;
+  /** Its place on its path, from 0. */
+  place: number;
+  stop: ShownStop;
+  path: ShownPath;
+}
+
+export function hopsOf(plan: PlanPart): PlacedHop[] {
+  return plan.paths.flatMap((path) => path.hops.map((hop) => ({ hop, path }))).map((each, number) => ({ ...each, number }));
+}
+
+export function stopsOf(plan: PlanPart): PlacedStop[] {
+  return plan.paths
+    .flatMap((path) => path.stops.map((stop, place) => ({ stop, place, path })))
+    .map((each, number) => ({ ...each, number }));
+}
+
+/** What the inspector is about: the selected stop or hop where the plan has it, else the slowest hop. */
+export function inspected(plan: PlanPart, selection: ShownSelection): { stop: PlacedStop } | { hop: PlacedHop } | null {
+  const stop = selection.stop === null ? undefined : stopsOf(plan)[selection.stop];
+  if (stop !== undefined) return { stop };
+  const hops = hopsOf(plan);
+  const hop = (selection.hop === null ? undefined : hops[selection.hop]) ?? slowest(hops);
+  return hop === undefined ? null : { hop };
+}
+
+function slowest(hops: readonly PlacedHop[]): PlacedHop | undefined {
+  return hops.find(({ hop }) => hop.bottleneck) ?? hops[0];
+}
+
+const LOW = ["₀", "₁", "₂", "₃", "₄", "₅", "₆", "₇", "₈", "₉"];
+
+/** A layout in a few characters: `<F, x_in=256, y_in=128, y_out, x_out>` → "F x₂₅₆ y₁₂₈ …". */
+export function shortLayout(text: string): string {
+  const { parts } = parse(text);
+  if (parts === null) return text;
+  const words = parts.map(shortPart);
+  let end = words.length;
+  while (end > 0 && words[end - 1]?.endsWith("…")) end -= 1;
+  return end === words.length ? words.join(" ") : [...words.slice(0, end), "…"].join(" ");
+}
+
+function shortPart(part: Part): string {
+  if (part === "F") return "F";
+  if (part.label === "") return part.dim;
+  return part.extent === null ? `${part.dim}…` : part.dim + [...String(part.extent)].map((digit) => LOW[Number(digit)]).join("");
+}
+
+/** The transfer in words: "Transpose 8,192 × 8,192 complex128". */
+export function titleOf(settings: ShownSettings): string {
+  const sizes = settings.dimensions.map((row) => (/^\d+$/.test(row.value) ? formatCount(Number(row.value)) : row.value || "?"));
+  const [only] = settings.fields;
+  const what = settings.fields.length === 1 && only !== undefined ? only.value : `${settings.fields.length} fields`;
+  return `${verbOf(settings.source.layout, settings.destination.layout)} ${sizes.join(" × ")} ${what}`;
+}
+
+function verbOf(source: string, destination: string): string {
+  const [from, to] = [parse(source).parts, parse(destination).parts];
+  if (from === null || to === null) return "Move";
+  const names = (parts: readonly Part[]): string[] => parts.map(shortPart);
+  const isSplit = (parts: readonly Part[]): boolean => parts.some((part) => part !== "F" && part.label !== "");
+  const dims = (parts: readonly Part[]): string => names(parts.filter((part) => part !== "F")).join();
+  if (names(from).join() === names(to).join()) return "Copy";
+  if (isSplit(to)) return isSplit(from) ? "Reblock" : "Block";
+  if (isSplit(from)) return "Unblock";
+  if (dims(from) === dims(to)) {
+    if (from[0] === "F" && to.at(-1) === "F") return "Structs to fields,";
+    if (to[0] === "F" && from.at(-1) === "F") return "Fields to structs,";
+    return "Reorder fields of";
+  }
+  return from.length === 3 ? "Transpose" : "Permute";
+}
+
+/** A memory in words with its name: "GPU memory · node0.fbm0". */
+export function memoryTitle(entry: MenuEntry): string {
+  return entry.title !== entry.name || entry.about === "" ? entry.title : `${entry.about} · ${entry.name}`;
+}
+
+/** What kind of memory that is, in words; its name where nobody knows. */
+export function memoryWords(memories: readonly MenuEntry[], name: string): string {
+  const entry = memories.find((each) => each.name === name);
+  return entry === undefined ? name : memoryTitle(entry);
+}
+
+/** Where a memory is beside its node: "node 0 · fbm0" → "fbm0". */
+export function within(where: string): string {
+  return where.split(" · ").slice(1).join(" · ");
+}
+
+/** Two durations with their unit once where they share it: "340 – 380 ms". */
+export function formatInterval(low: number, high: number): string {
+  const [first = "", unit] = formatSeconds(low).split(" ");
+  const last = formatSeconds(high);
+  return last.endsWith(` ${unit}`) ? `${first} – ${last}` : `${first} ${unit} – ${last}`;
+}
