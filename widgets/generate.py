@@ -180,7 +180,7 @@ def snapshot_file() -> str:
     session = Session(settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32}, fields=fields))
     session.wait()
     session.run()
-    told = snapshot.snapshot(session.wait(), 1)
+    told = snapshot.snapshot(session.wait(), 1, "a session")
     session.close()
     return json.dumps(told, indent=1, ensure_ascii=False) + "\n"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, TypeVar, get_args
 
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.consequences.earlier_runs import interval_of
@@ -19,6 +19,8 @@ from isoviz.widgets.state import Derived, Problem, Result
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.planner import Plan
+
+T = TypeVar("T")
 
 LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 """What every session knows: it takes no machine."""
@@ -103,10 +105,10 @@ def derive(before: Derived) -> Iterator[Derived]:
     now = replace(
         before,
         problems=found.problems,
-        space=found.of("space") or before.space,
-        fields=found.of("fields") or before.fields,
-        source=ends["source"] or before.source,
-        destination=ends["destination"] or before.destination,
+        space=_latest(found.of("space"), before.space),
+        fields=_latest(found.of("fields"), before.fields),
+        source=_latest(ends["source"], before.source),
+        destination=_latest(ends["destination"], before.destination),
         corrections={},
         kept=found.keep,
     )
@@ -133,6 +135,11 @@ def derive(before: Derived) -> Iterator[Derived]:
             made = Result((settings.machine, before.measurement), making.machine)
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
         yield replace(now, step=making.step)
+
+
+def _latest(now: T | None, last: T | None) -> T | None:
+    """What there is now, else what there was last."""
+    return last if now is None else now
 
 
 def _makings(before: Derived, problems: dict[str, Problem]) -> Iterable[Making]:

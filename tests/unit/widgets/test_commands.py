@@ -27,7 +27,12 @@ GOOD: list[dict[str, Any]] = [
     {"kind": "remove-dimension", "row": 4},
     {"kind": "example", "value": "small"},
     {"kind": "undo"},
-    {"kind": "bokeh-figure", "side": "source", "dark": True},
+    {"kind": "export", "what": "python"},
+    {
+        "kind": "select",
+        "selection": {"entry": {"index": {"x": 1}, "field": "a"}, "chunk": 3, "time": None, "stop": None, "hop": 1},
+    },
+    {"kind": "open-machine", "name": "m.json", "text": "{}"},
 ]
 
 
@@ -53,7 +58,8 @@ def test_a_good_command_is_read_without_its_envelope(command: dict[str, Any]) ->
         ({"kind": "set", "field": "planner", "value": 3}, "value: expected a text, got 3"),
         ({"kind": "set", "field": "dimension-size", "value": "3"}, "the key 'row' is missing"),
         ({"kind": "set", "field": "machine-option", "value": "3"}, "the key 'name' is missing; expected a text"),
-        ({"kind": "bokeh-figure", "side": "middle", "dark": False}, "side: expected 'source' or 'destination', got 'middle'"),
+        ({"kind": "export", "what": "film"}, "what: expected 'session' or 'python' or 'plan' or 'machine' or 'page', got 'film'"),
+        ({"kind": "select", "selection": {"stop": 1}}, "selection: the key 'entry' is missing"),
         ({"kind": "describe-machine", "machine": []}, "machine: expected an object, got a list"),
     ],
 )
@@ -68,7 +74,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=8,
 )
-KEYS = st.sampled_from(("field", "row", "value", "name", "side", "dark", "machine", "client", "number"))
+KEYS = st.sampled_from(("field", "row", "value", "name", "what", "selection", "text", "machine", "client", "number"))
 
 
 @settings(max_examples=300)

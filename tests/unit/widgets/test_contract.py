@@ -19,7 +19,7 @@ from isoviz.errors import Cancelled, RunError
 from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, MemoryKind
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 from isoviz.widgets.chosen.settings import Settings, settings_for
-from isoviz.widgets.contract import SnapshotFrame
+from isoviz.widgets.contract import Concerns
 from isoviz.widgets.matching import mismatch
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session
@@ -54,7 +54,7 @@ def problems(told: dict[str, Any]) -> list[str]:
     """What keeps a snapshot from being what the browser was promised."""
     told = json.loads(json.dumps(told, allow_nan=False))
     panes = told.pop("panes")
-    found = [mismatch(told, SnapshotFrame)]
+    found = [mismatch(told, Concerns)]
     assert list(panes) == list(PANES)
     found += [mismatch(panes[name], get_type_hints(part)["return"], f"panes.{name}") for name, part in PANES.items()]
     return [problem for problem in found if problem is not None]
@@ -68,9 +68,9 @@ def checked(state: State) -> Any:
 
 def test_the_state_before_anything_is_known() -> None:
     told = checked(State(Settings(), Derived(Settings())))
-    assert told["settled"] is False
+    assert told["frame"]["settled"] is False
     assert told["panes"]["plan"] is None and told["panes"]["machine"] is None
-    assert told["panes"]["layout"] == {"source": None, "destination": None}
+    assert told["panes"]["layout"] == {"dims": {}, "fieldSizes": [], "source": None, "destination": None}
 
 
 @pytest.fixture
@@ -93,8 +93,8 @@ def session() -> Iterator[Session]:
 def test_states_with_a_mistake(session: Session, command: dict[str, Any]) -> None:
     session.send(command)
     told = checked(session.wait())
-    assert len(told["problems"]) == 1
-    assert told["canUndo"] is True
+    assert len(told["faults"]["problems"]) == 1
+    assert told["frame"]["canUndo"] is True
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,8 @@ def test_planned_states(settings: Settings) -> None:
     plan = session.plan
     assert told["panes"]["plan"]["seconds"] == plan.seconds
     assert told["panes"]["plan"]["bytes"] == plan.bytes
-    assert [hop["rate"] for hop in told["panes"]["plan"]["hops"]] == [hop.throughput for hop in plan.hops]
+    paths = told["panes"]["plan"]["paths"]
+    assert [hop["rate"] for hop in paths[0]["hops"]] == [hop.throughput for hop in plan.hops]
     ends = told["panes"]["layout"]
     assert ends["source"]["bytes"] - ends["source"]["padding"] == plan.bytes
     assert len(ends["source"]["digits"]) == len(ends["source"]["components"])
@@ -166,15 +167,16 @@ def test_a_run_that_ended_well(session: Session) -> None:
 def test_a_refused_command_and_a_described_machine(session: Session) -> None:
     session.send({"kind": "fly", "client": "a", "number": 4})
     told = checked(session.wait())
-    assert told["refusal"]["kind"] == "fly"
-    assert (told["refusal"]["client"], told["refusal"]["number"]) == ("a", 4)
-    assert told["acknowledged"] == {"a": 4}
+    refusal = told["frame"]["refusal"]
+    assert refusal["kind"] == "fly"
+    assert (refusal["client"], refusal["number"]) == ("a", 4)
+    assert told["frame"]["acknowledged"] == {"a": 4}
     memory = Memory("node0.sys", MemoryKind.SYS, 0)
     here = Machine("mine", (memory,), (Channel("copy", ChannelKind.MEMCPY, "node0.sys", "node0.sys", Constant(1e9)),))
     session.choose(settings_for(start=SMALL, machine=here, source=("node0.sys", "<F, x, y>")))
     told = checked(session.wait())
-    assert told["refusal"] is None
-    assert told["settings"]["machine"] == {"kind": "described", "name": "mine", "options": {}}
+    assert told["frame"]["refusal"] is None
+    assert told["settings"]["machine"] == {"kind": "drawn", "name": "mine", "options": {}, "path": ""}
     assert "Memcpy" in told["panes"]["machine"]["drawing"]
 
 
