@@ -3,7 +3,7 @@
 // A digit faster than F has the stride (product of the extents before it) × (bytes of the field), a slower one (product of the
 // extents before it) × |F|, and F contributes (product of the extents before it) × (bytes of the fields before the field).
 import { codePoints, layoutText, namedDimensions, parse, partText, textProblem } from "./notation.ts";
-import type { Component, Part, TextProblem } from "./notation.ts";
+import type { Part, TextProblem } from "./notation.ts";
 import { line, listed, repr, sentence, show } from "./python-text.ts";
 import { MOST_DIMENSIONS } from "./spaces.ts";
 import type { Dimension, Field } from "./spaces.ts";
@@ -132,9 +132,10 @@ export class Linearization {
       const stride = this.stride(place, field);
       const extent = (this.digits[place] as Digit).extent;
       const last = strides.length - 1;
-      // Digits whose values follow one another in memory count as one.
-      if (last >= 0 && stride === (strides[last] as number) * (extents[last] as number)) extents[last] = (extents[last] as number) * extent;
-      else {
+      const end = last < 0 ? -1 : (strides[last] as number) * (extents[last] as number);
+      if (stride === end) {
+        extents[last] = (extents[last] as number) * extent; // digits that follow one another in memory count as one
+      } else {
         strides.push(stride);
         extents.push(extent);
       }
@@ -239,36 +240,26 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   // A name that is no dimension is the mistake, whatever else follows from it.
   const unknown = names.find(({ dim }) => !dims.some(({ name }) => name === dim));
   if (unknown !== undefined)
-    return refused({ message: `${show(unknown.dim)} is not a dimension; expected ${choices(dims)}`, position: unknown.position });
+    return refused(textProblem(unknown.position, `${show(unknown.dim)} is not a dimension`, listed(dims.map(({ name }) => name)) || "F alone"));
   const { parts, problem } = parse(text);
   if (problem !== null) return refused(problem);
   const missing = dims.find(({ name }) => !names.some(({ dim }) => dim === name));
-  if (missing !== undefined)
-    return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
+  if (missing !== undefined) return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
   if (dims.length > MOST_DIMENSIONS)
     return refused({ message: `${dims.length} dimensions; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
+  const components = parts.filter((part) => part !== "F");
   const steps = new Map<Part, { step: number; extent: number }>();
   for (const { name, size } of dims) {
-    const own = parts.filter((part): part is Component => part !== "F" && part.dim === name).sort((one, other) => one.rank - other.rank);
     let step = 1;
-    for (const part of own) {
-      if (part.extent === null) {
-        steps.set(part, { step, extent: Math.ceil(size / step) });
-        break;
+    for (const part of components.filter(({ dim }) => dim === name).sort((one, other) => one.rank - other.rank)) {
+      const block = part.extent ?? 1;
+      if (step * block > size) {
+        const through = step > 1 ? ` (with the digits below it, ${step * block})` : "";
+        const problem = `block ${partText(part)}${through} is larger than dimension ${repr(name)} of size ${size}`;
+        return refused(textProblem(names[components.indexOf(part)]?.position ?? 0, problem, `at most ${Math.floor(size / step)}`));
       }
-      if (step * part.extent > size) {
-        const through = step > 1 ? ` (with the digits below it, ${step * part.extent})` : "";
-        const position = names.filter(({ dim }) => dim === name)[parts.filter((other) => other !== "F" && other.dim === name).indexOf(part)]?.position ?? 0;
-        return refused(
-          textProblem(
-            position,
-            `block ${partText(part)}${through} is larger than dimension ${repr(name)} of size ${size}`,
-            `at most ${Math.floor(size / step)}`,
-          ),
-        );
-      }
-      steps.set(part, { step, extent: part.extent });
-      step *= part.extent;
+      steps.set(part, { step, extent: part.extent ?? Math.ceil(size / step) });
+      step *= block;
     }
   }
   const digits = parts.map((part): Digit => {
@@ -278,12 +269,6 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   });
   const linear = new Linearization(digits, dims, fields);
   return Number.isSafeInteger(linear.nbytes) ? { linear, problem: null } : refused(tooLarge(linear));
-}
-
-/** What a layout may name, in words. */
-function choices(dims: readonly Dimension[]): string {
-  const names = dims.map(({ name }) => name);
-  return names.length === 0 ? "F alone" : line(listed(names));
 }
 
 /** The position at which a further component would stand. */
