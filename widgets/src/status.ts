@@ -13,8 +13,7 @@ export function statusText(snapshot: Snapshot, connection: Pick<Connection, "gon
 }
 
 function stateText(snapshot: Snapshot): string {
-  const { run, plan } = snapshot.panes;
-  const { now, report } = run;
+  const { now, report } = snapshot.panes.run;
   if (!snapshot.frame.settled) return `${snapshot.frame.step === "" ? "Planning" : snapshot.frame.step}…`;
   const problems = Object.keys(snapshot.faults.problems);
   if (problems.length > 0) {
@@ -29,5 +28,5 @@ function stateText(snapshot: Snapshot): string {
     const seconds = `${formatSeconds(report.seconds)} measured, ${formatSeconds(report.predictedSeconds)} predicted`;
     return `Run ${report.number}: ${report.verdict.toLowerCase()}, ${seconds}.`;
   }
-  return plan === null ? "" : "Planned.";
+  return "";
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Connection, shown } from "../src/connection.ts";
+import type { ExportMessage } from "../src/types.ts";
 import { aSnapshot, FakeModel } from "./model.ts";
 
 test("commands are numbered and name their view", () => {
@@ -96,4 +97,78 @@ test("what is being typed stays until the kernel has it", () => {
   assert.equal(shown({ text: "typed", number: 3 }, "kernel", 2), "typed");
   assert.equal(shown({ text: "typed", number: 3 }, "kernel", 3), "kernel");
   assert.equal(shown({ text: "typed", number: Infinity }, "kernel", 99), "typed");
+});
+
+test("the state is put together once for every revision, and parts that a view does not ask for are empty", () => {
+  const model = new FakeModel(aSnapshot());
+  const connection = new Connection(model);
+  const first = connection.snapshot;
+  assert.ok(first !== null);
+  assert.equal(connection.snapshot, first);
+  model.publish((next) => void (next.frame.notice = "news"));
+  assert.notEqual(connection.snapshot, first);
+  assert.equal(connection.snapshot?.frame.notice, "news");
+  model.publish((next) => void Object.assign(next.panes, { run: null, layout: null, plan: null, machine: null }));
+  assert.deepEqual(connection.snapshot?.panes.run.history, []);
+  assert.equal(connection.snapshot?.panes.layout.source, null);
+  assert.equal(connection.snapshot?.panes.plan, null);
+  connection.close();
+});
+
+test("the settings show what has just been done, until the kernel has it or says otherwise", () => {
+  const model = new FakeModel(aSnapshot());
+  const connection = new Connection(model);
+  const before = connection.settings;
+  assert.equal(before, connection.snapshot?.settings);
+  connection.send({ kind: "set", field: "source-layout", value: "<x, F, y>" });
+  connection.send({ kind: "set", field: "planner", value: "simple" });
+  assert.equal(connection.settings.source.layout, "<x, F, y>");
+  assert.equal(connection.settings.planner, "simple");
+  assert.equal(connection.settings, connection.settings, "the same object while nothing changes");
+  model.publish((next) => void (next.settings.source.layout = "<y, F, x>"), 1);
+  assert.equal(connection.settings.source.layout, "<y, F, x>", "the kernel has the first command and knows better");
+  assert.equal(connection.settings.planner, "simple", "the second is still on its way");
+  model.publish((next) => void (next.settings.planner = "simple"));
+  assert.equal(connection.settings, connection.snapshot?.settings);
+  connection.close();
+});
+
+test("a command that did not leave changes nothing", () => {
+  const model = new FakeModel(aSnapshot());
+  const connection = new Connection(model);
+  model.dead = true;
+  connection.send({ kind: "set", field: "planner", value: "simple" });
+  assert.equal(connection.settings, connection.snapshot?.settings);
+  connection.close();
+});
+
+const answer = (number: number, text: string): ExportMessage => ({ kind: "export", what: "plan", number, name: "plan.json", text, error: "" });
+
+test("an export is the answer to its own command", async () => {
+  const model = new FakeModel(aSnapshot());
+  const connection = new Connection(model);
+  const waiting = connection.exported("plan");
+  const number = model.sent.at(-1)?.number ?? 0;
+  model.say({ ...answer(number + 7, "of another view") });
+  model.say({ ...answer(number, "{}"), what: "machine" });
+  model.say({ ...answer(number, "{}") });
+  assert.equal((await waiting).text, "{}");
+  connection.close();
+});
+
+test("an export that does not come says why", async () => {
+  const refused = new FakeModel(aSnapshot());
+  const one = new Connection(refused);
+  const first = one.exported("plan");
+  const { client, number } = refused.sent.at(-1) ?? { client: "", number: 0 };
+  refused.publish((next) => void (next.frame.refusal = { kind: "export", client, number, message: "There is no plan." }));
+  assert.equal((await first).error, "There is no plan.");
+  const second = one.exported("session");
+  one.close();
+  assert.match((await second).error, /closed/);
+  const dead = new FakeModel(aSnapshot());
+  dead.dead = true;
+  const other = new Connection(dead);
+  assert.match((await other.exported("python")).error, /gone/);
+  other.close();
 });

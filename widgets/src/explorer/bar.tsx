@@ -16,6 +16,8 @@ import { formatInterval, memoryWords, titleOf } from "./words.ts";
 
 /** Milliseconds for which good news stays. */
 const GOOD_NEWS = 4000;
+/** Where plans run that run for real. */
+const HERE = "this computer";
 
 interface BarProps {
   drawer: string;
@@ -89,7 +91,7 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
 interface FigureValue {
   name: string;
   title: string;
-  term?: TermName;
+  term: TermName;
   value: (plan: PlanPart) => string;
   beside?: (plan: PlanPart) => ComponentChildren;
 }
@@ -103,14 +105,13 @@ const figures: readonly FigureValue[] = [
     value: (plan) => formatSeconds(plan.seconds),
     beside: ({ interval }) =>
       interval === null ? null : (
-        <span data-testid="figure-interval" title={`Nine of ten runs; known from ${interval.origin}`}>
+        <span class="iv-figure-beside" data-testid="figure-interval" title={`Nine of ten runs; known from ${interval.origin}`}>
           {formatInterval(interval.low, interval.high)}
         </span>
       ),
   },
   { name: "throughput", title: "rate", term: "throughput", value: (plan) => formatRate(plan.throughput) },
   { name: "buffers", title: "buffers", term: "buffer", value: (plan) => (plan.buffers > 0 ? formatBytes(plan.bufferBytes) : "none") },
-  { name: "where", title: "runs on", value: (plan) => plan.where },
 ];
 
 function Figures(): JSX.Element {
@@ -121,11 +122,11 @@ function Figures(): JSX.Element {
     <dl class={`iv-figures${stale ? " iv-stale" : ""}`} data-testid="figures">
       {figures.map((figure) => (
         <div key={figure.name} class={`iv-figure iv-figure-${figure.name}`} data-testid={`figure-${figure.name}`}>
-          <dt>{figure.term === undefined ? figure.title : <Term name={figure.term}>{figure.title}</Term>}</dt>
-          <dd>
-            <b>{plan === null ? "–" : figure.value(plan)}</b>
-            {plan !== null && figure.beside !== undefined && <span class="iv-figure-beside">{figure.beside(plan)}</span>}
-          </dd>
+          <dt>
+            <Term name={figure.term}>{figure.title}</Term>
+            {plan !== null && figure.beside?.(plan)}
+          </dt>
+          <dd>{plan === null ? "–" : figure.value(plan)}</dd>
         </div>
       ))}
     </dl>
@@ -152,11 +153,17 @@ function RunButton(): JSX.Element {
 /** What is going on, and beside it what there is to do about it. */
 function StatusRow(): JSX.Element {
   const { snapshot, connection } = useView();
+  const { plan } = snapshot.panes;
   const run = snapshot.panes.run.now;
   const busy = !connection.gone && (!snapshot.frame.settled || connection.waiting);
   const active = run.phase === "running" || run.phase === "cancelling";
   return (
     <div class="iv-bar-row iv-status-row">
+      {plan !== null && (
+        <span class={`iv-where${plan.where === HERE ? " iv-where-here" : ""}`} data-testid="figure-where">
+          {plan.where === HERE ? `runs on ${plan.where}` : plan.where}
+        </span>
+      )}
       <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite">
         {statusText(snapshot, connection)}
       </p>

@@ -3,9 +3,9 @@ import type { JSX } from "preact";
 import type { CurvePoint, ShownHop } from "../types.ts";
 import { formatBytes, formatRate } from "../units.ts";
 
-const WIDTH = 260;
-const HEIGHT = 138;
-const BOX = { left: 6, right: WIDTH - 8, top: 10, bottom: HEIGHT - 22 };
+const WIDTH = 242;
+const HEIGHT = 132;
+const BOX = { left: 62, right: WIDTH - 8, top: 10, bottom: HEIGHT - 22 };
 
 /** A logarithmic axis: quantities to places. */
 interface Axis {
@@ -34,8 +34,6 @@ export function Curve({ hop }: { hop: ShownHop }): JSX.Element | null {
   const y = axis(least / 1.3, most * 1.3, BOX.bottom, BOX.top);
   const at = { x: x.place(Math.min(last.run, Math.max(first.run, hop.run))), y: y.place(hop.rate) };
   const ticks = ticksOf(x);
-  const side = at.x > (BOX.left + BOX.right) / 2 ? "end" : "start";
-  const low = at.y < (BOX.top + BOX.bottom) / 2;
   return (
     <svg
       class="iv-curve"
@@ -46,7 +44,7 @@ export function Curve({ hop }: { hop: ShownHop }): JSX.Element | null {
       {decades(y).map((rate) => (
         <g key={rate}>
           <line class="iv-curve-grid" x1={BOX.left} x2={BOX.right} y1={y.place(rate)} y2={y.place(rate)} />
-          <text class="iv-curve-text" x={BOX.left + 2} y={y.place(rate) - 3}>
+          <text class="iv-curve-text" x={BOX.left - 5} y={y.place(rate) + 4} text-anchor="end">
             {formatRate(rate)}
           </text>
         </g>
@@ -69,9 +67,6 @@ export function Curve({ hop }: { hop: ShownHop }): JSX.Element | null {
       ))}
       <line class="iv-curve-drop" x1={at.x} x2={at.x} y1={at.y} y2={BOX.bottom} />
       <circle class="iv-curve-point" cx={at.x} cy={at.y} r={5} />
-      <text class="iv-curve-here" x={at.x + (side === "end" ? -9 : 9)} y={low ? at.y + 17 : at.y - 9} text-anchor={side}>
-        {formatBytes(hop.run)}, {formatRate(hop.rate)}
-      </text>
     </svg>
   );
 }
@@ -84,9 +79,9 @@ function decades({ low, high }: Axis): number[] {
   return found.filter((_, place) => (found.length - 1 - place) % every === 0);
 }
 
-/** Four runs along an axis: both ends, and powers of two between. */
+/** Three runs along an axis: both ends, and a power of two between. */
 function ticksOf({ low, high }: Axis): number[] {
   const [first, last] = [Math.log2(low), Math.log2(high)];
-  const between = [1, 2].map((third) => 2 ** Math.round(first + ((last - first) * third) / 3));
-  return [...new Set([low, ...between.filter((run) => run > low && run < high), high])];
+  const between = 2 ** Math.round((first + last) / 2);
+  return between > low && between < high ? [low, between, high] : [low, high];
 }

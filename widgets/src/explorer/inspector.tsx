@@ -48,7 +48,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
       <p class="iv-faint">
         {place(path.stops[hop.index])} → {place(path.stops[hop.index + 1])}
       </p>
-      <div class={hop.bottleneck ? "iv-slowest" : hop.converts ? "iv-converts" : ""}>
+      <div class={`iv-inspector-picture${hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : ""}`}>
         <Curve hop={hop} />
       </div>
       <Facts>

@@ -40,7 +40,7 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
       role="group"
       aria-label={`${name}: ${path.hops.length} hops; arrow keys move along, Enter selects`}
       ref={box}
-      style={{ "--iv-hops": path.hops.length }}
+      style={{ gridTemplateColumns: columnsOf(path.stops) }}
       onKeyDown={(event) => {
         const to = placeAfter(event.key, reached, count);
         if (to === null) return;
@@ -51,7 +51,7 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
       }}
     >
       {nodesOf(path.stops).map((group) => (
-        <div class="iv-node" key={group.from} style={{ gridColumn: `${2 * group.from + 1} / ${2 * group.to + 2}` }} aria-hidden="true">
+        <div class="iv-node" key={group.from} style={{ gridColumn: `${2 * group.from + 2} / ${2 * group.to + 3}` }} aria-hidden="true">
           <span>node {group.node}</span>
         </div>
       ))}
@@ -68,6 +68,12 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
       })}
     </div>
   );
+}
+
+/** The columns of a strip: labels are wider than stops, so there is room at both ends. A hop to another node has more room: it stands in the gap between two nodes. */
+function columnsOf(stops: readonly ShownStop[]): string {
+  const hops = stops.slice(1).map((stop, place) => (stop.node === stops[place]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.4fr)"));
+  return ["var(--iv-pad)", "var(--iv-stop)", ...hops.flatMap((hop) => [hop, "var(--iv-stop)"]), "var(--iv-pad)"].join(" ");
 }
 
 /** Stops next to each other that are on the same node. */
@@ -100,7 +106,7 @@ function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: Sho
       class="iv-stop"
       data-testid={`stop-${number}`}
       data-place={2 * place}
-      style={{ gridColumn: 2 * place + 1 }}
+      style={{ gridColumn: 2 * place + 2 }}
       aria-pressed={pressed}
       aria-label={`Stop ${number}: ${stop.words}${stop.emulated ? ", emulated" : ""}, ${stop.where}, layout ${stop.pretty}`}
       title={`${stop.memory}\n${stop.pretty}`}
@@ -130,7 +136,7 @@ function Hop({ hop, place, number, pressed, ...rest }: PartProps & { hop: ShownH
       class={`iv-hop${kind}`}
       data-testid={`hop-${number}`}
       data-place={2 * place + 1}
-      style={{ gridColumn: 2 * place + 2 }}
+      style={{ gridColumn: 2 * place + 3 }}
       aria-pressed={pressed}
       aria-label={[`Hop ${number}: ${hop.words}`, formatRate(hop.rate), `run ${formatBytes(hop.run)}`, `${formatShare(hop.busy)} busy`, ...marks].join(", ")}
       title={`${hop.channel}\n${formatShare(hop.busy)} busy`}

@@ -64,7 +64,7 @@ function shortPart(part: Part): string {
 export function titleOf(settings: ShownSettings): string {
   const sizes = settings.dimensions.map((row) => (/^\d+$/.test(row.value) ? formatCount(Number(row.value)) : row.value || "?"));
   const [only] = settings.fields;
-  const what = settings.fields.length === 1 && only !== undefined ? only.value : `${settings.fields.length} fields`;
+  const what = settings.fields.length === 1 && only !== undefined ? only.value : `of ${settings.fields.length} fields`;
   return `${verbOf(settings.source.layout, settings.destination.layout)} ${sizes.join(" × ")} ${what}`;
 }
 
@@ -78,8 +78,8 @@ function verbOf(source: string, destination: string): string {
   if (isSplit(to)) return isSplit(from) ? "Reblock" : "Block";
   if (isSplit(from)) return "Unblock";
   if (dims(from) === dims(to)) {
-    if (from[0] === "F" && to.at(-1) === "F") return "Structs to fields,";
-    if (to[0] === "F" && from.at(-1) === "F") return "Fields to structs,";
+    if (from[0] === "F" && to.at(-1) === "F") return "Structs to fields:";
+    if (to[0] === "F" && from.at(-1) === "F") return "Fields to structs:";
     return "Reorder fields of";
   }
   return from.length === 3 ? "Transpose" : "Permute";
