@@ -2,7 +2,7 @@
 //
 // A digit faster than F has the stride (product of the extents before it) × (bytes of the field), a slower one (product of the
 // extents before it) × |F|, and F contributes (product of the extents before it) × (bytes of the fields before the field).
-import { codePoints, layoutText, namedDimensions, parse, partText, textProblem } from "./notation.ts";
+import { endOf, layoutText, namedDimensions, parse, partText, textProblem } from "./notation.ts";
 import type { Part, TextProblem } from "./notation.ts";
 import { line, listed, repr, sentence, show } from "./python-text.ts";
 import { MOST_DIMENSIONS } from "./spaces.ts";
@@ -239,8 +239,10 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   const names = namedDimensions(text);
   // A name that is no dimension is the mistake, whatever else follows from it.
   const unknown = names.find(({ dim }) => !dims.some(({ name }) => name === dim));
-  if (unknown !== undefined)
-    return refused(textProblem(unknown.position, `${show(unknown.dim)} is not a dimension`, listed(dims.map(({ name }) => name)) || "F alone"));
+  if (unknown !== undefined) {
+    const expected = listed(dims.map(({ name }) => name)) || "F alone";
+    return refused(textProblem(unknown.position, `${show(unknown.dim)} is not a dimension`, expected));
+  }
   const { parts, problem } = parse(text);
   if (problem !== null) return refused(problem);
   const missing = dims.find(({ name }) => !names.some(({ dim }) => dim === name));
@@ -269,11 +271,6 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   });
   const linear = new Linearization(digits, dims, fields);
   return Number.isSafeInteger(linear.nbytes) ? { linear, problem: null } : refused(tooLarge(linear));
-}
-
-/** The position at which a further component would stand. */
-function endOf(text: string): number {
-  return codePoints(text.replace(/[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+$/, "").replace(/[>⟩]+$/, ""));
 }
 
 function tooLarge(linear: Linearization): TextProblem {

@@ -74,11 +74,12 @@ export function textProblem(position: number, problem: string, expected: string)
   return { message: sentence(`${line(problem)}; expected ${line(expected)}`), position };
 }
 
-/** How many code points the text has. */
-export function codePoints(text: string): number {
-  let count = 0;
-  for (const _ of text) count += 1;
-  return count;
+/** The position at which a further component would stand: before the spaces and closing brackets at the end. */
+export function endOf(text: string): number {
+  const chars = [...text];
+  while (SPACE.test(chars.at(-1) ?? "")) chars.pop();
+  while (/^[>⟩]$/.test(chars.at(-1) ?? "")) chars.pop();
+  return chars.length;
 }
 
 class Wrong extends Error {
@@ -263,7 +264,7 @@ function check(found: readonly Placed[]): void {
   for (const [dim, parts] of byDim) checkDimension(dim, parts);
   const last = found.at(-1);
   if (fields.length === 0 && last !== undefined)
-    throw new Wrong(last.position + codePoints(partText(last.part)), "F, the field space, is missing", "F exactly once");
+    throw new Wrong(last.position + [...partText(last.part)].length, "F, the field space, is missing", "F exactly once");
 }
 
 function checkDimension(dim: string, placed: readonly Placed[]): void {
