@@ -1,9 +1,11 @@
-"""The folder in which isoviz keeps data of a user that it can make again: compiled kernels, measurements, the ledger of runs.
+"""The folders in which isoviz keeps data of a user. The cache holds what can be made again: compiled kernels, measurements, the
+ledger of runs. The folder for the state of programs holds what cannot: the settings of explorers in notebooks.
 
 Compiled kernels are pickles, and loading a pickle runs its code. So the folder belongs to the user alone (mode 0700). A folder
 of another user, or one that others may write to, is not used. On Linux the folder is `$XDG_CACHE_HOME/isoviz`, else
 `~/.cache/isoviz`; on macOS `~/Library/Caches/isoviz`. If it cannot be used, the folder for the state of programs takes its
-place; if that cannot be used either, nothing is kept.
+place; if that cannot be used either, nothing is kept. The state is in `$XDG_STATE_HOME/isoviz`, else `~/.local/state/isoviz`; on
+macOS in `~/Library/Application Support/isoviz`.
 """
 
 from __future__ import annotations
@@ -16,17 +18,37 @@ from pathlib import Path
 from isoviz.errors import InputError, line
 
 _LOG = logging.getLogger("isoviz")
+_AT_THE_ROOT = ((".cache",), (".local",), ("Library",))
+"""What a path begins with where an empty `$HOME` was taken for the root of the file system."""
 _said: set[str] = set()
 """Warnings of this process; each is logged once."""
 
 
 def cache_folder() -> Path | None:
-    """The folder, existing and private; None if nothing can be kept.
+    """The folder of what can be made again, existing and private; None if nothing can be kept.
 
     Each problem on the way is logged as a warning, once.
     """
+    return _first_of(_candidates())
+
+
+def state_folder() -> Path | None:
+    """The folder of what cannot be made again, existing and private; None if nothing can be kept.
+
+    Each problem on the way is logged as a warning, once.
+    """
+    import platformdirs
+
+    chosen = Path(os.environ.get("XDG_STATE_HOME", ""))
+    found = [chosen / "isoviz"] if chosen.is_absolute() else []
+    if home() is not None:
+        found.append(Path(platformdirs.PlatformDirs("isoviz", appauthor=False).user_state_dir))
+    return _first_of([path for path in dict.fromkeys(found) if path.parts[1:2] not in _AT_THE_ROOT])
+
+
+def _first_of(candidates: list[Path]) -> Path | None:
     problems: list[str] = []
-    for path in _candidates():
+    for path in candidates:
         problem = _problem(path)
         if problem is None:
             if problems:
@@ -80,7 +102,7 @@ def _candidates() -> list[Path]:
         usual = platformdirs.PlatformDirs("isoviz", appauthor=False)
         found += [Path(usual.user_cache_dir), Path(usual.user_state_dir) / "cache"]
     # Older versions of the library take an empty $HOME for the root of the file system.
-    return [path for path in dict.fromkeys(found) if path.parts[1:2] not in ((".cache",), (".local",), ("Library",))]
+    return [path for path in dict.fromkeys(found) if path.parts[1:2] not in _AT_THE_ROOT]
 
 
 def _problem(path: Path) -> str | None:

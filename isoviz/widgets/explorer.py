@@ -7,7 +7,7 @@ import threading
 import uuid
 import weakref
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Literal
@@ -20,10 +20,10 @@ from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import read_command
 from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.exports import answer, is_due
+from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.session import Session, transfer_text
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.state import State
-from isoviz.widgets.static_picture import StaticPicture
 from isoviz.widgets.steps import describe
 from isoviz.widgets.worker import Publisher
 
@@ -83,6 +83,7 @@ class Explorer(anywidget.AnyWidget):
         self._release = self.session.demand(pane)
         self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
         self._asked: deque[Mapping[str, Any]] = deque()
+        self._beside: tuple[Callable[[], None], ...] = ()
         self._revision = 1
         self._publishing = threading.Lock()
         super().__init__(
@@ -98,12 +99,19 @@ class Explorer(anywidget.AnyWidget):
         """Stop the threads and take the widget off the page."""
         _open.discard(self)
         if hasattr(self, "_publisher"):
+            beside, self._beside = self._beside, ()
+            for action in beside:
+                action()
             self._unlisten()
             self._publisher.close()
             self._release()
             if self._owns_session:
                 self.session.close()
         super().close()
+
+    def before_close(self, action: Callable[[], None]) -> None:
+        """Call `action` when this explorer is closed, before its session ends."""
+        self._beside = (*self._beside, action)
 
     def fall_silent(self) -> None:
         """Publish nothing more."""
@@ -115,8 +123,7 @@ class Explorer(anywidget.AnyWidget):
         with suppress(CommandError):  # the session refuses it, in words
             if read_command(content)["kind"] == "export":
                 self._asked.append(content)
-        self.session.send(content)
-        self._publisher.touch(True)
+        self.session.send(content)  # which tells the publisher when the command is done
 
     # ---- in the thread of the publisher, the only one that talks to the browser
 
@@ -156,13 +163,16 @@ class Explorer(anywidget.AnyWidget):
         """Display the explorer and, for viewers without a kernel, a static picture beside it."""
         from IPython import display as shown
 
-        count, cell = self.shown_in = (_execution_count(), _cell())
+        count, cell = self.shown_in = running_cell()
         for earlier in list(_open):
             # The output of the cell's last run is gone, and with it every way to close what it showed.
             if cell is not None and earlier.shown_in[1] == cell and earlier.shown_in[0] != count:
                 earlier.close()
         display: Any = shown.display
-        display(_Live(self), StaticPicture(self.session, self.static_picture))
+        display(_Live(self))
+        picture = StaticPicture(self.session, self.static_picture)
+        self.before_close(picture.close)
+        picture.show()
 
 
 class _Live:
@@ -173,6 +183,11 @@ class _Live:
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
         return self._widget._repr_mimebundle_(**options)
+
+
+def running_cell() -> tuple[int, str | None]:
+    """The number of the execution, and what the front end calls the cell that is running (None where it does not say)."""
+    return _execution_count(), _cell()
 
 
 def _execution_count() -> int:

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
 from isoviz.widgets.chosen.session_file import load_settings
-from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.explorer import Explorer, running_cell
+from isoviz.widgets.notebook.keeper import Keeper, flush_all
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+
+RESTORED = "Restored what was here; undo goes back to what the cell says."
+"""What is said where settings were kept."""
 
 
 def explore(
@@ -30,6 +36,7 @@ def explore(
     slot_limit: str | int | None = None,
     memory_limit: str | int | None = None,
     pane: str = "explorer",
+    restore: bool = True,
 ) -> Explorer:
     """Show the explorer in a notebook, with a plan already drawn, and return it.
 
@@ -40,7 +47,9 @@ def explore(
         explorer = isoviz.explore(space={"x": 512, "y": 512}, source=("node0.sys", "<F, x, y>"))
         explorer.session.wait().derived.plan
 
-    The session behind it keeps running while its widget is open; `explorer.close()` ends it.
+    The session behind it keeps running while its widget is open; `explorer.close()` ends it. In JupyterLab its settings are kept
+    for the cell: run again, also after the kernel was restarted, the same code shows what was there, and undo goes back to what
+    the code says. `restore=False` begins afresh.
 
     Raises:
         InputError: an unknown example or pane, an example and a session at once, an end that is not a memory and a layout, or
@@ -65,6 +74,40 @@ def explore(
         memory_limit=memory_limit,
         start=start if session is None else load_settings(session),
     )
+    place = _place()
+    found = _kept(place, settings, restore)
     explorer = Explorer(settings, pane=pane)
+    if place is not None:
+        explorer.before_close(Keeper(explorer.session, place, settings).close)
+    if found.settings is not None:
+        explorer.session.choose(found.settings, RESTORED)
+    elif found.problem:
+        explorer.session.choose(settings, f"What was kept of this cell is ignored: {found.problem}")
     explorer.show()
     return explorer
+
+
+def _kept(place: Place | None, start: Settings, restore: bool) -> Kept:
+    """What is kept for a place where the code asks for `start`."""
+    if place is None:
+        return Kept(None)
+    flush_all(place)  # what the explorer holds that the cell has shown until now
+    if restore:
+        return kept(place, start)
+    forget(place)
+    return Kept(None)
+
+
+_shown: dict[str, tuple[int, int]] = {}
+"""For every cell, the execution that showed an explorer last, and how many it has shown."""
+
+
+def _place() -> Place | None:
+    """What the settings of the next explorer are kept for; None where the front end does not say which cell runs."""
+    notebook, (execution, cell) = os.environ.get("JPY_SESSION_NAME", ""), running_cell()
+    if not notebook or cell is None:
+        return None
+    last, number = _shown.get(cell, (-1, 0))
+    number = number + 1 if last == execution else 0
+    _shown[cell] = execution, number
+    return Place(notebook, cell, number)

@@ -19,19 +19,36 @@ def common_axes(derived: Derived) -> tuple[str, ...] | None:
     return None if linear is None else tuple(default_axes(linear))
 
 
-def pictures_of(derived: Derived) -> dict[str, str]:
-    """The pictures of what was derived, by name, as SVG: both ends, the path, and its throughput functions."""
+def shown_by(name: str, derived: Derived) -> object:
+    """What the picture of that name shows; None where there is nothing to draw."""
+    if name in get_args(Side):
+        linear = getattr(derived, name)
+        return None if linear is None else (linear, common_axes(derived))
+    return None if derived.plan is None or derived.planned_on is None else (derived.plan, derived.planned_on)
+
+
+def picture_of(name: str, derived: Derived, width: int = PLOT_WIDTH) -> str:
+    """The picture of that name, as SVG: "source", "destination", "path" or "throughput"; "" where there is nothing to draw.
+
+    `width` is that of a linearization plot.
+    """
     from isoviz.figures import channels_of, linearization_svg, operating_points, path_svg, throughput_svg
 
-    axes = common_axes(derived)
-    pictures = {}
-    for side in get_args(Side):
-        linear = getattr(derived, side)
-        if linear is not None:
-            fits = axes if axes is not None and set(axes) <= set(linear.space.dims) else None
-            pictures[side] = linearization_svg(linear, axes=fits, caption=False, width=PLOT_WIDTH)
-    if derived.plan is not None and derived.planned_on is not None:
-        channels = channels_of(derived.planned_on, derived.plan)
-        pictures["path"] = path_svg(derived.planned_on, derived.plan)
-        pictures["throughput"] = throughput_svg(channels, operating_points(derived.plan))
-    return pictures
+    if name in get_args(Side):
+        linear = getattr(derived, name)
+        if linear is None:
+            return ""
+        axes = common_axes(derived)
+        fits = axes if axes is not None and set(axes) <= set(linear.space.dims) else None
+        return linearization_svg(linear, axes=fits, caption=False, width=width)
+    if derived.plan is None or derived.planned_on is None:
+        return ""
+    if name == "path":
+        return path_svg(derived.planned_on, derived.plan)
+    return throughput_svg(channels_of(derived.planned_on, derived.plan), operating_points(derived.plan))
+
+
+def pictures_of(derived: Derived) -> dict[str, str]:
+    """The pictures of what was derived, by name, as SVG: both ends, the path, and its throughput functions."""
+    found = {name: picture_of(name, derived) for name in (*get_args(Side), "path", "throughput")}
+    return {name: picture for name, picture in found.items() if picture}

@@ -1,0 +1,197 @@
+"""The picture that stands beside the explorer for viewers without a kernel: it shows the last state."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections.abc import Callable
+from html import escape
+from typing import TYPE_CHECKING, Any, get_args
+
+from isoviz.units import format_bytes, format_rate, format_seconds
+from isoviz.widgets.consequences.drawings import picture_of, shown_by
+from isoviz.widgets.contract import Side
+from isoviz.widgets.session import Session
+from isoviz.widgets.worker import Publisher
+
+if TYPE_CHECKING:
+    from isoviz.widgets.state import Derived, State
+
+MOST_BYTES = 400_000
+"""Bytes that the picture may add to a saved notebook; drawings beyond it are left out."""
+SECONDS = 2.0
+"""At least this long between two pictures."""
+PATIENCE = 20.0
+"""Seconds that the first picture waits for a plan."""
+_WIDTH = 520
+"""CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
+_BEGAN = "isoviz explorer, with the plan it began from; run the cell to explore"
+_LEFT = "isoviz explorer, as it was left; run the cell to explore"
+
+
+class StaticPicture:
+    """The state of a session as HTML and as text, in an output that is replaced after changes.
+
+    The live explorer hides it by its `token`.
+
+    It is an output of its own: a widget output that also carries a picture shows "model not found" once the kernel is gone. It is
+    drawn in a thread of its own, at most every other second, and once more at `close`.
+    """
+
+    def __init__(self, session: Session, token: str) -> None:
+        self._session = session
+        self._token = token
+        self._shown: tuple[object, ...] = ()
+        self._drawings: dict[str, tuple[object, str]] = {}
+        self._drawing = threading.Lock()
+        self._publisher: Publisher | None = None
+        self._unlisten: Callable[[], None] = _nothing
+
+    def show(self) -> None:
+        """Display it, once there is a plan or it is known that there is none, and replace it after every settled change."""
+        from IPython import display as shown
+
+        display: Any = shown.display
+        display(self, display_id=self._token)
+        if not _is_in_kernel():
+            return  # a terminal would print every picture anew
+        here = weakref.ref(self)
+
+        def update() -> None:
+            picture = here()
+            if picture is not None:
+                picture.update()
+
+        publisher = self._publisher = Publisher(update, "isoviz-picture", quick=SECONDS, slow=SECONDS)
+        self._unlisten = self._session.listen(lambda finished: publisher.touch(False) if finished else None)
+        publisher.touch(False)  # what changed before `listen`
+
+    def close(self) -> None:
+        """Show the last state, and nothing that comes later."""
+        publisher, self._publisher = self._publisher, None
+        if publisher is not None:
+            self._unlisten()
+            publisher.close()
+            self.update()
+
+    def update(self) -> None:
+        """Replace the output where something changed."""
+        from IPython.display import publish_display_data
+
+        try:
+            with self._drawing:
+                state = self._session.state
+                if _seen(state) == self._shown:
+                    return
+                data = self._drawn(state, _LEFT)
+            publish: Any = publish_display_data
+            publish(data, transient={"display_id": self._token}, update=True)
+        except Exception:  # noqa: BLE001, S110 - the picture that is there is better than the end of the thread
+            pass
+
+    def _repr_mimebundle_(self, **_options: Any) -> dict[str, str]:
+        state = _first_state(self._session)
+        with self._drawing:
+            return self._drawn(state, _BEGAN)
+
+    def _drawn(self, state: State, heading: str) -> dict[str, str]:
+        self._shown = _seen(state)
+        derived = state.derived
+        lines = _lines(state)
+        plan = str(derived.plan) if derived.plan is not None else repr(self._session)
+        said = "".join(f"<li>{escape(line)}</li>" for line in lines)
+        begin = (
+            f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
+            f'<ul style="padding-left:1.2em">{said}</ul>'
+            f'<pre style="font-family:monospace;overflow:auto">{escape(plan)}</pre>'
+            '<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">'
+        )
+        parts, size = [], len(begin.encode()) + len("</div></div>")
+        for name in ("path", *get_args(Side)):
+            picture = self._picture(name, derived)
+            part = f'<figure style="margin:0"><figcaption>{name.capitalize()}</figcaption>{picture}</figure>'
+            if picture and size + len(part.encode()) <= MOST_BYTES:
+                size += len(part.encode())
+                parts.append(part)
+        text = "\n".join([heading, "", *lines, "", plan])
+        return {"text/plain": text, "text/html": f"{begin}{''.join(parts)}</div></div>"}
+
+    def _picture(self, name: str, derived: Derived) -> str:
+        """A drawing, drawn again only where what it shows has changed; "" where there is nothing to draw."""
+        shows = shown_by(name, derived)
+        if name not in self._drawings or self._drawings[name][0] != shows:
+            self._drawings[name] = shows, picture_of(name, derived, _WIDTH)
+        return self._drawings[name][1]
+
+
+def _seen(state: State) -> tuple[object, ...]:
+    """What the picture depends on."""
+    derived = state.derived
+    return (
+        state.settings,
+        derived.plan,
+        derived.planned_on,
+        derived.source,
+        derived.destination,
+        derived.interval,
+        tuple(derived.problems.items()),
+        state.run.report,
+    )
+
+
+def _lines(state: State) -> list[str]:
+    """The transfer, what it costs, and the last run, in words."""
+    derived, settings = state.derived, state.settings
+    space = " × ".join(f"{row.name} {row.value}" for row in settings.dimensions)
+    fields = ", ".join(f"{row.name} {row.value}" for row in settings.fields)
+    lines = [f"{space}; {fields}"]
+    ends = {side: getattr(derived, side) for side in get_args(Side)}
+    if "machine" in derived.demanded:
+        source, destination = settings.source, settings.destination
+        lines.insert(0, f"{source.memory} {source.layout} → {destination.memory} {destination.layout} on {settings.machine.name}")
+    else:
+        lines += [f"{side}: {linear.layout.pretty}" for side, linear in ends.items() if linear is not None]
+    if derived.plan is not None:
+        plan, interval = derived.plan, derived.interval
+        often = f" ({format_seconds(interval['low'])} to {format_seconds(interval['high'])})" if interval else ""
+        lines.append(
+            f"{format_bytes(plan.bytes)} in {format_seconds(plan.seconds)}{often}: {format_rate(plan.bytes / plan.seconds)}"
+            if plan.seconds
+            else format_bytes(plan.bytes)
+        )
+        if derived.planned_on is not None:
+            lines.append(f"Figures of the machine: {derived.planned_on.provenance}")
+    lines += [f"{control}: {problem.message}" for control, problem in derived.problems.items()]
+    if derived.plan is not None and "plan" in derived.stale:
+        lines.append("The plan is that of the last settings that had one.")
+    if (report := state.run.report) is not None:
+        verified = "" if report.verified is None else "verified bit for bit" if report.verified else "wrong bytes"
+        ran = f"The last run: {format_seconds(report.seconds)}, {format_rate(report.throughput)}"
+        lines.append(f"{ran}, {verified}" if verified else ran)
+    return lines
+
+
+def _first_state(session: Session) -> State:
+    """The state once there is a plan, perhaps of figures that are still being measured, or once it is settled without one."""
+    ready = threading.Event()
+
+    def look(_finished: bool) -> None:
+        state = session.state
+        if state.settled or (state.derived.plan is not None and not state.derived.stale):
+            ready.set()
+
+    unlisten = session.listen(look)
+    look(True)
+    ready.wait(PATIENCE)
+    unlisten()
+    return session.state
+
+
+def _is_in_kernel() -> bool:
+    from IPython import get_ipython
+
+    return getattr(get_ipython(), "kernel", None) is not None
+
+
+def _nothing() -> None:
+    """Nothing is listened to."""
