@@ -1,6 +1,5 @@
 // What is wrong, in words.
 import type { ComponentChildren, JSX } from "preact";
-import { caret } from "../chips.ts";
 import type { ShownProblem } from "../types.ts";
 
 interface ErrorLineProps {
@@ -33,4 +32,11 @@ export function ProblemLine({ name, id, problem }: { name: string; id?: string; 
       <span>{problem.message}</span>
     </ErrorLine>
   );
+}
+
+/** The text up to an offending character and a caret below it, as two lines. */
+export function caret(text: string, position: number): string {
+  // Characters beyond the basic plane are one place for the kernel and two for the browser.
+  const before = [...text].slice(0, position);
+  return `${text}\n${" ".repeat(before.length)}^`;
 }

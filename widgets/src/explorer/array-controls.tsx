@@ -109,6 +109,7 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
   const { connection, snapshot } = useView();
   const kind = KINDS[what];
   const problem = useRowProblem(what, row, rows);
+  const about = problem === undefined ? null : causeOf(what, row, rows);
   const note = `${connection.client}-${what}-${row.key}`;
   return (
     <div class="iv-array-row" role="group" aria-label={`${what} ${row.name}`}>
@@ -121,7 +122,7 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
           code
           whenDone
           value={row.name}
-          problem={problem}
+          problem={about === "value" ? undefined : problem}
           problemId={note}
           command={(text) => ({ kind: "set", field: `${what}-name`, row: row.key, value: text.trim() })}
         />
@@ -133,7 +134,7 @@ function RowControls({ what, row, rows, onRemove }: RowProps): JSX.Element {
           hideLabel
           code
           value={row.value}
-          problem={problem}
+          problem={about === "name" ? undefined : problem}
           problemId={note}
           numeric={what === "dimension"}
           {...(kind.list ? { list: `${connection.client}-dtypes` } : {})}
@@ -164,8 +165,14 @@ function useRowProblem(what: What, row: ShownRow, rows: readonly ShownRow[]): Sh
   const same = known !== undefined && known.name === row.name && known.value === row.value;
   if (same && (frame.settled || told !== undefined)) return told;
   if (what === "field") return same || !connection.waiting ? told : undefined;
-  const message = dimensionProblem(row, rows);
-  return message === null ? undefined : { message, text: null, position: null };
+  const own = dimensionProblem(row, rows);
+  return own === null ? undefined : { message: own.message, text: null, position: null };
+}
+
+/** Which text of a row a problem is about, as far as the browser can tell. */
+function causeOf(what: What, row: ShownRow, rows: readonly ShownRow[]): "name" | "value" | null {
+  if (what === "dimension") return dimensionProblem(row, rows)?.about ?? null;
+  return row.name === "" || rows.find((other) => other.name === row.name)?.key !== row.key ? "name" : "value";
 }
 
 /** How large the array is: the last right one. */

@@ -198,10 +198,10 @@ export function Chips(props: ChipsProps): JSX.Element {
             </li>
           );
         })}
+        <li class="iv-edit-end">
+          <Term name="slowest" />
+        </li>
       </ol>
-      <span class="iv-edit-end">
-        <Term name="slowest" />
-      </span>
       <span class="iv-hidden" role="status">
         {said}
       </span>

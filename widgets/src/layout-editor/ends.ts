@@ -32,17 +32,26 @@ export interface Spaces {
 const NAME = /^[\p{L}_][\p{L}\p{N}_]*$/u;
 const DIGIT = /^.+_(in|out|\p{Nd}+)$/u;
 
-/** Why a row of the index space cannot be, in words; null where it can. */
-export function dimensionProblem(row: ShownRow, rows: readonly ShownRow[]): string | null {
+/** Why a row cannot be, in words, and which of its two texts causes that. */
+export interface RowProblem {
+  readonly about: "name" | "value";
+  readonly message: string;
+}
+
+/** What is wrong with a row of the index space; null where it can be. */
+export function dimensionProblem(row: ShownRow, rows: readonly ShownRow[]): RowProblem | null {
   const { name } = row;
-  if (rows.find((other) => other.name === name)?.key !== row.key) return `Two dimensions are called '${name}'; give this one another name`;
-  if (!NAME.test(name)) return name === "" ? "The name is missing" : "A name has letters, digits and underscores, such as x";
-  if (name === "F") return "F stands for the field space; choose another name";
-  if (DIGIT.test(name)) return "The name would read as a digit in layouts; choose another name";
+  const wrong = (about: RowProblem["about"], message: string): RowProblem => ({ about, message });
+  if (rows.find((other) => other.name === name)?.key !== row.key)
+    return wrong("name", `Two dimensions are called '${name}'; give this one another name`);
+  if (name === "") return wrong("name", "The name is missing");
+  if (!NAME.test(name)) return wrong("name", "A name has letters, digits and underscores, such as x");
+  if (name === "F") return wrong("name", "F stands for the field space; choose another name");
+  if (DIGIT.test(name)) return wrong("name", "The name would read as a digit in layouts; choose another name");
   const size = row.value.trim();
-  if (size === "") return "The size is missing; expected a whole number of at least 1";
-  if (!/^[0-9]+$/.test(size) || /^0+$/.test(size)) return "Not a size; expected a whole number of at least 1";
-  if (BigInt(size) >= 2n ** 63n) return "More than 2^63 - 1, the most that offsets can count";
+  if (size === "") return wrong("value", "The size is missing; expected a whole number of at least 1");
+  if (!/^[0-9]+$/.test(size) || /^0+$/.test(size)) return wrong("value", "Not a size; expected a whole number of at least 1");
+  if (size.length > 19 || BigInt(size) >= 2n ** 63n) return wrong("value", "More than 2^63 - 1, the most that offsets can count");
   return null;
 }
 
@@ -113,10 +122,10 @@ function spacesOfKernel(dims: Record<string, number>): Dimension[] {
   return Object.entries(dims).map(([name, size]) => ({ name, size }));
 }
 
-/** What an end has in common with the other one; null where one of them is wrong, or both are on other spaces. */
+/** What an end has in common with the other one, as they were right last; null where they are on different spaces. */
 export function keptByBoth(own: LayoutAtEnd, other: LayoutAtEnd): Kept | null {
   const [a, b] = [own.linear, other.linear];
-  if (own.stale || other.stale || a === null || b === null) return null;
+  if (a === null || b === null) return null;
   const alike = a.dims.length === b.dims.length && a.dims.every((dim, place) => dim.name === b.dims[place]?.name && dim.size === b.dims[place]?.size);
   if (!alike || a.fields.length !== b.fields.length) return null;
   const found = common(a, b);

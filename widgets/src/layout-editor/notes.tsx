@@ -11,7 +11,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
     <ul class="iv-edit-notes">
       {kept !== null && (
         <li>
-          {kept.prefix > 0 ? <i class="iv-edit-key iv-edit-key-prefix" aria-hidden="true" /> : <i class="iv-edit-key" aria-hidden="true" />}
+          {kept.prefix > 0 && <i class="iv-edit-key iv-edit-key-prefix" aria-hidden="true" />}
           <span>
             {kept.same ? (
               <>the same layout at both ends</>
@@ -19,6 +19,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
               <Term name="PREFIX">{kept.prefix > 0 ? "kept by both ends" : "no whole component kept"}</Term>
             )}
             : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
+            {!Number.isInteger(kept.runBytes) && " on average"}
           </span>
         </li>
       )}
@@ -32,7 +33,6 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
       )}
       {padding !== "" && (
         <li>
-          <i class="iv-edit-key" aria-hidden="true" />
           <span>
             <Term name="padding" />: {padding}
           </span>

@@ -10,7 +10,7 @@ import type { Part } from "../layouts/notation.ts";
 import type { ShownColour } from "../types.ts";
 import { formatCount } from "../units.ts";
 import type { Spaces } from "./ends.ts";
-import { blockEntry, digitName, digitState, digitWords, firstSplit, partKey, splitsOf, type DigitState } from "./words.ts";
+import { blockEntry, digitName, digitState, digitWords, firstSplit, partKey, splitWords, splitsOf, type DigitState } from "./words.ts";
 
 interface StripProps {
   id: string;
@@ -145,11 +145,11 @@ function Digit({ parts, at, state, onChange }: StripProps & { state: DigitState 
       </div>
       <div class="iv-edit-controls">
         <p id={note} class={`iv-edit-about${wrong === null ? " iv-edit-muted" : " iv-edit-wrong"}`} role={wrong === null ? undefined : "alert"}>
-          {wrong ?? (canSplit || kind === "inner" ? digitWords(state) : `${digitWords(state)}; nothing to split`)}
+          {wrong ?? (kind === "inner" || ready === null ? digitWords(state) : splitWords(state, ready))}
         </p>
         <span class="iv-edit-actions">
           <Button
-            label={kind === "inner" ? "Split again" : "Split"}
+            label="Split"
             testid="chip-split"
             disabled={!canSplit}
             title={splitTitle(state, ready)}

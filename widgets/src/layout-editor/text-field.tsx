@@ -25,6 +25,7 @@ export function TextField(props: TextFieldProps): JSX.Element {
   // Characters beyond the basic plane are one place for the kernel and two for the browser.
   const chars = [...text];
   const at = problem === null || problem.position === null || problem.text !== text ? null : Math.min(problem.position, chars.length);
+  const wrong = at === null ? "" : wordAt(chars.slice(at).join(""));
   return (
     <div class="iv-edit-text">
       <label for={props.id} class="iv-hidden">
@@ -51,10 +52,15 @@ export function TextField(props: TextFieldProps): JSX.Element {
         <div class="iv-edit-mirror" ref={mirror} aria-hidden="true" data-testid={`${props.testid}-mark`}>
           <span>{chars.slice(0, at).join("")}</span>
           {/* At the end of the text there is no character to mark: a space stands in for it. */}
-          <mark>{chars[at] ?? "\u00a0"}</mark>
-          <span>{chars.slice(at + 1).join("")}</span>
+          <mark>{wrong === "" ? "\u00a0" : wrong}</mark>
+          <span>{chars.slice(at).join("").slice(wrong.length)}</span>
         </div>
       )}
     </div>
   );
+}
+
+/** What is marked of a text that begins with what is wrong: a name or a number as a whole, of other text its first character. */
+export function wordAt(text: string): string {
+  return /^[\p{L}\p{N}_]+/u.exec(text)?.[0] ?? [...text][0] ?? "";
 }

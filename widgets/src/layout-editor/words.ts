@@ -55,12 +55,18 @@ export function splitsOf(state: DigitState): readonly number[] {
   return state.kind === "inner" ? splitChoices(state.extent, state.extent, true) : state.choices;
 }
 
+/** A divisor farther than this from the middle gives way to a power of two, with padding. */
+const FAR = Math.log(4);
+
 /** The block that a split begins with: in the middle of what there is. Null where nothing can be split off. */
 export function firstSplit(state: DigitState): number | null {
-  const choices = splitsOf(state);
   const aim = Math.log(state.extent) / 2;
   const far = (block: number): number => Math.abs(Math.log(block) - aim);
-  return choices.reduce<number | null>((best, block) => (best === null || far(block) <= far(best) ? block : best), null);
+  const nearest = (choices: readonly number[]): number | null =>
+    choices.reduce<number | null>((best, block) => (best === null || far(block) <= far(best) ? block : best), null);
+  const even = nearest(splitsOf(state));
+  if (state.kind === "inner" || (even !== null && far(even) <= FAR)) return even;
+  return nearest(powersOfTwo(Math.min(state.most, state.extent - 1)).filter((block) => block > 1)) ?? even;
 }
 
 /** Fewer divisors than these are too few to slide over: powers of two join them. */
@@ -88,15 +94,21 @@ function powersOfTwo(most: number): number[] {
 /** What a component is, in a sentence. */
 export function digitWords({ part, kind, size, step, extent }: DigitState): string {
   if (kind === "whole") return `${part.dim} is whole: ${formatCount(size)} in a row`;
-  const blocks = counted(Math.ceil(size / (kind === "inner" ? step * extent : step)), "block");
-  if (kind === "top") return `${blocks} of ${formatCount(step)} along ${part.dim}${lastBlock(size, step)}`;
-  const of = step > 1 ? `${formatCount(extent)} × ${formatCount(step)}` : formatCount(extent);
-  return `${blocks} of ${of} along ${part.dim}${lastBlock(size, step * extent)}`;
+  return kind === "top" ? blocksWords(size, step) : blocksWords(size, step * extent);
 }
 
-/** "; the last has 3 of 4" where blocks do not divide their dimension. */
+/** What a split off block makes of a dimension, in words. */
+export function splitWords({ size, step }: DigitState, block: number): string {
+  return `gives ${blocksWords(size, step * block)}`;
+}
+
+function blocksWords(size: number, block: number): string {
+  return `${counted(Math.ceil(size / block), "block")} of ${formatCount(block)}${lastBlock(size, block)}`;
+}
+
+/** "; the last has 3" where blocks do not divide their dimension. */
 function lastBlock(size: number, block: number): string {
-  return size % block === 0 ? "" : `; the last has ${formatCount(size % block)} of ${formatCount(block)}`;
+  return size % block === 0 ? "" : `; the last has ${formatCount(size % block)}`;
 }
 
 /** What padding there is: "the last block of x has 3 of 4"; "" where there is none. */
