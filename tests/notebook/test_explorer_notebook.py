@@ -15,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 NOTEBOOK = ROOT / "notebooks" / "explorer.ipynb"
 LIMIT = 1_000_000
+ASSUMED = {"measure": "assumed"}
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +50,7 @@ def test_the_first_cell_shows_the_explorer_once_and_a_picture_beside_it(executed
     assert pictures[0].count("<svg") == 3
     assert re.search(r'data-isoviz-static="[0-9a-f]{32}"', pictures[0])
     assert "<script" not in pictures[0]
-    assert '<pre style="font-family:monospace">' in pictures[0], "else its columns need not stand"
+    assert '<pre style="font-family:monospace;' in pictures[0], "else its columns need not stand"
     said = [output.data["text/plain"] for output in outputs(executed)]
     assert not [text for text in said if " object at 0x" in text]
 
@@ -96,6 +97,28 @@ print([thread.name for thread in threading.enumerate() if thread.name.startswith
         env={**os.environ, "PYTHONPATH": str(ROOT)}
     )
     assert outputs(notebook)[-1].text.strip() == "[]"
+
+
+def test_the_picture_beside_it_shows_the_last_state(tmp_path: Path, report: Any) -> None:
+    """The output of the first cell is replaced while later cells run: in a saved notebook it is the state that was left."""
+    change = """
+import time
+explorer.session.send({"kind": "set", "field": "source-layout", "value": "<y, F, x>"})
+explorer.session.wait()
+explorer.close()
+"""
+    cells = [f"import isoviz\nexplorer = isoviz.explore(machine_options={ASSUMED})\nexplorer.session.wait()\nNone", change]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source) for source in cells])
+    nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute(
+        env={**os.environ, "PYTHONPATH": str(ROOT)}
+    )
+    (picture,) = [output.data["text/html"] for output in outputs(notebook) if "text/html" in output.get("data", {})]
+    assert "as it was left" in picture
+    assert "&lt;y, F, x&gt;" in picture
+    assert picture.count("<svg") == 3
+    assert len(picture.encode()) <= 400_000
+    report("static picture of the explorer, bytes", f"{len(picture.encode())}")
+    assert outputs(notebook, 1) == []
 
 
 def test_running_the_cell_again_closes_the_explorer_it_showed(tmp_path: Path) -> None:

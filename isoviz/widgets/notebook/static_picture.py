@@ -25,6 +25,7 @@ PATIENCE = 20.0
 """Seconds that the first picture waits for a plan."""
 _WIDTH = 520
 """CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
+_TABLE = '<pre style="font-family:monospace;overflow:auto">{}</pre>'
 _BEGAN = "isoviz explorer, with the plan it began from; run the cell to explore"
 _LEFT = "isoviz explorer, as it was left; run the cell to explore"
 
@@ -98,12 +99,12 @@ class StaticPicture:
         self._shown = _seen(state)
         derived = state.derived
         lines = _lines(state)
-        plan = str(derived.plan) if derived.plan is not None else repr(self._session)
+        plan = "" if derived.plan is None else str(derived.plan)
         said = "".join(f"<li>{escape(line)}</li>" for line in lines)
         begin = (
             f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
             f'<ul style="padding-left:1.2em">{said}</ul>'
-            f'<pre style="font-family:monospace;overflow:auto">{escape(plan)}</pre>'
+            f"{plan and _TABLE.format(escape(plan))}"
             '<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">'
         )
         parts, size = [], len(begin.encode()) + len("</div></div>")
@@ -113,7 +114,7 @@ class StaticPicture:
             if picture and size + len(part.encode()) <= MOST_BYTES:
                 size += len(part.encode())
                 parts.append(part)
-        text = "\n".join([heading, "", *lines, "", plan])
+        text = "\n".join([heading, "", *lines, "", plan]).rstrip()
         return {"text/plain": text, "text/html": f"{begin}{''.join(parts)}</div></div>"}
 
     def _picture(self, name: str, derived: Derived) -> str:

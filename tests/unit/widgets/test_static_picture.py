@@ -1,0 +1,203 @@
+"""The picture for viewers without a kernel: what it says, when it is drawn again, and how large it may be."""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.notebook import static_picture as module
+from isoviz.widgets.notebook.static_picture import MOST_BYTES, StaticPicture
+from isoviz.widgets.session import Session
+
+START = settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32}, fields={"a": "float32", "b": "float64"})
+
+
+class Page:
+    """What a front end shows: one output by its display id."""
+
+    def __init__(self) -> None:
+        self.outputs: dict[str, dict[str, str]] = {}
+        self.updates = 0
+        self.threads: set[str] = set()
+        self.change = threading.Condition()
+
+    def display(self, shown: Any, display_id: str) -> None:
+        self.outputs[display_id] = shown._repr_mimebundle_()
+
+    def publish(self, data: dict[str, str], transient: dict[str, str], update: bool) -> None:
+        assert update
+        with self.change:
+            self.outputs[transient["display_id"]] = data
+            self.updates += 1
+            self.threads.add(threading.current_thread().name)
+            self.change.notify_all()
+
+    def wait(self, words: str) -> None:
+        with self.change:
+            assert self.change.wait_for(lambda: words in self.html, 60), self.html
+
+    @property
+    def html(self) -> str:
+        (output,) = self.outputs.values()
+        return output["text/html"]
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> Page:
+    made = Page()
+    monkeypatch.setattr("IPython.display.display", made.display)
+    monkeypatch.setattr("IPython.display.publish_display_data", made.publish)
+    monkeypatch.setattr(module, "_is_in_kernel", lambda: True)
+    monkeypatch.setattr(module, "SECONDS", 0.01)
+    return made
+
+
+@pytest.fixture
+def session() -> Iterator[Session]:
+    made = Session(START)
+    release = made.demand("explorer")
+    yield made
+    release()
+    made.close()
+
+
+def put(session: Session, field: str, value: str) -> None:
+    session.send({"kind": "set", "field": field, "value": value})
+
+
+def test_it_says_the_transfer_and_what_it_costs_and_draws_path_and_layouts(page: Page, session: Session) -> None:
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    assert "with the plan it began from" in page.html
+    assert page.html.startswith('<div data-isoviz-static="0a" class="isoviz-static">')
+    plan = session.state.derived.plan
+    assert plan is not None
+    assert "node0.dsk &lt;F, x, y&gt; → node0.sys &lt;x, y, F&gt; on local" in page.html
+    assert "x 64 × y 32; a float32, b float64" in page.html
+    assert "24 KiB in " in page.html and "/s" in page.html
+    assert "Figures of the machine: assumed" in page.html
+    assert re.findall("<figcaption>(.*?)</figcaption>", page.html) == ["Path", "Source", "Destination"]
+    assert page.html.count("<svg") == 3
+    assert "<script" not in page.html
+    assert "prefers-color-scheme:dark" in page.html, "dark pages are readable"
+    assert "plan for local" in page.outputs["0a"]["text/plain"]
+    picture.close()
+
+
+def test_it_shows_the_last_state_and_says_so(page: Page, session: Session) -> None:
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    put(session, "source-layout", "<y, F, x>")
+    page.wait("&lt;y, F, x&gt;")
+    assert "as it was left" in page.html
+    assert page.html.count("<svg") == 3
+    put(session, "source-layout", "<x, F, y>")
+    session.wait()
+    picture.close()
+    assert "node0.dsk &lt;x, F, y&gt;" in page.html, "once more at the end"
+    assert "isoviz-session" not in page.threads, "it is not drawn in the thread of the session"
+    updates = page.updates
+    put(session, "source-layout", "<y, x, F>")
+    session.wait()
+    picture.close()
+    assert page.updates == updates
+
+
+def test_nothing_is_sent_where_nothing_changed(page: Page, session: Session) -> None:
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    for _ in range(20):
+        session.send({"kind": "hello"})
+        session.wait()
+    picture.close()
+    assert page.updates == 0
+
+
+def test_only_what_changed_is_drawn_again(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: list[str] = []
+    original = module.picture_of
+
+    def noted(name: str, *more: Any) -> str:
+        drawn.append(name)
+        return original(name, *more)
+
+    monkeypatch.setattr(module, "picture_of", noted)
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    drawn.clear()
+    put(session, "destination-layout", "<y, F, x>")
+    session.wait()
+    picture.close()
+    assert "&lt;y, F, x&gt;" in page.html
+    assert sorted(set(drawn)) == ["destination", "path"]
+
+
+def test_a_mistake_is_told_beside_the_last_plan(page: Page, session: Session) -> None:
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    put(session, "source-layout", "<F, x, <script>")
+    session.wait()
+    picture.close()
+    assert "source-layout: " in page.html
+    assert "The plan is that of the last settings that had one." in page.html
+    assert "<script" not in page.html
+
+
+def test_drawings_that_are_too_large_are_left_out(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"path": 250_000, "source": 200_000, "destination": 100_000}
+    monkeypatch.setattr(module, "picture_of", lambda name, *_more: f"<svg>{'ä' * (sizes[name] // 2)}</svg>")
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    picture.close()
+    assert re.findall("<figcaption>(.*?)</figcaption>", page.html) == ["Path", "Destination"]
+    assert len(page.html.encode()) <= MOST_BYTES
+
+
+def test_a_picture_that_cannot_be_drawn_keeps_the_last_one(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    before = page.html
+
+    def broken(*_more: Any) -> str:
+        raise ValueError("no")
+
+    monkeypatch.setattr(module, "picture_of", broken)
+    put(session, "source-layout", "<y, F, x>")
+    session.wait()
+    picture.close()
+    assert page.html == before
+
+
+def test_layouts_alone_need_no_plan(page: Page) -> None:
+    session = Session(START)
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    picture.close()
+    session.close()
+    assert re.findall("<figcaption>(.*?)</figcaption>", page.html) == ["Source", "Destination"]
+    assert "node0" not in page.html
+
+
+def test_a_run_is_told(page: Page, session: Session, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    session.run()
+    session.wait()
+    picture.close()
+    assert re.search(r"The last run: .*/s, verified bit for bit", page.html)
+
+
+def test_a_terminal_prints_it_once(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_is_in_kernel", lambda: False)
+    picture = StaticPicture(session, "0a")
+    picture.show()
+    put(session, "source-layout", "<y, F, x>")
+    session.wait()
+    picture.close()
+    assert page.updates == 0
