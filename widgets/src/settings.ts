@@ -5,6 +5,9 @@ import type { Command, SetMachineOption, SetRow, SetText, ShownRow, ShownSetting
 /** The two ends of a transfer. */
 export type Side = "source" | "destination";
 
+/** The preset that describes this computer. */
+const LOCAL = "local";
+
 /** The settings after a command. */
 export function applied(settings: ShownSettings, command: Command): ShownSettings {
   switch (command.kind) {
@@ -21,7 +24,7 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
   const { value } = command;
   switch (command.field) {
     case "machine":
-      return settings.machine.name === value ? settings : { ...settings, machine: { kind: "preset", name: value, options: {}, path: "" } };
+      return { ...settings, machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: {}, path: "" } };
     case "machine-option":
       return { ...settings, machine: { ...settings.machine, options: { ...settings.machine.options, [command.name]: value } } };
     case "planner":

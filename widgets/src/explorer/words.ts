@@ -68,6 +68,8 @@ export function titleOf(settings: ShownSettings): string {
   return `${verbOf(settings.source.layout, settings.destination.layout)} ${sizes.join(" × ")} ${what}`;
 }
 
+const setOf = (parts: readonly Part[]): string => [...new Set(parts.map((part) => (part === "F" ? part : part.dim)))].sort().join();
+
 function verbOf(source: string, destination: string): string {
   const [from, to] = [parse(source).parts, parse(destination).parts];
   if (from === null || to === null) return "Move";
@@ -75,6 +77,7 @@ function verbOf(source: string, destination: string): string {
   const isSplit = (parts: readonly Part[]): boolean => parts.some((part) => part !== "F" && part.label !== "");
   const dims = (parts: readonly Part[]): string => names(parts.filter((part) => part !== "F")).join();
   if (names(from).join() === names(to).join()) return "Copy";
+  if (setOf(from) !== setOf(to)) return "Move"; // one of them names a dimension that the other does not have
   if (isSplit(to)) return isSplit(from) ? "Reblock" : "Block";
   if (isSplit(from)) return "Unblock";
   if (dims(from) === dims(to)) {

@@ -16,7 +16,7 @@ const columns: readonly Column<PlacedHop>[] = [
     hover: ({ hop }) => hop.channel,
     cell: ({ number, hop }) => (
       <>
-        {number} {hop.words}
+        <HopName number={number} words={hop.words} />
         {hop.bottleneck && <span class="iv-tag iv-tag-slow">slowest</span>}
         {hop.converts && <span class="iv-tag iv-tag-turn">layout turns</span>}
       </>
@@ -29,6 +29,16 @@ const columns: readonly Column<PlacedHop>[] = [
   { title: <Term name="rate">Rate</Term>, number: true, cell: ({ hop }) => formatRate(hop.rate) },
   { title: <Term name="busy">Busy</Term>, number: true, cell: ({ hop }) => formatShare(hop.busy) },
 ];
+
+/** The name of a hop; clicked, the hop is selected in every view. */
+function HopName({ number, words }: { number: number; words: string }): JSX.Element {
+  const [selection, select] = useSelection();
+  return (
+    <button type="button" class="iv-link" aria-pressed={selection.hop === number} onClick={() => select({ hop: number })}>
+      {number} {words}
+    </button>
+  );
+}
 
 function End({ stop }: { stop: ShownStop | undefined }): JSX.Element | null {
   if (stop === undefined) return null;
