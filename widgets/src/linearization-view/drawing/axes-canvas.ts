@@ -1,0 +1,92 @@
+// The axes of the grid: indices along the upper and the left edge, in the colours of their dimensions.
+import { rectOf, visible, type Geometry, type Panel } from "../geometry/scene.ts";
+import { formatCount } from "../../units.ts";
+import { shortened } from "./grid-canvas.ts";
+import type { Ink } from "./ink.ts";
+
+const FONT = 12;
+
+/** Room for the indices above the grid and left of it. */
+export const TOP = 17;
+
+export function leftRoom(context: CanvasRenderingContext2D, geometry: Pick<Geometry, "model">, font: string): number {
+  const { down, wrap, linear } = geometry.model;
+  if (down.place < 0) return 2;
+  context.font = `600 ${FONT}px ${font}`;
+  const last = wrap > 0 ? (linear.dims[down.place]?.size ?? 1) - 1 : down.padded - 1;
+  const texts = [named(down.dim, 0), formatCount(last)];
+  return Math.ceil(Math.max(...texts.map((text) => context.measureText(text).width))) + 6;
+}
+
+function named(dim: string, at: number): string {
+  const [name = ""] = [dim.length > 8 ? `${dim.slice(0, 7)}…` : dim];
+  return `${name} = ${formatCount(at)}`;
+}
+
+export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, ink: Ink, colourOf: (dim: string) => string, left: number): void {
+  const { model, view, panels } = geometry;
+  const [first] = panels;
+  if (first === undefined) return;
+  context.save();
+  context.font = `600 ${FONT}px ${ink.font}`;
+  context.textBaseline = "middle";
+  const seen = visible(geometry);
+  if (panels.length === 1) along(context, geometry, first, colourOf(model.across.dim));
+  else {
+    context.fillStyle = colourOf(model.across.dim);
+    context.textAlign = "right";
+    const text = `${model.across.dim} → ${formatCount(seen.right - 1)}`;
+    for (const panel of panels.filter((each) => each.y === first.y))
+      if (panel.width > 100) context.fillText(shortened(context, text, panel.width - 50), panel.x + panel.width, panel.y - 8);
+  }
+  if (model.down.place >= 0) {
+    context.fillStyle = colourOf(model.down.dim);
+    context.textAlign = "right";
+    for (const panel of panels.filter((each) => each.x === first.x)) {
+      const rows = Math.min(seen.bottom, Math.ceil(view.top + panel.height / view.height));
+      for (const row of ticks(seen.top, rows, view.height, 18)) {
+        const rect = rectOf(geometry, panel, row, row, null);
+        const y = Math.max(panel.y + 7, Math.min(panel.y + panel.height - 6, rect.y + (view.height >= 14 ? rect.height / 2 : row === seen.top ? 7 : -2)));
+        const at = model.wrap > 0 ? row * model.wrap : row;
+        const padding = model.wrap === 0 && row >= model.down.size;
+        context.globalAlpha = padding ? 0.55 : 1;
+        context.fillText(row === seen.top ? named(model.down.dim, at) : formatCount(at), panel.x - 5, y, left);
+      }
+    }
+  }
+  context.restore();
+}
+
+function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Panel, colour: string): void {
+  const { model, view } = geometry;
+  const seen = visible(geometry);
+  context.fillStyle = colour;
+  const widest = context.measureText(formatCount(model.across.padded)).width + 14;
+  let free = -Infinity;
+  for (const column of ticks(seen.left, seen.right, view.width, widest)) {
+    const { x, width } = rectOf(geometry, panel, column, seen.top, null);
+    const text = column === seen.left ? named(model.across.dim, column) : formatCount(column);
+    const wide = context.measureText(text).width;
+    const cells = view.width >= 14;
+    const wanted = cells ? x + width / 2 - wide / 2 : column === seen.left ? x : x + width - wide;
+    const at = Math.max(panel.x - (cells ? 14 : 0), Math.min(panel.x + panel.width - wide, wanted));
+    if (at < free) continue;
+    context.globalAlpha = model.wrap === 0 && column >= model.across.size ? 0.55 : 1;
+    context.textAlign = "left";
+    context.fillText(text, at, panel.y - 8);
+    free = at + wide + 7;
+  }
+}
+
+/** The cells that get an index: all where they are wide enough, else the first, the last and a few round ones. */
+export function ticks(from: number, end: number, size: number, least: number): number[] {
+  if (end - from <= 1) return end > from ? [from] : [];
+  const every = Math.max(1, Math.ceil(least / size));
+  if (every === 1) return Array.from({ length: end - from }, (_, i) => from + i);
+  const wanted = Math.max(every * 2, (end - from) / 4);
+  const power = 2 ** Math.ceil(Math.log2(wanted));
+  const found = [from];
+  for (let at = Math.ceil((from + every) / power) * power; at <= end - 1 - every; at += power) found.push(at);
+  found.push(end - 1);
+  return found;
+}

@@ -1,0 +1,78 @@
+// What is known of an entry: index, byte, element, cache line, what follows in memory, and the run that it moves with.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { Term } from "../components/term.tsx";
+import type { Linearization } from "../layouts/linearization.ts";
+import { positionOf, type Entry } from "../layouts/order.ts";
+import { formatBytes, formatCount } from "../units.ts";
+import { entryText } from "./entries.ts";
+import { nextElement, stepText } from "./geometry/order.ts";
+import { CACHE_LINE } from "./options.ts";
+
+interface FactsProps {
+  linear: Linearization;
+  entry: Entry | null;
+  selected: Entry | null;
+  /** The run that both ends keep, in bytes; null where there is no other end. */
+  runBytes: number | null;
+  /** The entry lies in another slice than the one that is drawn. */
+  elsewhere: boolean;
+}
+
+export function Facts({ linear, entry, selected, runBytes, elsewhere }: FactsProps): JSX.Element {
+  const offset = entry === null ? null : linear.offset(entry.index, entry.field);
+  const next = entry === null ? null : nextElement(linear, entry);
+  const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
+  return (
+    <>
+      <dl class="iv-lin-facts" data-testid="linearization-facts">
+        <div class="iv-lin-entry">
+          <dt>
+            <Term name="entry">entry</Term>
+            {elsewhere && " (in another slice)"}
+          </dt>
+          <dd data-fact="entry">{entry === null ? "point at one" : entryText(linear, entry)}</dd>
+        </div>
+        <Fact name="byte">{offset === null ? "" : size > 1 ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}` : formatCount(offset)}</Fact>
+        <Fact name="element">{entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}</Fact>
+        <Fact name="cache line">{offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}</Fact>
+        <Fact name="next in memory">{entry === null ? "" : next === null ? "nothing, it is the last" : stepText(linear, entry, next)}</Fact>
+        {runBytes !== null && <Fact name="runs kept">{formatBytes(runBytes)}</Fact>}
+        <Fact name="size">
+          {formatBytes(linear.nbytes)}
+          {linear.payload < linear.nbytes && `, ${formatBytes(linear.nbytes - linear.payload)} padding`}
+        </Fact>
+      </dl>
+      <Spoken text={selected === null ? "" : spoken(linear, selected)} />
+    </>
+  );
+}
+
+function Fact({ name, children }: { name: string; children: JSX.Element | string | (string | false)[] }): JSX.Element {
+  const term = name === "cache line" || name === "element" ? name : name === "runs kept" ? "run" : null;
+  return (
+    <div>
+      <dt>{term === null ? name : <Term name={term}>{name}</Term>}</dt>
+      <dd data-fact={name.replaceAll(" ", "-")}>{children}</dd>
+    </div>
+  );
+}
+
+function spoken(linear: Linearization, entry: Entry): string {
+  const offset = linear.offset(entry.index, entry.field);
+  return `${entryText(linear, entry)}: byte ${formatCount(offset)}, cache line ${formatCount(Math.floor(offset / CACHE_LINE))}`;
+}
+
+/** Says the selected entry to those who do not see it, once it has rested for a moment. */
+function Spoken({ text }: { text: string }): JSX.Element {
+  const [said, setSaid] = useState("");
+  useEffect(() => {
+    const timer = setTimeout(() => setSaid(text), 250);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <p class="iv-hidden" aria-live="polite" data-testid="linearization-said">
+      {said}
+    </p>
+  );
+}

@@ -1,0 +1,258 @@
+// The grid: two canvases, one for the cells and one for the marks, with zoom, drag, hover and keyboard.
+import type { JSX, RefObject, TargetedKeyboardEvent } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { ChunkNumbers } from "../layouts/chunks.ts";
+import type { Linearization } from "../layouts/linearization.ts";
+import type { Entry } from "../layouts/order.ts";
+import type { RequestBox } from "../layouts/requests.ts";
+import { drawAxes, leftRoom, TOP } from "./drawing/axes-canvas.ts";
+import { separables, type Colouring } from "./drawing/colouring.ts";
+import { drawGrid, type Scene, type Store } from "./drawing/grid-canvas.ts";
+import type { Ink } from "./drawing/ink.ts";
+import { drawMarks } from "./drawing/marks.ts";
+import { cellOf, gridModel } from "./geometry/model.ts";
+import { hit, panelsIn, roomOf, type Geometry } from "./geometry/scene.ts";
+import { fitted, panned, resized, showing, zoomed, type Room, type Viewport } from "./geometry/viewport.ts";
+import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
+import { moved } from "./keyboard.ts";
+import type { ViewOptions } from "./options.ts";
+
+/** What buttons outside of the grid can do with it. */
+export interface Zoomer {
+  zoom: (factor: number) => void;
+  fit: () => void;
+}
+
+interface GridProps {
+  linear: Linearization;
+  dims: readonly string[];
+  fixed: Readonly<Record<string, number>>;
+  options: ViewOptions;
+  colours: Colouring;
+  dimColour: (dim: string) => string;
+  ink: Ink | null;
+  runs: RequestBox | null;
+  chunks: ChunkNumbers | null;
+  hovered: Entry | null;
+  selected: Entry | null;
+  trail: number;
+  label: string;
+  onHover: (entry: Entry | null) => void;
+  onSelect: (entry: Entry) => void;
+  zoomer: RefObject<Zoomer | null>;
+}
+
+/** Pixels that the pointer may move in a click. */
+const SLOP = 4;
+
+export function Grid(props: GridProps): JSX.Element {
+  const { linear, options, ink, colours } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const cells = useRef<HTMLCanvasElement>(null);
+  const marks = useRef<HTMLCanvasElement>(null);
+  const store = useRef<Store>({ image: null });
+  const size = useSize(frame);
+  const ratio = useRatio();
+  const [view, setView] = useState<{ viewport: Viewport; room: Room } | null>(null);
+
+  const fixedKey = JSON.stringify(props.fixed);
+  const dimsKey = props.dims.join("\n");
+  const geometry = useMemo((): Geometry | null => {
+    const context = cells.current?.getContext("2d");
+    if (size.width < 20 || size.height < 20 || ink === null || !context) return null;
+    const outer = { width: size.width, height: size.height - TOP };
+    const draft = gridModel(linear, props.dims, props.fixed, outer);
+    const left = leftRoom(context, { model: draft }, ink.font);
+    const model = gridModel(linear, props.dims, props.fixed, { ...outer, width: outer.width - left });
+    const panels = panelsIn(linear, model, options.fields, size.width - left, size.height - TOP).map((panel) => ({
+      ...panel,
+      x: panel.x + left,
+      y: panel.y + TOP - (panel.y > 0 ? TOP : 0),
+    }));
+    const [first] = panels;
+    if (first === undefined) return null;
+    const room = roomOf(model, first, ratio);
+    return { model, panels, room, view: fitted(room) };
+  }, [linear, dimsKey, fixedKey, options.fields, size, ratio, ink]);
+  const current = useMemo((): Geometry | null => {
+    if (geometry === null) return null;
+    return { ...geometry, view: resized(view?.viewport ?? null, view?.room ?? null, geometry.room) };
+  }, [geometry, view]);
+  const live = useRef<Geometry | null>(null);
+  live.current = current;
+
+  const change = (make: (viewport: Viewport, room: Room) => Viewport): void => {
+    const shown = live.current;
+    if (shown === null) return;
+    const viewport = make(shown.view, shown.room);
+    if (viewport === shown.view) return;
+    live.current = { ...shown, view: viewport };
+    setView({ viewport, room: shown.room });
+  };
+  props.zoomer.current = {
+    zoom: (factor) => change((viewport, room) => zoomed(viewport, room, factor, room.width / 2, room.height / 2)),
+    fit: () => change((_, room) => fitted(room)),
+  };
+
+  const numbers = useMemo(() => (geometry === null ? [] : separables(geometry.model, colours)), [geometry, colours]);
+  useFrame(() => {
+    const canvas = cells.current;
+    const context = canvas === null ? null : fitCanvas(canvas, size, ratio);
+    if (!context || current === null || ink === null) return;
+    const scene: Scene = {
+      ...current, colours, numbers, ink, shown: options.numbers, order: options.order,
+      runs: options.runs ? props.runs : null, chunks: options.chunks ? props.chunks : null, ...size,
+    };
+    drawGrid(context, scene, store.current);
+    drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
+  }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks]);
+  useFrame(() => {
+    const canvas = marks.current;
+    const context = canvas === null ? null : fitCanvas(canvas, size, ratio);
+    if (!context || current === null || ink === null) return;
+    const lanes = options.numbers !== "none" && current.view.height >= 21;
+    const runs = options.runs ? props.runs : null;
+    drawMarks(context, current, { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes }, ink);
+  }, [current, props.hovered, props.selected, props.trail, ink, size, ratio, options, props.runs]);
+
+  // The selected entry is moved into what is seen, unless the pointer has chosen it: then it is seen already.
+  useEffect(() => {
+    const shown = live.current;
+    const cell = shown === null || props.selected === null ? null : cellOf(shown.model, props.selected.index);
+    if (cell !== null) change((viewport, room) => showing(viewport, room, cell.column, cell.row));
+  }, [props.selected]);
+
+  usePointer(frame, live, change, props);
+  return (
+    <div
+      ref={frame}
+      class="iv-lin-grid"
+      role="application"
+      tabIndex={0}
+      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory.`}
+      data-testid="linearization-grid"
+      onKeyDown={(event) => key(event, props, change)}
+    >
+      <canvas ref={cells} role="img" aria-label={props.label} />
+      <canvas ref={marks} aria-hidden="true" />
+    </div>
+  );
+}
+
+function key(event: TargetedKeyboardEvent<HTMLDivElement>, props: GridProps, change: (make: (viewport: Viewport, room: Room) => Viewport) => void): void {
+  if (event.altKey || event.metaKey || event.ctrlKey) return;
+  const middle = (factor: number) => change((viewport, room) => zoomed(viewport, room, factor, room.width / 2, room.height / 2));
+  if (event.key === "+" || event.key === "=") middle(1.5);
+  else if (event.key === "-") middle(1 / 1.5);
+  else if (event.key === "0") change((_, room) => fitted(room));
+  else {
+    const entry = moved(props.linear, props.dims, props.selected, event.key);
+    if (entry === null) return;
+    props.onSelect(entry);
+  }
+  event.preventDefault();
+  event.stopPropagation();
+}
+
+/** Hover, click, drag, wheel and pinch. Listeners are set by hand: a wheel has to be able to keep the page where it is. */
+function usePointer(
+  frame: RefObject<HTMLDivElement | null>,
+  live: RefObject<Geometry | null>,
+  change: (make: (viewport: Viewport, room: Room) => Viewport) => void,
+  props: GridProps,
+): void {
+  const newest = useRef({ change, props });
+  newest.current = { change, props };
+  useEffect(() => {
+    const element = frame.current;
+    if (element === null) return;
+    const down = new Map<number, { x: number; y: number }>();
+    let travelled = 0;
+    let request = 0;
+    const at = (event: PointerEvent | WheelEvent): { x: number; y: number } => {
+      const box = element.getBoundingClientRect();
+      return { x: event.clientX - box.left, y: event.clientY - box.top };
+    };
+    const inPanel = ({ x, y }: { x: number; y: number }): { x: number; y: number } => {
+      const panels = live.current?.panels ?? [];
+      const panel = panels.find((each) => x < each.x + each.width && y < each.y + each.height) ?? panels[0];
+      return { x: x - (panel?.x ?? 0), y: y - (panel?.y ?? 0) };
+    };
+    const look = (point: { x: number; y: number }): void => {
+      cancelAnimationFrame(request);
+      request = requestAnimationFrame(() => {
+        const shown = live.current;
+        newest.current.props.onHover(shown === null ? null : hit(shown, point.x, point.y));
+      });
+    };
+    const press = (event: PointerEvent): void => {
+      if (event.button !== 0) return;
+      down.set(event.pointerId, at(event));
+      travelled = down.size > 1 ? Infinity : 0;
+    };
+    const move = (event: PointerEvent): void => {
+      const point = at(event);
+      const before = down.get(event.pointerId);
+      if (before === undefined) return look(point);
+      if (down.size === 2) {
+        const other = [...down].find(([id]) => id !== event.pointerId)?.[1];
+        if (other !== undefined) {
+          const factor = Math.hypot(point.x - other.x, point.y - other.y) / Math.max(1, Math.hypot(before.x - other.x, before.y - other.y));
+          const centre = inPanel({ x: (point.x + other.x) / 2, y: (point.y + other.y) / 2 });
+          newest.current.change((viewport, room) => zoomed(viewport, room, factor, centre.x, centre.y));
+        }
+        down.set(event.pointerId, point);
+        return;
+      }
+      if (travelled < SLOP) {
+        travelled = Math.max(travelled, Math.hypot(point.x - before.x, point.y - before.y));
+        if (travelled < SLOP) return;
+        element.setPointerCapture(event.pointerId);
+        element.classList.add("iv-lin-dragged");
+      }
+      newest.current.change((viewport, room) => panned(viewport, room, point.x - before.x, point.y - before.y));
+      down.set(event.pointerId, point);
+    };
+    const release = (event: PointerEvent): void => {
+      const known = down.delete(event.pointerId);
+      element.classList.remove("iv-lin-dragged");
+      const shown = live.current;
+      if (!known || event.type !== "pointerup" || travelled >= SLOP || shown === null) return;
+      const point = at(event);
+      const entry = hit(shown, point.x, point.y);
+      if (entry !== null) newest.current.props.onSelect(entry);
+    };
+    const leave = (): void => {
+      cancelAnimationFrame(request);
+      if (down.size === 0) newest.current.props.onHover(null);
+    };
+    const wheel = (event: WheelEvent): void => {
+      const meant = event.ctrlKey || event.metaKey || element.contains(document.activeElement);
+      const shown = live.current;
+      if (!meant || shown === null) return;
+      const whole = fitted(shown.room);
+      // What cannot become smaller lets the page scroll.
+      if (event.deltaY > 0 && !event.ctrlKey && !event.metaKey && shown.view.width <= whole.width && shown.view.height <= whole.height) return;
+      event.preventDefault();
+      const centre = inPanel(at(event));
+      const lines = event.deltaMode === 1 ? 30 : 1;
+      newest.current.change((viewport, room) => zoomed(viewport, room, Math.exp(-event.deltaY * lines * 0.0022), centre.x, centre.y));
+    };
+    element.addEventListener("pointerdown", press);
+    element.addEventListener("pointermove", move);
+    element.addEventListener("pointerup", release);
+    element.addEventListener("pointercancel", release);
+    element.addEventListener("pointerleave", leave);
+    element.addEventListener("wheel", wheel, { passive: false });
+    return () => {
+      cancelAnimationFrame(request);
+      newest.current.props.onHover(null);
+      element.removeEventListener("pointerdown", press);
+      element.removeEventListener("pointermove", move);
+      element.removeEventListener("pointerup", release);
+      element.removeEventListener("pointercancel", release);
+      element.removeEventListener("pointerleave", leave);
+      element.removeEventListener("wheel", wheel);
+    };
+  }, []);
+}

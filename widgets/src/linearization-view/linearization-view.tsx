@@ -1,0 +1,67 @@
+// The linearization view of one end of the explorer's transfer: the view with the values of the session.
+import type { JSX } from "preact";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { useView } from "../components/view.ts";
+import type { Connection } from "../connection.ts";
+import { layoutAtEnd } from "../layout-editor/ends.ts";
+import type { ChunkNumbers } from "../layouts/chunks.ts";
+import type { Side } from "../settings.ts";
+import { OPTIONS, type ViewOptions } from "./options.ts";
+import { LinearizationView as ValueView } from "./view.tsx";
+
+const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
+
+export function LinearizationView({ side, compact = false }: { side: Side; compact?: boolean }): JSX.Element | null {
+  const { connection, snapshot } = useView();
+  const [options, change] = useOptions(connection);
+  const end = layoutAtEnd(connection, snapshot, side);
+  const other = layoutAtEnd(connection, snapshot, side === "source" ? "destination" : "source");
+  const [path] = snapshot.panes.plan?.paths ?? [];
+  const fresh = !snapshot.faults.stale.includes("plan");
+  const chunks = useMemo<ChunkNumbers | null>(
+    () => (path === undefined || !fresh ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
+    [path, fresh],
+  );
+  if (end.linear === null) return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
+  const numpy = snapshot.panes.layout[side]?.numpy;
+  return (
+    <ValueView
+      linear={end.linear}
+      other={other.linear}
+      side={side}
+      palette={snapshot.palette}
+      chunks={chunks}
+      options={options}
+      onOptions={change}
+      compact={compact}
+      title={TITLES[side]}
+      {...(numpy === undefined ? {} : { numpy })}
+    />
+  );
+}
+
+interface Shared {
+  options: ViewOptions;
+  listeners: Set<() => void>;
+}
+
+const shared = new WeakMap<Connection, Shared>();
+
+/** What is chosen about the pictures: both ends of a view share it. */
+function useOptions(connection: Connection): [ViewOptions, (change: Partial<ViewOptions>) => void] {
+  let known = shared.get(connection);
+  if (known === undefined) shared.set(connection, (known = { options: OPTIONS, listeners: new Set() }));
+  const store = known;
+  const [, again] = useState(store.options);
+  useEffect(() => {
+    const look = (): void => again(store.options);
+    look();
+    store.listeners.add(look);
+    return () => void store.listeners.delete(look);
+  }, [store]);
+  const change = (part: Partial<ViewOptions>): void => {
+    store.options = { ...store.options, ...part };
+    for (const listener of [...store.listeners]) listener();
+  };
+  return [store.options, change];
+}

@@ -1,0 +1,72 @@
+// A small picture of a layout, coloured by offset. `Thumbnail` takes a layout as text and reads it on the array of the explorer;
+// `Picture` takes it as a value.
+import type { JSX } from "preact";
+import { useMemo, useRef } from "preact/hooks";
+import { useView } from "../components/view.ts";
+import { spacesOf } from "../layout-editor/ends.ts";
+import { linearize, type Linearization } from "../layouts/linearization.ts";
+import { cellPixels } from "./drawing/cells.ts";
+import { colouring, separables } from "./drawing/colouring.ts";
+import { gridModel } from "./geometry/model.ts";
+import { fitCanvas, useDark, useFrame, useRatio } from "./hooks.ts";
+
+interface ThumbnailProps {
+  layout: string;
+  size: number;
+}
+
+export function Thumbnail({ layout, size }: ThumbnailProps): JSX.Element {
+  const { connection, snapshot } = useView();
+  const { dims, fields } = spacesOf(connection.settings, snapshot);
+  const key = JSON.stringify([dims, fields]);
+  const linear = useMemo(() => linearize(layout, dims, fields).linear, [layout, key]);
+  return <Picture linear={linear} size={size} />;
+}
+
+/** `bytes` is where the scale ends: that of the largest layout beside it, unless it is the layout's own. */
+export function Picture({ linear, size, bytes }: { linear: Linearization | null; size: number; bytes?: number }): JSX.Element {
+  const canvas = useRef<HTMLCanvasElement>(null);
+  const dark = useDark();
+  const ratio = useRatio();
+  useFrame(() => {
+    const context = canvas.current === null ? null : fitCanvas(canvas.current, { width: size, height: size }, ratio);
+    if (context) drawThumbnail(context, linear, dark, bytes);
+  }, [linear, size, dark, ratio, bytes]);
+  return <canvas ref={canvas} class="iv-lin-thumbnail" style={{ width: `${size}px`, height: `${size}px` }} aria-hidden="true" />;
+}
+
+/** At most so many fields are drawn beside each other; of more, the first and the last one. */
+const MOST = 3;
+
+/** Draws a layout over the whole canvas. The first and the last dimension are drawn, the others at their middle. */
+export function drawThumbnail(context: CanvasRenderingContext2D, linear: Linearization | null, dark: boolean, bytes?: number): void {
+  const { width, height } = context.canvas;
+  context.clearRect(0, 0, width, height);
+  if (linear === null) return;
+  const model = gridModel(linear, thumbnailDims(linear), middles(linear), { width: 1, height: 1 });
+  const options = { colour: "offset", digit: null } as const;
+  const colours = colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes });
+  const numbers = separables(model, colours);
+  const last = linear.fields.length - 1;
+  const fields = last < MOST ? linear.fields.map((_, field) => field) : [0, last];
+  const gap = fields.length > 1 ? Math.max(1, Math.round(width / 40)) : 0;
+  const wide = Math.floor((width - gap * (fields.length - 1)) / fields.length);
+  const image = context.createImageData(wide, height);
+  const out = new Uint32Array(image.data.buffer);
+  const view = { left: 0, top: 0, width: wide / model.across.size, height: height / model.down.size };
+  fields.forEach((field, place) => {
+    cellPixels(out, wide, height, model, numbers, colours, { fields: [field] }, view, 1);
+    context.putImageData(image, place * (wide + gap), 0);
+  });
+}
+
+/** The first and the last of the longer dimensions, whatever the layout is, so that pictures beside each other compare. */
+export function thumbnailDims(linear: Linearization): string[] {
+  const wide = linear.dims.filter((dim) => dim.size > 1);
+  const names = (wide.length > 1 ? wide : linear.dims).map((dim) => dim.name);
+  return names.length < 2 ? names : [names[0] ?? "", names[names.length - 1] ?? ""];
+}
+
+function middles(linear: Linearization): Record<string, number> {
+  return Object.fromEntries(linear.dims.map(({ name, size }) => [name, Math.floor((size - 1) / 2)]));
+}

@@ -1,0 +1,194 @@
+// One layout as a grid, a memory tape and a vector of digits, linked. It takes values, not the kernel:
+//
+//   linear      the layout on its spaces          other     the layout at the other end, or null (for the scale and the runs)
+//   side        which end it is: "source" or "destination". The two fastest dimensions of the source are drawn unless others are chosen.
+//   palette     the colours of the dimensions     chunks    how the path numbers its chunks, or null
+//   options     what is chosen about the picture; with `onOptions` it is the parent's, so that both ends share it
+//   compact     the arrangement for about 430 × 330 pixels. It fills the height of its element; `title` names it.
+//   numpy       the NumPy array with the same bytes
+//
+// What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
+import type { JSX } from "preact";
+import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import { Icon, type IconName } from "../components/icon.tsx";
+import type { ChunkNumbers } from "../layouts/chunks.ts";
+import { compare } from "../layouts/compare.ts";
+import type { Linearization } from "../layouts/linearization.ts";
+import type { Entry } from "../layouts/order.ts";
+import { requestBox } from "../layouts/requests.ts";
+import { useHover, useSelection } from "../selection.ts";
+import type { ShownColour } from "../types.ts";
+import { formatBytes, formatCount } from "../units.ts";
+import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
+import { colouring } from "./drawing/colouring.ts";
+import { inkOf, type Ink } from "./drawing/ink.ts";
+import { Digits } from "./digits.tsx";
+import { entryFrom, shownFrom } from "./entries.ts";
+import { Facts } from "./facts.tsx";
+import { fastestDims } from "./geometry/model.ts";
+import { Grid, type Zoomer } from "./grid.tsx";
+import { useDark } from "./hooks.ts";
+import { Legend } from "./legend.tsx";
+import { OPTIONS, type ViewOptions } from "./options.ts";
+import { Player } from "./player.tsx";
+import { Tape } from "./tape.tsx";
+import { Vector } from "./vector.tsx";
+
+export interface LinearizationProps {
+  linear: Linearization;
+  other: Linearization | null;
+  side?: "source" | "destination";
+  palette: Readonly<Record<string, ShownColour>>;
+  chunks?: ChunkNumbers | null;
+  options?: ViewOptions;
+  onOptions?: (change: Partial<ViewOptions>) => void;
+  compact?: boolean;
+  title?: string;
+  numpy?: string;
+}
+
+/** Steps of the order line that stay visible behind the entry while it is played. */
+const TRAIL = 8;
+
+export function LinearizationView(props: LinearizationProps): JSX.Element {
+  const { linear, other, palette, chunks = null, compact = false, numpy } = props;
+  const [own, setOwn] = useState<ViewOptions>(OPTIONS);
+  const options = props.options ?? own;
+  const change = (next: Partial<ViewOptions>): void => (props.onOptions ?? ((part) => setOwn({ ...own, ...part })))(next);
+  const [playing, setPlaying] = useState(false);
+  const zoomer = useRef<Zoomer>(null);
+  const dark = useDark();
+  const [ink, root] = useInk(dark);
+
+  const twin = other !== null && alike(linear, other) ? other : null;
+  const [hover, setHover] = useHover();
+  const [selection, select] = useSelection();
+  const hovered = useMemo(() => entryFrom(linear, hover), [linear, hover]);
+  const selected = useMemo(() => entryFrom(linear, selection.entry), [linear, selection.entry]);
+  const onHover = (entry: Entry | null): void => setHover(entry === null ? null : shownFrom(linear, entry));
+  const onSelect = (entry: Entry): void => select({ entry: shownFrom(linear, entry) });
+
+  const dims = shownDims(props.side === "destination" && twin !== null ? twin : linear, options);
+  const fixed = Object.fromEntries(
+    linear.dims.map(({ name }, dim) => [name, selected?.index[dim] ?? options.fixed[name] ?? 0]).filter(([name]) => !dims.includes(String(name))),
+  ) as Record<string, number>;
+  const slice = (dim: string, to: number): void => {
+    if (selected === null) change({ fixed: { ...options.fixed, [dim]: to } });
+    else onSelect({ ...selected, index: selected.index.map((at, place) => (linear.dims[place]?.name === dim ? to : at)) });
+  };
+  const bytes = Math.max(linear.nbytes, twin?.nbytes ?? 0);
+  const colours = useMemo(
+    () => colouring(linear, { options, palette, chunks, dark, bytes }),
+    [linear, options.colour, options.digit, palette, chunks, dark, bytes],
+  );
+  const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
+  const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
+  const dimColour = useCallback((dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor", [palette, dark]);
+  const shown = hovered ?? selected;
+  const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
+  const hasRuns = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
+  const controls = { linear, options, dims, hasChunks: chunks !== null && chunks.count > 1, hasRuns, change };
+  const label = described(props.title ?? "Layout", linear);
+  return (
+    <section ref={root} class={`iv-lin${compact ? " iv-lin-compact" : ""}`} aria-label={props.title ?? "Linearization"} data-testid="linearization">
+      <div class="iv-lin-bar">
+        <ColourMenu {...controls} />
+        {compact ? (
+          <Drop label="More about the picture">
+            <MoreControls {...controls} />
+          </Drop>
+        ) : (
+          <MoreControls {...controls} />
+        )}
+        <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
+        <span class="iv-lin-zoom" role="group" aria-label="Zoom">
+          <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
+          <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
+          <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
+        </span>
+      </div>
+      <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />
+      <div class="iv-lin-main">
+        <Grid
+          linear={linear}
+          dims={dims}
+          fixed={fixed}
+          options={options}
+          colours={colours}
+          dimColour={dimColour}
+          ink={ink}
+          runs={hasRuns ? runs : null}
+          chunks={chunks}
+          hovered={hovered}
+          selected={selected}
+          trail={playing ? TRAIL : 0}
+          label={label}
+          onHover={onHover}
+          onSelect={onSelect}
+          zoomer={zoomer}
+        />
+        <div class="iv-lin-aside">
+          <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} />
+          {!compact && <Legend linear={linear} colours={colours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />}
+          {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
+        </div>
+      </div>
+      {compact && <Legend linear={linear} colours={colours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />}
+      <Vector linear={linear} palette={palette} entry={shown} onSelect={onSelect} />
+      <Tape
+        linear={linear}
+        colours={colours}
+        ink={ink}
+        hovered={hovered}
+        selected={selected}
+        label={`Memory of ${label}: ${formatBytes(linear.nbytes)} as a strip`}
+        onHover={onHover}
+        onSelect={onSelect}
+      />
+      {compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
+    </section>
+  );
+}
+
+/** The two dimensions that are drawn: right and down. */
+export function shownDims(reference: Linearization, options: Pick<ViewOptions, "across" | "down">): string[] {
+  const names = reference.dims.map((dim) => dim.name);
+  const [fast = "", second] = fastestDims(reference);
+  const across = options.across !== null && names.includes(options.across) ? options.across : fast === options.down ? (second ?? fast) : fast;
+  if (names.length < 2) return [across];
+  const free = [second ?? "", fast, ...names].find((name) => name !== across && names.includes(name));
+  const down = options.down !== null && options.down !== across && names.includes(options.down) ? options.down : free;
+  return down === undefined ? [across] : [across, down];
+}
+
+function alike(a: Linearization, b: Linearization): boolean {
+  return (
+    a.dims.length === b.dims.length &&
+    a.fields.length === b.fields.length &&
+    a.dims.every((dim, place) => dim.name === b.dims[place]?.name && dim.size === b.dims[place]?.size) &&
+    a.fields.every((field, place) => field.size === b.fields[place]?.size)
+  );
+}
+
+/** The picture in words, for those who do not see it. */
+function described(title: string, linear: Linearization): string {
+  const sizes = linear.dims.map(({ name, size }) => `${name} ${formatCount(size)}`).join(" by ");
+  const order = linear.digits.map((digit) => digit.text).join(", ");
+  const fields = linear.fields.map((field) => field.name).join(", ");
+  return `${title}: ${sizes}; fields ${fields}; ${formatBytes(linear.nbytes)}; order in memory, fastest first: ${order}`;
+}
+
+function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick: () => void }): JSX.Element {
+  return (
+    <button type="button" class="iv-lin-button" aria-label={label} title={label} onClick={onClick}>
+      <Icon name={icon} />
+    </button>
+  );
+}
+
+/** Colours and font of the root element, read again when the theme changes. */
+function useInk(dark: boolean): [Ink | null, (element: HTMLElement | null) => void] {
+  const [element, setElement] = useState<HTMLElement | null>(null);
+  const ink = useMemo(() => (element === null ? null : inkOf(element, dark)), [element, dark]);
+  return [ink, setElement];
+}
