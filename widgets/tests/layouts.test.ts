@@ -79,6 +79,11 @@ test("an unknown name is told first, at its character", () => {
   assert.equal(linearize("F, 𝒙, q", [{ name: "𝒙", size: 2 }], ONE).problem?.position, 6);
 });
 
+test("spaces that are not complete have no layout", () => {
+  assert.equal(linearize("<F, x, y>", xy(4, 3), []).problem?.message, "The fields are missing");
+  for (const size of [0, Number.NaN]) assert.equal(linearize("<F, x, y>", xy(4, size), ONE).problem?.message, "The size of 'y' is missing");
+});
+
 test("many dimensions are refused in words", () => {
   const dims = Array.from({ length: 30 }, (_, n) => ({ name: `d${n}`, size: 2 }));
   const text = (count: number): string => ["F", ...dims.slice(0, count).map(({ name }) => name)].join();

@@ -233,7 +233,7 @@ function rankOf(digit: Digit | undefined): number {
   return digit === undefined || digit.part === "F" ? 0 : digit.part.rank;
 }
 
-/** The layout that a text describes on an index space and a field space, or what is wrong with the text. */
+/** The layout that a text describes on an index space and a field space, or what is wrong. */
 export function linearize(text: string, dims: readonly Dimension[], fields: readonly Field[]): Linearized {
   const refused = (problem: TextProblem): Linearized => ({ linear: null, problem });
   const names = namedDimensions(text);
@@ -249,6 +249,9 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   if (missing !== undefined) return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
   if (dims.length > MOST_DIMENSIONS)
     return refused({ message: `${dims.length} dimensions; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
+  if (fields.length === 0) return refused({ message: "The fields are missing", position: 0 });
+  const unsized = [...dims, ...fields].find(({ size }) => !(size >= 1));
+  if (unsized !== undefined) return refused({ message: `The size of ${show(unsized.name)} is missing`, position: 0 });
   const components = parts.filter((part) => part !== "F");
   const steps = new Map<Part, { step: number; extent: number }>();
   for (const { name, size } of dims) {
