@@ -1,6 +1,6 @@
 // A term that explains itself: a dotted line below it, one line of explanation when it is hovered or focused.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { glossary, type TermName } from "../glossary.ts";
 
 /** Milliseconds that the pointer rests on a term before it is explained: passing over words opens nothing. */
@@ -20,7 +20,8 @@ interface TermProps {
 /** Text with its explanation. Not for use inside of buttons, labels and SVG. */
 export function Term({ name, children }: TermProps): JSX.Element {
   const [open, setOpen] = useState(false);
-  const id = useId();
+  // Ids of Preact count afresh for every explorer on a page.
+  const [id] = useState(() => `iv-term-${Math.random().toString(36).slice(2)}`);
   const word = useRef<HTMLSpanElement>(null);
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const turn = (to: boolean, after: number): void => {
@@ -56,15 +57,16 @@ export function Term({ name, children }: TermProps): JSX.Element {
       class="iv-term"
       data-term={name}
       tabIndex={0}
-      aria-describedby={open ? `iv-term-${id}` : undefined}
+      aria-describedby={open ? id : undefined}
       onPointerEnter={(event) => event.pointerType !== "touch" && turn(true, REST)}
-      onPointerLeave={(event) => event.pointerType !== "touch" && turn(false, CROSSING)}
+      // What the keyboard has opened stays until it goes on.
+      onPointerLeave={(event) => event.pointerType !== "touch" && !event.currentTarget.matches(":focus-visible") && turn(false, CROSSING)}
       onClick={() => turnNow(true)}
       onFocus={() => turnNow(true)}
       onBlur={() => turnNow(false)}
     >
       {children ?? name}
-      {open && <Explanation id={`iv-term-${id}`} text={glossary[name]} word={word.current} />}
+      {open && <Explanation id={id} text={glossary[name]} word={word.current} />}
     </span>
   );
 }

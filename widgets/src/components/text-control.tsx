@@ -9,7 +9,7 @@ import { useId, useView } from "./view.ts";
 interface TextProps {
   /** For tests and problems: `size-x`, `source-layout`. */
   name: string;
-  label: string;
+  label: ComponentChildren;
   hideLabel?: boolean;
   value: string;
   problem: ShownProblem | undefined;

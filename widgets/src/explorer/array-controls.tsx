@@ -186,7 +186,7 @@ function Extent(): JSX.Element {
   const bytes = sizes.reduce((product, size) => product * size, entry);
   return (
     <p class="iv-array-extent" data-testid="array-extent">
-      {sizes.map(formatCount).join(" × ")} {sizes.length === 1 && sizes[0] === 1 ? "entry" : "entries"} of {formatBytes(entry)}: {formatBytes(bytes)}
+      {sizes.map(formatCount).join(" × ")} <Term name="entry">{sizes.every((size) => size === 1) ? "entry" : "entries"}</Term> of {formatBytes(entry)}: {formatBytes(bytes)}
     </p>
   );
 }

@@ -149,21 +149,19 @@ function Planner(): JSX.Element {
       <div class="iv-machine-options">
         <TextControl
           name="slot-limit"
-          label="Slot limit"
+          label={<Term name="slot limit">Slot limit</Term>}
           placeholder="32 MiB"
           value={settings.slotLimit}
           problem={problems["slot-limit"]}
           command={(value) => ({ kind: "set", field: "slot-limit", value })}
-          title={glossary["slot limit"]}
         />
         <TextControl
           name="memory-limit"
-          label="Memory limit"
+          label={<Term name="memory limit">Memory limit</Term>}
           placeholder="no limit"
           value={settings.memoryLimit}
           problem={problems["memory-limit"]}
           command={(value) => ({ kind: "set", field: "memory-limit", value })}
-          title={glossary["memory limit"]}
         />
       </div>
     </fieldset>

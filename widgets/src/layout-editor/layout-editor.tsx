@@ -58,7 +58,10 @@ export function LayoutEditor({ side }: { side: Side }): JSX.Element {
           <p class="iv-edit-problem" id={`${id}-problem`} data-testid={`error-${side}-layout`} role="alert">
             {problem.message}
           </p>
-        ) : at >= 0 ? (
+        ) : (
+          <Notes kept={kept} linear={own.linear} />
+        )}
+        {problem === null && at >= 0 && (
           <Strip
             id={`${id}-strip`}
             parts={parts}
@@ -74,8 +77,6 @@ export function LayoutEditor({ side }: { side: Side }): JSX.Element {
               select(null);
             }}
           />
-        ) : (
-          <Notes kept={kept} linear={own.linear} />
         )}
       </div>
     </div>
