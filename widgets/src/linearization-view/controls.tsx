@@ -1,6 +1,7 @@
 // The controls of the picture: what colours say, which dimensions are drawn, where the others stand, and what is written.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { useId } from "../components/view.ts";
 import { Icon } from "../components/icon.tsx";
 import type { Linearization } from "../layouts/linearization.ts";
 import { formatCount } from "../units.ts";
@@ -173,7 +174,7 @@ export function Drop({ label, children }: { label: string; children: ComponentCh
         aria-label={label}
         title={label}
         aria-expanded={open}
-        aria-controls={id}
+        aria-controls={open ? id : undefined}
         data-testid="linearization-more"
         onClick={() => setOpen(!open)}
       >
