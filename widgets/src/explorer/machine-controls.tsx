@@ -26,7 +26,7 @@ export function MachineControls(): JSX.Element {
 function Machine(): JSX.Element {
   const { connection, snapshot } = useView();
   const { machine } = connection.settings;
-  const presets = snapshot.menus.machines.map((entry) => (entry.name === "local" ? { ...entry, title: "this computer, measured" } : entry));
+  const presets = snapshot.menus.machines.map((entry) => (entry.name === "local" ? { ...entry, title: "this computer" } : entry));
   // A described machine has an entry of its own while it is chosen; no preset has a name with a colon.
   const described = { name: `described:${machine.name}`, title: machine.name, about: originOf(machine) };
   const named = machine.kind === "preset" || machine.kind === "measured";
