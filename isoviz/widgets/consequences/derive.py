@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, get_args
 
 from isoviz.widgets.chosen.settings import End, Row, Settings
-from isoviz.widgets.consequences.earlier_runs import interval_of
+from isoviz.widgets.consequences.earlier_runs import interval_of, runs_known
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
 from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
@@ -89,7 +89,7 @@ def _given(now: Derived) -> dict[str, object]:
         "memory limit": settings.memory_limit,
         "choice": settings.machine,
         "machine": None,
-        "runs": now.runs,
+        "runs": runs_known() if "interval" in now.demanded else (),
     }
 
 

@@ -13,9 +13,25 @@ if TYPE_CHECKING:
     from isoviz.widgets.panes.plan_pane import ShownInterval
 
 
-def interval_of(_problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: int) -> ShownInterval | None:
-    """The seconds that nine of ten runs of a plan should take; None where the plan does not run on this computer, or nothing is
-    known of the errors of its predictions. It depends on the runs of the ledger as well, which `_runs` counts for this session.
+def runs_known() -> tuple[int, ...]:
+    """What tells the ledger of now from earlier ones: it grows with every run, of any process."""
+    from isoviz.runtime.ledger.ledger import ledger
+
+    book = ledger()
+    try:
+        status = None if book is None else book.path.stat()
+    except OSError:
+        status = None
+    return () if status is None else (status.st_ino, status.st_size)
+
+
+def interval_of(
+    _problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: tuple[int, ...]
+) -> ShownInterval | None:
+    """The seconds that nine of ten runs of a plan should take.
+
+    None where the plan does not run on this computer, or nothing is known of the errors of its predictions. It depends on the
+    ledger as well; `_runs` differs where the ledger does (`runs_known`).
     """
     from isoviz.runtime.ledger.ledger import ledger
     from isoviz.runtime.ledger.model_interval import model_interval
