@@ -30,7 +30,8 @@ def test_a_name_that_is_no_dimension_is_told_before_what_follows_from_it(text: s
 
 def test_an_unknown_name_is_told_where_it_stands() -> None:
     assert told("x_in, y_out, z_0, F", x=8, y=6) == ("'z' is not a dimension; expected x or y", 13)
-    assert told("<F, 𝒙, q>", **{"𝒙": 8}) == ("'q' is not a dimension; expected 𝒙", 7)
+    beyond = {"𝒙": 8}  # as a keyword, Python would read it as x
+    assert told("<F, 𝒙, q>", **beyond) == ("'q' is not a dimension; expected 𝒙", 7)
     assert told("x, F") == ("'x' is not a dimension; expected F alone", 0)
 
 
