@@ -74,7 +74,7 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
       data-testid="title"
       aria-expanded={open}
       aria-controls={open ? drawer : undefined}
-      title="Change the array, the machine and the planner"
+      title={`${titleOf(settings)}\nChange the array, the machine and the planner`}
       onClick={turn}
     >
       <span class="iv-title-text">

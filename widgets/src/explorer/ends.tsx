@@ -42,7 +42,7 @@ function End({ side, title }: { side: Side; title: string }): JSX.Element {
         />
       </header>
       <LayoutEditor side={side} />
-      <LinearizationView side={side} />
+      <LinearizationView side={side} compact />
     </section>
   );
 }

@@ -33,6 +33,11 @@ function Nothing(): JSX.Element {
   );
 }
 
+/** Points in time to the minute: "measured 2026-11-23T21:40:57+00:00" → "measured 2026-11-23 21:40 UTC". */
+export function plainTimes(text: string): string {
+  return text.replace(/(\d{4}-\d\d-\d\d)T(\d\d:\d\d):\d\d(?:\.\d+)?(?:\+00:00|Z)/g, "$1 $2 UTC");
+}
+
 const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" : `${stop.words}, ${stop.where}`);
 
 function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
@@ -64,7 +69,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
           <p>{hop.limits}.</p>
         </>
       )}
-      {hop.origin !== "" && <p class="iv-faint iv-origin">Figures: {hop.origin}</p>}
+      {hop.origin !== "" && <p class="iv-faint iv-origin">Figures: {plainTimes(hop.origin)}</p>}
     </>
   );
 }

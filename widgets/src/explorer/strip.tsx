@@ -10,6 +10,8 @@ import { shortLayout, within } from "./words.ts";
 
 /** More hops than this are drawn narrower. */
 const ROOMY = 6;
+/** Pixels of the picture of a stop where there is the most room; elsewhere it is shown smaller. */
+const PICTURE = 76;
 
 interface StripProps {
   path: ShownPath;
@@ -113,7 +115,7 @@ function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: Sho
       {...rest}
     >
       <span class="iv-stop-picture">
-        <Thumbnail layout={stop.layout} size={60} />
+        <Thumbnail layout={stop.layout} size={PICTURE} />
       </span>
       <span class="iv-stop-text">
         <b>{stop.words}</b>

@@ -96,7 +96,7 @@ export function memoryTitle(entry: MenuEntry): string {
 /** What kind of memory that is, in words; its name where nobody knows. */
 export function memoryWords(memories: readonly MenuEntry[], name: string): string {
   const entry = memories.find((each) => each.name === name);
-  return entry === undefined ? name : memoryTitle(entry);
+  return entry === undefined || entry.about === "" ? (entry?.title ?? name) : entry.about;
 }
 
 /** Where a memory is beside its node: "node 0 · fbm0" → "fbm0". */
