@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
+from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.session_file import load_settings
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.explorer import Explorer, running_cell
@@ -26,7 +27,7 @@ def explore(
     *,
     example: str | None = None,
     session: str | Path | None = None,
-    machine: str | Machine | None = None,
+    machine: str | Path | Machine | MachineChoice | None = None,
     machine_options: Mapping[str, Any] | None = None,
     space: Mapping[str, int] | None = None,
     fields: Mapping[str, Any] | None = None,
@@ -41,8 +42,9 @@ def explore(
     """Show the explorer in a notebook, with a plan already drawn, and return it.
 
     Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
-    with its options or a machine of your own, the sizes of the dimensions, the dtypes of the fields, memory and layout of both
-    ends, the planner and its limits (bytes, or text such as "32MiB"). `session` is a file of `explorer.session.save`.
+    with its options, a machine of your own or the path of a machine file, the sizes of the dimensions, the dtypes of the fields,
+    memory and layout of both ends, the planner and its limits (bytes, or text such as "32MiB"). `session` is a file of
+    `explorer.session.save`.
 
         explorer = isoviz.explore(space={"x": 512, "y": 512}, source=("node0.sys", "<F, x, y>"))
         explorer.session.wait().derived.plan

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
@@ -78,7 +79,7 @@ def rows(values: Mapping[str, Any], first_key: int) -> tuple[Row, ...]:
 
 def settings_for(
     *,
-    machine: str | Machine | MachineChoice | None = None,
+    machine: str | Path | Machine | MachineChoice | None = None,
     machine_options: Mapping[str, Any] | None = None,
     space: Mapping[str, int] | None = None,
     fields: Mapping[str, Any] | None = None,
@@ -91,11 +92,12 @@ def settings_for(
 ) -> Settings:
     """`start` (the defaults unless given) with some values chosen; an end is (memory, layout).
 
-    `machine` is the name of a preset or a machine. Other dimensions than those of `start` get the layouts `<F, x, y, …>` for the
-    source and `<x, y, …, F>` for the destination, where none are given.
+    `machine` is the name of a preset, a machine, or the path of a machine file. Other dimensions than those of `start` get the
+    layouts `<F, x, y, …>` for the source and `<x, y, …, F>` for the destination, where none are given.
 
     Raises:
-        InputError: an end that is not a pair, a machine that is neither, or options for a machine that is no preset.
+        InputError: an end that is not a pair, a machine that is none of these, options for a machine that is no preset, or a file
+            that cannot be read or describes no machine.
     """
     chosen = start or Settings()
     if machine is not None:

@@ -257,3 +257,44 @@ def test_a_run_that_ends_renews_the_interval_and_nothing_else() -> None:
     assert [each.step for each in steps] == [""]
     changed = {name for name in first.kept if steps[-1].kept[name] is not first.kept[name]}
     assert changed <= {"interval", "machine"}
+
+
+# ---- measuring on demand
+
+
+def test_this_computer_is_measured_afresh_where_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[tuple[object, int]] = []
+
+    def makings(choice: object, measurement: int, _problems: object) -> Iterator[Making]:
+        asked.append((choice, measurement))
+        yield Making(machine, "Measuring this computer: disk, 40 %")
+        yield Making(machine, "")
+
+    machine = derived(Derived(replace(SMALL, machine=settings_for(machine_options={"measure": "assumed"}).machine),
+                              demanded=EVERYTHING)).machine  # fmt: skip
+    monkeypatch.setattr(derivation, "makings", makings)
+    start = settings_for(start=SMALL, machine="local", machine_options={"measure": "assumed"})
+    session = Session(start)
+    session.wait()
+    session.send({"kind": "measure"})
+    state = session.wait()
+    assert state.defect == ""
+    assert [measurement for _, measurement in asked] == [0, state.measurement]
+    assert state.measurement > 0
+    assert state.settings.machine == settings_for(machine="local").machine, "measured figures are no assumed ones"
+    session.send({"kind": "set", "field": "planner", "value": "simple"})
+    session.wait()
+    assert len(asked) == 2, "once"
+    session.undo()
+    session.undo()
+    assert session.wait().settings == start
+    session.close()
+
+
+def test_another_computer_cannot_be_measured() -> None:
+    session = Session(SMALL)
+    session.send({"kind": "measure"})
+    state = session.wait()
+    assert state.refused is not None
+    assert state.refused.message == "measure: the machine is 'two-node'; only this computer can be measured"
+    session.close()
