@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from isoviz.runtime import Simulator as Simulator
     from isoviz.runtime import Trace as Trace
     from isoviz.runtime import simulate as simulate
+    from isoviz.widgets import LayoutEditor as LayoutEditor
+    from isoviz.widgets import LinearizationView as LinearizationView
     from isoviz.widgets import explore as explore
 
 # name → the module that holds it; None: the name is a module of its own
@@ -51,6 +53,8 @@ _HOMES: dict[str, str | None] = {
     "IndexSpace": "isoviz.layouts",
     "Instance": "isoviz.planner",
     "Layout": "isoviz.layouts",
+    "LayoutEditor": "isoviz.widgets",
+    "LinearizationView": "isoviz.widgets",
     "Machine": "isoviz.machines",
     "Options": "isoviz.planner",
     "Plan": "isoviz.planner",
@@ -93,6 +97,8 @@ __all__ = [
     "IndexSpace",
     "Instance",
     "Layout",
+    "LayoutEditor",
+    "LinearizationView",
     "Machine",
     "Options",
     "Plan",

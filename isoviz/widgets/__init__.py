@@ -1,7 +1,8 @@
-"""The explorer in a notebook: `isoviz.explore()`."""
+"""The explorer in a notebook, `isoviz.explore()`, and its panes alone."""
 
 from __future__ import annotations
 
+from isoviz.widgets.alone import Entry, LayoutEditor, LinearizationView
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.session_file import settings_in
@@ -14,8 +15,11 @@ from isoviz.widgets.show_explorer import explore
 __all__ = [
     "EXAMPLES",
     "DescribedMachine",
+    "Entry",
     "Explorer",
     "FileMachine",
+    "LayoutEditor",
+    "LinearizationView",
     "MachineChoice",
     "PresetMachine",
     "Selection",

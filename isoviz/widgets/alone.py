@@ -1,0 +1,318 @@
+"""Panes alone in a notebook: the layout editor and the linearization view, bound to values in both directions.
+
+editor = isoviz.LayoutEditor("<x, F>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+view = isoviz.LinearizationView(editor)
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import traitlets
+
+from isoviz.errors import InputError, IsovizError, show
+from isoviz.layouts import FieldSpace, IndexSpace, Layout, Linearization
+from isoviz.widgets.chosen.settings import End, Settings, rows
+from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.session import Session
+from isoviz.widgets.state import State
+
+if TYPE_CHECKING:
+    Side = Literal["source", "destination"]
+
+_MEMORY = "node0.sys"
+"""Where the layouts of a pane alone lie; nobody asks for the machine."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """An entry of the array: its index by dimension, and the name of its field."""
+
+    index: Mapping[str, int]
+    field: str
+
+
+class _Checked(traitlets.Any):
+    """A value that a validator of its owner checks, None included."""
+
+    allow_none = False
+
+
+class _Alone(Explorer):
+    """A pane that shows the layout at one end of a session, its own or one that it shares (`session`, `side`).
+
+    `value` follows what is chosen on screen, and can be set: to a `Layout`, to its text, or to a `Linearization`, which brings
+    its index space and its fields. A text that is wrong is shown with its mistake: `value` stays the last layout that fitted, and
+    `problem` says in words what is wrong. Observers are called in the thread that caused the change: that of the session, or the
+    caller's.
+
+    `close` ends the view, and its session where it made it.
+    """
+
+    value = _Checked(None, help="the layout: an isoviz.Layout; may be set")
+    _unfollow: Callable[[], None] | None = None
+
+    problem = traitlets.Unicode("", help='what is wrong with the text that was entered; "" where nothing is')
+
+    def __init__(
+        self,
+        layout: Layout | Linearization | str | Explorer | None,
+        space: IndexSpace | Mapping[str, int] | None,
+        fields: FieldSpace | Mapping[str, Any] | None,
+        session: Session | Explorer | None,
+        side: Side | None,
+        pane: str,
+    ) -> None:
+        if isinstance(layout, Explorer):
+            if session is not None:
+                raise InputError(f"{type(self).__name__}: a view and a session were given; expected one of them")
+            session, layout = layout, None
+        if isinstance(session, Explorer):
+            side = side or ("destination" if session.side == "destination" else "source")
+            session = session.session
+        end: Side = side or "source"
+        if end not in ("source", "destination"):
+            raise InputError(f"side {show(side)}: expected source or destination")
+        if session is not None and (space is not None or fields is not None):
+            raise InputError(f"{type(self).__name__}: space and fields are those of the session; expected none beside it")
+        if session is None and layout is None:
+            raise InputError(f"{type(self).__name__}: expected a layout, or a session to share")
+        self._client = f"python-{uuid.uuid4().hex}"
+        self._numbers = itertools.count(1)
+        self._newest = 0
+        self._told = threading.local()
+        shared = session if isinstance(session, Session) else None
+        super().__init__(shared or _settings(layout, space, fields), pane=pane, side=end)
+        self._told.now = True
+        self.value = None if self.linearization is None else self.linearization.layout
+        self._told.now = False
+        if shared is not None and layout is not None:
+            self.value = layout
+        self._unfollow = self.session.listen(self._follow)
+        self._follow(True)  # what changed before `listen`
+
+    @property
+    def linearization(self) -> Linearization | None:
+        """The last layout that fitted, on its index space and its fields; None until there is one."""
+        state = self.session.state
+        found: Linearization | None = getattr(state.derived, self.side)
+        if found is None:  # not computed yet
+            space, fields = space_of(state.settings, {}), fields_of(state.settings, {})
+            found = linearization_of(state.settings, self.side, space, fields, {})
+        return found
+
+    def close(self) -> None:
+        """Take the view off the page, stop its threads, and end its session where it made it."""
+        if self._unfollow is not None:
+            self._unfollow()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<isoviz {self.pane.replace('-', ' ')}: {self.value}>"
+
+    # ---- from Python to the session
+
+    @traitlets.validate("value")
+    def _checked(self, proposal: Any) -> Layout | None:
+        """The layout that is set. One that is wrong goes to the session, which says why, and `value` stays what it was."""
+        given: object = proposal["value"]
+        if self._is_told:
+            return given if isinstance(given, Layout) else None
+        before: Layout | None = self.value
+        if isinstance(given, Linearization):
+            self._send_spaces(given)
+            return given.layout
+        if not isinstance(given, Layout | str):
+            raise traitlets.TraitError(f"value: expected a Layout, its text, or a Linearization, got {show(given)}")
+        self._command({"kind": "set", "field": f"{self.side}-layout", "value": str(given)})
+        settings = self.session.settings
+        space, fields = space_of(settings, {}), fields_of(settings, {})
+        try:
+            layout = Layout(given)
+            if space is not None and fields is not None:
+                layout.on(space, fields)
+        except IsovizError as error:
+            self.problem = str(error)
+            return before
+        self.problem = ""
+        return layout
+
+    def _send_spaces(self, given: Linearization) -> None:
+        settings = _settings(given, None, None)
+        before = self.session.settings
+        after = replace(before, dimensions=settings.dimensions, fields=settings.fields)
+        same = {row.name for row in after.dimensions} == {row.name for row in before.dimensions}
+        for side in (self.side,) if same else ("source", "destination"):
+            after = after.with_end(side, replace(after.end(side), layout=str(given.layout)))
+        self.session.choose(after)
+        self._command({"kind": "hello"})
+
+    def _command(self, command: dict[str, Any]) -> None:
+        """Send a command. What the session says is not heard until it has this one: it would be older than what was just set."""
+        self._newest = next(self._numbers)
+        self.session.send({**command, "client": self._client, "number": self._newest})
+
+    # ---- from the session to Python, in the thread of the session
+
+    @property
+    def _is_told(self) -> bool:
+        return getattr(self._told, "now", False)
+
+    def _follow(self, _finished: bool) -> None:
+        state = self.session.state
+        derived = state.derived
+        if state.acknowledged.get(self._client, 0) < self._newest or derived.settings != state.settings:
+            return
+        self._told.now = True
+        try:
+            self._tell(state)
+        finally:
+            self._told.now = False
+
+    def _tell(self, state: State) -> None:
+        problems = state.derived.problems
+        linear: Linearization | None = getattr(state.derived, self.side)
+        own = problems.get(f"{self.side}-layout") or next(iter(problems.values()), None)
+        self.problem = own.message if own is not None and self.side in state.derived.stale else ""
+        if linear is not None:  # the last one that fitted
+            self.value = linear.layout
+
+
+class LayoutEditor(_Alone):
+    """The editor of one layout: chips to move, split and merge, with the text beside them, and a value that follows.
+
+        editor = isoviz.LayoutEditor("<x, F>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+        editor
+
+    `editor.value` is an `isoviz.Layout` that can be observed and set; `editor.problem` says what is wrong with a text. Without
+    `space` or `fields` small ones are made up. `session` shares the session of an explorer (the explorer itself will do), whose
+    layout at the end `side` is then edited.
+
+    Raises:
+        InputError: the layout does not fit the space, or arguments exclude each other.
+    """
+
+    def __init__(
+        self,
+        layout: Layout | Linearization | str | None = None,
+        *,
+        space: IndexSpace | Mapping[str, int] | None = None,
+        fields: FieldSpace | Mapping[str, Any] | None = None,
+        session: Session | Explorer | None = None,
+        side: Side | None = None,
+    ) -> None:
+        super().__init__(layout, space, fields, session, side, "layout-editor")
+
+
+class LinearizationView(_Alone):
+    """The order in which a layout stores its elements: grid, memory and layout vector, with a selection that follows.
+
+        view = isoviz.LinearizationView("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+        view
+
+    A `LayoutEditor` or another view can be given instead of a layout: this one then shows what is edited there, as with `session`
+    and `side`. `view.value` is an `isoviz.Layout`, `view.selection` an `Entry` (index by dimension, and field) or None; both
+    can be observed and set: `view.selection = {"x": 1, "y": 2}, "a"`.
+
+    Raises:
+        InputError: the layout does not fit the space, or arguments exclude each other.
+    """
+
+    selection = _Checked(None, help="the entry that is selected, an Entry; may be set")
+
+    def __init__(
+        self,
+        layout: Layout | Linearization | str | Explorer | None = None,
+        *,
+        space: IndexSpace | Mapping[str, int] | None = None,
+        fields: FieldSpace | Mapping[str, Any] | None = None,
+        session: Session | Explorer | None = None,
+        side: Side | None = None,
+    ) -> None:
+        super().__init__(layout, space, fields, session, side, "linearization")
+
+    @traitlets.validate("selection")
+    def _entry(self, proposal: Any) -> Entry | None:
+        given: Any = proposal["value"]
+        if self._is_told:
+            return given if isinstance(given, Entry) else None
+        entry = None if given is None else _entry_of(given, self.linearization)
+        shown = self.session.state.selected.selection.shown
+        told = None if entry is None else {"index": dict(entry.index), "field": entry.field}
+        self._command({"kind": "select", "selection": {**shown, "entry": told}})
+        return entry
+
+    def _tell(self, state: State) -> None:
+        super()._tell(state)
+        selected = state.selected.selection
+        index, field = selected.index, selected.field
+        self.selection = None if index is None or field is None else Entry(dict(index), field)
+
+
+def _entry_of(given: Any, linear: Linearization | None) -> Entry:
+    """The entry that a caller means.
+
+    Raises:
+        TraitError: it is none, or there is no such entry.
+    """
+    try:
+        index, field = (given.index, given.field) if isinstance(given, Entry) else given
+        index = {str(dim): int(number) for dim, number in dict(index).items()}
+    except (TypeError, ValueError):
+        raise traitlets.TraitError(
+            f"selection: expected an index and a field such as ({{'x': 1}}, 'a'), or None, got {show(given)}"
+        ) from None
+    if linear is not None:
+        sizes = linear.space.as_dict()
+        if set(index) != set(sizes) or not all(0 <= number < sizes[dim] for dim, number in index.items()):
+            raise traitlets.TraitError(f"selection, index: {show(index)} is not in ({linear.space})")
+        if field not in linear.fields.names:
+            raise traitlets.TraitError(f"selection, field: {show(field)}; expected one of {', '.join(linear.fields.names)}")
+    return Entry(index, str(field))
+
+
+def _settings(layout: Any, space: object, fields: object) -> Settings:
+    """Settings in which both ends have a layout on some spaces.
+
+    Raises:
+        InputError: the layout does not fit.
+    """
+    from isoviz.figures.layouts.order_view import example_fields, example_space
+
+    if isinstance(layout, Linearization):
+        if space is not None or fields is not None:
+            raise InputError("a linearization has its own space and fields; expected none beside it")
+        made, dims, dtypes = layout.layout, layout.space, layout.fields
+    else:
+        made = Layout(layout)
+        dims = example_space(made) if space is None else _space(space)
+        dtypes = example_fields(made) if fields is None else _fields(fields)
+        made.on(dims, dtypes)
+    sizes = dims.as_dict()
+    end = End(_MEMORY, str(made))
+    names = {name: _dtype_text(dtype) for name, dtype in zip(dtypes.names, dtypes.dtypes, strict=True)}
+    return Settings(dimensions=rows(sizes, 1), fields=rows(names, 1 + len(sizes)), source=end, destination=end)
+
+
+def _dtype_text(dtype: Any) -> str:
+    """A dtype as it is typed. One that has no short name becomes as many bytes: only its size matters to a layout."""
+    import numpy as np
+
+    try:
+        return str(dtype) if np.dtype(str(dtype)) == dtype else f"V{dtype.itemsize}"
+    except TypeError:
+        return f"V{dtype.itemsize}"
+
+
+def _space(given: Any) -> IndexSpace:
+    return given if isinstance(given, IndexSpace) else IndexSpace.of(given)
+
+
+def _fields(given: Any) -> FieldSpace:
+    return given if isinstance(given, FieldSpace) else FieldSpace.of(given)
