@@ -1,7 +1,7 @@
 // What there is to say about the state, in one line.
 import type { Connection } from "./connection.ts";
 import type { Snapshot } from "./types.ts";
-import { formatSeconds } from "./units.ts";
+import { counted, formatSeconds } from "./units.ts";
 
 /** The state in words. A view without the plan leaves out what the plan is (`plans` is false). */
 export function statusText(snapshot: Snapshot, connection: Pick<Connection, "gone" | "unanswered">, plans = true): string {
@@ -18,8 +18,7 @@ function stateText(snapshot: Snapshot): string {
   const problems = Object.keys(snapshot.faults.problems);
   if (problems.length > 0) {
     const marked = problems.filter((control) => control !== "transfer").length;
-    if (marked === 0) return "This transfer cannot be planned.";
-    return `${marked === 1 ? "One thing" : `${marked} things`} to correct before there is a plan; see the marked controls.`;
+    return marked === 0 ? "This transfer cannot be planned." : `${counted(marked, "control")} to correct.`;
   }
   if (now.phase === "running") return `Run ${now.number} is under way.`;
   if (now.phase === "cancelling") return `Run ${now.number} is being cancelled.`;

@@ -1,26 +1,5 @@
-// What panes are made of: a card with a heading, a folded part, a list of remarks.
+// What panes are made of: a folded part, a list of remarks.
 import type { ComponentChildren, JSX } from "preact";
-
-interface CardProps {
-  title: ComponentChildren;
-  testid?: string;
-  /** Older than what has been entered: greyed. */
-  stale?: boolean;
-  actions?: ComponentChildren;
-  children: ComponentChildren;
-}
-
-export function Card(props: CardProps): JSX.Element {
-  return (
-    <section class={`iv-card${props.stale ? " iv-stale" : ""}`} data-testid={props.testid} data-stale={props.stale ? "true" : "false"}>
-      <header class="iv-card-head">
-        <h2>{props.title}</h2>
-        {props.actions}
-      </header>
-      {props.children}
-    </section>
-  );
-}
 
 interface FoldedProps {
   title: ComponentChildren;

@@ -157,6 +157,8 @@ function StatusRow(): JSX.Element {
   const run = snapshot.panes.run.now;
   const busy = !connection.gone && (!snapshot.frame.settled || connection.waiting);
   const active = run.phase === "running" || run.phase === "cancelling";
+  const told = statusText(snapshot, connection);
+  const lost = connection.gone || connection.unanswered;
   return (
     <div class="iv-bar-row iv-status-row">
       {plan !== null && (
@@ -164,13 +166,14 @@ function StatusRow(): JSX.Element {
           {plan.where === HERE ? `runs on ${plan.where}` : plan.where}
         </span>
       )}
-      <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite">
-        {statusText(snapshot, connection)}
+      <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite" title={told}>
+        {told}
       </p>
       {active ? (
         <Progress />
       ) : (
-        run.reason !== "" && (
+        run.reason !== "" &&
+        !lost && (
           <p class="iv-reason">
             <span id={`${connection.client}-reason`} data-testid="run-reason">
               {run.reason}

@@ -41,6 +41,8 @@ export function plainTimes(text: string): string {
 const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" : `${stop.words}, ${stop.where}`);
 
 function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
+  // Were the slowest hop faster, the rate of the path would rise to that of the next one.
+  const next = hop.bottleneck ? [...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null : null;
   const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "layout turns" : "";
   return (
     <>
@@ -68,6 +70,11 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
           <h3>{hop.bottleneck ? "Why it is the slowest" : "What bounds its rate"}</h3>
           <p>{hop.limits}.</p>
         </>
+      )}
+      {next !== null && (
+        <p class="iv-faint">
+          The next slowest is hop {next.index + number - hop.index}, {next.words}, with {formatRate(next.rate)}.
+        </p>
       )}
       {hop.origin !== "" && <p class="iv-faint iv-origin">Figures: {plainTimes(hop.origin)}</p>}
     </>
