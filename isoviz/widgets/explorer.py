@@ -170,7 +170,7 @@ class Explorer(anywidget.AnyWidget):
                 earlier.close()
         display: Any = shown.display
         display(_Live(self))
-        picture = StaticPicture(self.session, self.static_picture)
+        picture = StaticPicture(self.session, self.static_picture, self.side)
         self.before_close(picture.close)
         picture.show()
 

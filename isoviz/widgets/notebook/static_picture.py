@@ -15,6 +15,7 @@ from isoviz.widgets.session import Session
 from isoviz.widgets.worker import Publisher
 
 if TYPE_CHECKING:
+    from isoviz.layouts import Linearization
     from isoviz.widgets.state import Derived, State
 
 MOST_BYTES = 400_000
@@ -26,8 +27,10 @@ PATIENCE = 20.0
 _WIDTH = 520
 """CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
 _TABLE = '<pre style="font-family:monospace;overflow:auto">{}</pre>'
-_BEGAN = "isoviz explorer, with the plan it began from; run the cell to explore"
-_LEFT = "isoviz explorer, as it was left; run the cell to explore"
+_CAPTIONS = {"path": "Path", "source": "Source", "destination": "Destination"}
+"""Drawings by name, in their order, with what stands above them."""
+_BEGAN = "isoviz, as it began; run the cell to explore"
+_LEFT = "isoviz, as it was left; run the cell to explore"
 
 
 class StaticPicture:
@@ -36,12 +39,15 @@ class StaticPicture:
     The live explorer hides it by its `token`.
 
     It is an output of its own: a widget output that also carries a picture shows "model not found" once the kernel is gone. It is
-    drawn in a thread of its own, at most every other second, and once more at `close`.
+    drawn in a thread of its own, at most every other second, and once more at `close`. A view of one end (`side`) shows the layout
+    there and nothing else.
     """
 
-    def __init__(self, session: Session, token: str) -> None:
+    def __init__(self, session: Session, token: str, side: str = "both") -> None:
         self._session = session
         self._token = token
+        self._side = side
+        self._captions = _CAPTIONS if side == "both" else {side: "Layout"}
         self._shown: tuple[object, ...] = ()
         self._drawings: dict[str, tuple[object, str]] = {}
         self._drawing = threading.Lock()
@@ -98,8 +104,8 @@ class StaticPicture:
     def _drawn(self, state: State, heading: str) -> dict[str, str]:
         self._shown = _seen(state)
         derived = state.derived
-        lines = _lines(state)
-        plan = "" if derived.plan is None else str(derived.plan)
+        lines = _lines(state, self._side)
+        plan = "" if derived.plan is None or self._side != "both" else str(derived.plan)
         said = "".join(f"<li>{escape(line)}</li>" for line in lines)
         begin = (
             f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
@@ -108,9 +114,9 @@ class StaticPicture:
             '<div style="display:flex;flex-wrap:wrap;gap:16px;align-items:flex-start">'
         )
         parts, size = [], len(begin.encode()) + len("</div></div>")
-        for name in ("path", *get_args(Side)):
+        for name, caption in self._captions.items():
             picture = self._picture(name, derived)
-            part = f'<figure style="margin:0"><figcaption>{name.capitalize()}</figcaption>{picture}</figure>'
+            part = f'<figure style="margin:0"><figcaption>{caption}</figcaption>{picture}</figure>'
             if picture and size + len(part.encode()) <= MOST_BYTES:
                 size += len(part.encode())
                 parts.append(part)
@@ -140,18 +146,23 @@ def _seen(state: State) -> tuple[object, ...]:
     )
 
 
-def _lines(state: State) -> list[str]:
-    """The transfer, what it costs, and the last run, in words."""
+def _lines(state: State, side: str) -> list[str]:
+    """The transfer, what it costs, and the last run, in words; of one end only its layout and what is wrong with it."""
     derived, settings = state.derived, state.settings
     space = " × ".join(f"{row.name} {row.value}" for row in settings.dimensions)
     fields = ", ".join(f"{row.name} {row.value}" for row in settings.fields)
     lines = [f"{space}; {fields}"]
-    ends = {side: getattr(derived, side) for side in get_args(Side)}
+    if side != "both":
+        linear: Linearization | None = getattr(derived, side)
+        lines += [] if linear is None else [f"{linear.layout.pretty}, {format_bytes(linear.nbytes)}"]
+        own = derived.problems.get(f"{side}-layout")
+        return lines if own is None else [*lines, own.message]
     if "machine" in derived.demanded:
         source, destination = settings.source, settings.destination
         lines.insert(0, f"{source.memory} {source.layout} → {destination.memory} {destination.layout} on {settings.machine.name}")
     else:
-        lines += [f"{side}: {linear.layout.pretty}" for side, linear in ends.items() if linear is not None]
+        ends = {name: getattr(derived, name) for name in get_args(Side)}
+        lines += [f"{name}: {end.layout.pretty}" for name, end in ends.items() if end is not None]
     if derived.plan is not None:
         plan, interval = derived.plan, derived.interval
         often = f" ({format_seconds(interval['low'])} to {format_seconds(interval['high'])})" if interval else ""

@@ -73,7 +73,7 @@ def put(session: Session, field: str, value: str) -> None:
 def test_it_says_the_transfer_and_what_it_costs_and_draws_path_and_layouts(page: Page, session: Session) -> None:
     picture = StaticPicture(session, "0a")
     picture.show()
-    assert "with the plan it began from" in page.html
+    assert "isoviz, as it began" in page.html
     assert page.html.startswith('<div data-isoviz-static="0a" class="isoviz-static">')
     plan = session.state.derived.plan
     assert plan is not None
@@ -180,6 +180,19 @@ def test_layouts_alone_need_no_plan(page: Page) -> None:
     picture.close()
     session.close()
     assert re.findall("<figcaption>(.*?)</figcaption>", page.html) == ["Source", "Destination"]
+    assert "node0" not in page.html
+
+
+def test_a_view_of_one_end_shows_its_layout_and_nothing_else(page: Page, session: Session) -> None:
+    picture = StaticPicture(session, "0a", "destination")
+    picture.show()
+    put(session, "source-layout", "<hello>")
+    put(session, "destination-layout", "<hello>")
+    session.wait()
+    picture.close()
+    assert re.findall("<figcaption>(.*?)</figcaption>", page.html) == ["Layout"]
+    assert re.findall("<li>(.*?)</li>", page.html)[:2] == ["x 64 × y 32; a float32, b float64", "⟨x, y, F⟩, 24 KiB"]
+    assert len(re.findall("<li>", page.html)) == 3
     assert "node0" not in page.html
 
 
