@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.machines import ChannelKind
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, Stage
 from isoviz.widgets.state import Run, State, sentence
@@ -118,9 +119,15 @@ def _report(run: Run, report: Report) -> ShownReport:
             "measured": report.throughput,
         }
     ]
+    hops = zip(run.plan.every_hop, predicted.rates, report.hops, strict=True)
     rows += [
-        {"name": hop.channel, "title": f"{hop.index} {hop.kind}", "predicted": rate, "measured": measured.throughput}
-        for hop, rate, measured in zip(run.plan.hops, predicted.rates, report.hops, strict=True)
+        {
+            "name": hop.channel,
+            "title": f"{number} {ChannelKind(hop.kind).words}",
+            "predicted": rate,
+            "measured": measured.throughput,
+        }
+        for number, (hop, rate, measured) in enumerate(hops)
     ]
     return {
         "number": run.number,
