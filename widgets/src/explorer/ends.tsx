@@ -25,7 +25,7 @@ export function Ends(): JSX.Element {
 function End({ side, title }: { side: Side; title: string }): JSX.Element {
   const { snapshot, connection } = useView();
   return (
-    <section class="iv-card iv-end" data-testid={`end-${side}`} aria-label={title}>
+    <section class="iv-card iv-end" data-testid={`end-${side}`} aria-label={`${title} of the transfer`}>
       <header class="iv-card-head iv-end-head">
         <h2>
           <Term name={side}>{title}</Term>

@@ -110,12 +110,14 @@ function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: Sho
       data-place={2 * place}
       style={{ gridColumn: 2 * place + 2 }}
       aria-pressed={pressed}
-      aria-label={`Stop ${number}: ${stop.words}${stop.emulated ? ", emulated" : ""}, ${stop.where}, layout ${stop.pretty}`}
       title={`${stop.memory}\n${stop.pretty}`}
       {...rest}
     >
       <span class="iv-stop-picture">
         <Thumbnail layout={stop.layout} size={PICTURE} />
+      </span>
+      <span class="iv-hidden">
+        Stop {number}, node {stop.node}:
       </span>
       <span class="iv-stop-text">
         <b>{stop.words}</b>
@@ -140,10 +142,10 @@ function Hop({ hop, place, number, pressed, ...rest }: PartProps & { hop: ShownH
       data-place={2 * place + 1}
       style={{ gridColumn: 2 * place + 3 }}
       aria-pressed={pressed}
-      aria-label={[`Hop ${number}: ${hop.words}`, formatRate(hop.rate), `run ${formatBytes(hop.run)}`, `${formatShare(hop.busy)} busy`, ...marks].join(", ")}
       title={`${hop.channel}\n${formatShare(hop.busy)} busy`}
       {...rest}
     >
+      <span class="iv-hidden">Hop {number}: </span>
       <span class="iv-hop-words">{hop.words}</span>
       <b class="iv-hop-rate">{formatRate(hop.rate)}</b>
       <span class="iv-shaft">
