@@ -2,13 +2,13 @@
 import type { JSX } from "preact";
 import { useCallback, useEffect, useErrorBoundary, useRef, useState } from "preact/hooks";
 import { ErrorLine } from "../components/error-line.tsx";
+import { Errors } from "../components/errors.tsx";
 import { ViewContext } from "../components/view.ts";
 import type { Connection } from "../connection.ts";
 import { panes } from "../panes/pane-table.tsx";
 import type { Side } from "../settings.ts";
 import { statusText } from "../status.ts";
 import type { Snapshot } from "../types.ts";
-import { Errors } from "./errors.tsx";
 import { useShortcuts } from "./shortcuts.ts";
 
 interface ExplorerProps {
@@ -40,6 +40,7 @@ export function Explorer({ connection, pane, side }: ExplorerProps): JSX.Element
       data-pane={pane}
       data-revision={snapshot?.frame.revision ?? 0}
       data-busy={busy ? "true" : "false"}
+      data-phase={phase}
       data-running={phase === "running" || phase === "cancelling" ? "true" : "false"}
     >
       {error !== undefined ? (

@@ -1,12 +1,12 @@
 // The whole explorer on one screen: the bar, the journey, both ends, the inspector, the dock.
 import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
+import { Errors } from "../components/errors.tsx";
 import { useId, useView } from "../components/view.ts";
 import { Bar } from "./bar.tsx";
 import { Dock } from "./dock.tsx";
 import { Drawer } from "./drawer.tsx";
 import { Ends } from "./ends.tsx";
-import { Errors } from "./errors.tsx";
 import { Inspector } from "./inspector.tsx";
 import { Journey } from "./journey.tsx";
 

@@ -1,7 +1,7 @@
 // What went wrong beside the controls: a command that was refused, and defects of isoviz itself.
 import type { JSX } from "preact";
-import { ErrorLine } from "../components/error-line.tsx";
-import { useView } from "../components/view.ts";
+import { ErrorLine } from "./error-line.tsx";
+import { useView } from "./view.ts";
 
 export function Errors(): JSX.Element | null {
   const { snapshot, connection } = useView();
