@@ -16,6 +16,7 @@ import traitlets
 
 from isoviz.errors import ForkedError, InputError, show
 from isoviz.widgets.chosen.edits import edited
+from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import envelope, read_command
@@ -24,7 +25,6 @@ from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
 from isoviz.widgets.contract import Command
 from isoviz.widgets.run_thread import Finished, Progressed, Runner
-from isoviz.widgets.selection import Selection
 from isoviz.widgets.state import Derived, Refused, Run, State
 from isoviz.widgets.steps import asked, changed, computed, describe, measuring, redone, step_of, undone
 from isoviz.widgets.worker import Calculator, Worker

@@ -7,16 +7,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.errors import TextError
+from isoviz.widgets.chosen.selection import SelectionMade
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Phase, Stage
-from isoviz.widgets.selection import SelectionMade
 
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.machines import Machine
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Report
-    from isoviz.widgets.panes.plan_pane import ShownInterval
+    from isoviz.runtime.ledger.model_interval import ModelInterval
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ class Derived:
     plan: Plan | None = None
     planned_on: Machine | None = None
     is_here: bool = False
-    interval: ShownInterval | None = None
+    interval: ModelInterval | None = None
     not_runnable: str = ""
     offer_local: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.chosen.selection import still_there
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.contract import Command
-from isoviz.widgets.selection import still_there
 from isoviz.widgets.state import Derived, State
 
 KEPT_STEPS = 200

@@ -1,1 +1,1 @@
-"""What has been chosen in the explorer: settings, their edits, their file, and examples to begin from."""
+"""What has been chosen in the explorer: settings, their edits, their files, examples to begin from, and the selection."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.contract import MachineOption, MenuEntry, Menus
+from isoviz.widgets.remembered import Remembered
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine, PresetOption
@@ -17,8 +18,15 @@ DTYPES = (
 )  # fmt: skip
 
 
+_remembered: Remembered[Menus] = Remembered()
+
+
 def menus(machine: Machine | None) -> Menus:
     """What can be chosen, by control; memories are those of the machine."""
+    return _remembered.of(lambda: _menus(machine), machine)
+
+
+def _menus(machine: Machine | None) -> Menus:
     memories: list[MenuEntry] = [] if machine is None else [
         {
             "name": memory.name,

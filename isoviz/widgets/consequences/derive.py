@@ -11,7 +11,7 @@ from isoviz.widgets.consequences.earlier_runs import interval_of, runs_known
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
 from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
-from isoviz.widgets.consequences.stages import Evaluation, Stage
+from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.consequences.where_it_runs import Where, where_of
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem, Result

@@ -10,7 +10,7 @@ from isoviz.widgets.state import Problem
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
-    from isoviz.widgets.panes.plan_pane import ShownInterval
+    from isoviz.runtime.ledger.model_interval import ModelInterval
 
 
 def runs_known() -> tuple[int, ...]:
@@ -27,7 +27,7 @@ def runs_known() -> tuple[int, ...]:
 
 def interval_of(
     _problems: dict[str, Problem], plan: Plan, _machine: Machine, where: Where, _runs: tuple[int, ...]
-) -> ShownInterval | None:
+) -> ModelInterval | None:
     """The seconds that nine of ten runs of a plan should take.
 
     None where the plan does not run on this computer, or nothing is known of the errors of its predictions. It depends on the
@@ -37,8 +37,4 @@ def interval_of(
     from isoviz.runtime.ledger.model_interval import model_interval
 
     book = ledger() if where.is_here else None
-    found = None if book is None else model_interval(plan, book.recent())
-    if found is None:
-        return None
-    runs = "the latest run" if found.runs == 1 else f"the latest {found.runs} runs"
-    return {"low": found.low, "high": found.high, "origin": f"from {runs} of this kind on this computer"}
+    return None if book is None else model_interval(plan, book.recent())

@@ -6,12 +6,13 @@ import math
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
-from isoviz.widgets.panes.remembered import Remembered
+from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State, sentence
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import PathPlan, Plan
+    from isoviz.runtime.ledger.model_interval import ModelInterval
 
 
 class ShownBuffer(TypedDict):
@@ -132,14 +133,14 @@ def plan_part(state: State) -> PlanPart | None:
     return _remembered.of(lambda: _plan(plan, machine, derived.is_here, derived.interval), plan, machine, derived.interval)
 
 
-def _plan(plan: Plan, machine: Machine, is_here: bool, interval: ShownInterval | None) -> PlanPart:
+def _plan(plan: Plan, machine: Machine, is_here: bool, interval: ModelInterval | None) -> PlanPart:
     return {
         "planner": plan.planner,
         "machine": plan.machine_name,
         "where": "this computer" if is_here else "simulated only",
         "bytes": plan.bytes,
         "seconds": plan.seconds,
-        "interval": interval,
+        "interval": None if interval is None else _interval(interval),
         "throughput": plan.throughput,
         "setup": plan.setup,
         "buffers": len(plan.buffers),
@@ -147,6 +148,11 @@ def _plan(plan: Plan, machine: Machine, is_here: bool, interval: ShownInterval |
         "paths": [_path(plan, path, machine) for path in plan.paths],
         "notes": [sentence(note) for note in plan.notes],
     }
+
+
+def _interval(known: ModelInterval) -> ShownInterval:
+    runs = "the latest run" if known.runs == 1 else f"the latest {known.runs} runs"
+    return {"low": known.low, "high": known.high, "origin": f"from {runs} of this kind on this computer"}
 
 
 def _path(plan: Plan, path: PathPlan, machine: Machine) -> ShownPath:

@@ -9,8 +9,8 @@ import pytest
 import traitlets
 
 from isoviz.errors import InputError
+from isoviz.widgets.chosen.selection import Selection, SelectionMade, still_there
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.selection import Selection, SelectionMade, still_there
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
 

@@ -13,7 +13,7 @@ from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences import derive as derivation
 from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import Making
-from isoviz.widgets.consequences.stages import Evaluation, Stage
+from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
 from isoviz.widgets.state import Derived, Problem
