@@ -32,7 +32,7 @@ def read_command(content: object) -> Command:
     """
     if not isinstance(content, Mapping):
         raise CommandError(f"command: expected an object with a 'kind', got {show(content)}")
-    command = {str(key): value for key, value in content.items() if key not in _ENVELOPE}
+    command = {str(key): _sendable(value) for key, value in content.items() if key not in _ENVELOPE}
     kind = command.get("kind")
     known = command_types()
     if not isinstance(kind, str) or kind not in known:
@@ -44,6 +44,17 @@ def read_command(content: object) -> Command:
             return cast("Command", command)
         problems.append(problem)
     raise CommandError(f"command {kind!r}: {problems[0] if len(problems) == 1 else _problem_of_set(command)}")
+
+
+def _sendable(value: Any) -> Any:
+    """A value without halves of characters: a browser may type them, but no message can carry them back."""
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_sendable(each) for each in value]
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(each) for key, each in value.items()}
+    return value
 
 
 def _problem_of_set(command: dict[str, Any]) -> str:

@@ -135,10 +135,13 @@ class Explorer(anywidget.AnyWidget):
                 told = traits(snapshot(state, self._revision, self.session.name))
             except Exception as error:  # noqa: BLE001 - a defect: the last state with its text is better than silence
                 told = {"frame": {**self.frame, "revision": self._revision, "defect": describe(error)}}
-            with self.hold_sync():
-                for name, value in told.items():
-                    if getattr(self, name) is not value:
-                        setattr(self, name, value)
+            try:
+                with self.hold_sync():
+                    for name, value in told.items():
+                        if getattr(self, name) is not value:
+                            setattr(self, name, value)
+            except Exception as error:  # noqa: BLE001 - a defect: what cannot be sent is told, and the thread lives on
+                self.frame = {**told["frame"], "defect": ascii(describe(error))}
             self._export(state)
 
     def _export(self, state: State) -> None:

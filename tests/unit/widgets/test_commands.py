@@ -69,6 +69,13 @@ def test_a_malformed_command_is_refused_in_words(content: object, words: str) ->
     assert words in str(caught.value)
 
 
+def test_halves_of_characters_do_not_come_in() -> None:
+    text = "\ud83d\ude00 and \ud800"
+    read = read_command({"kind": "set", "field": "planner", "value": text})
+    assert read == {"kind": "set", "field": "planner", "value": "😀 and \ufffd"}
+    assert read_command({"kind": "describe-machine", "machine": {"\udc00": ["\udc00"]}})["machine"] == {"\ufffd": ["\ufffd"]}
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=6),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),

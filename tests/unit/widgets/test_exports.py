@@ -256,3 +256,28 @@ def test_isoviz_explores_a_machine_file(tmp_path: Path) -> None:
     assert recreated(f"import isoviz\nfrom pathlib import Path\nisoviz.explore(machine=Path({str(tmp_path / 'm.json')!r}))")
     assert Caught.settings.machine.name == "two-node"
     assert isoviz.explore is not None
+
+
+def test_what_cannot_be_sent_is_told_and_the_publisher_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = Explorer(SMALL)
+    explorer.session.wait()
+    explorer._publish()
+    sent: list[Any] = []
+
+    def send_state(_self: Explorer, key: Any = None) -> None:
+        if key is not None and "settings" in key:
+            raise ValueError("no such character")
+        sent.append(key)
+
+    monkeypatch.setattr(Explorer, "send_state", send_state)
+    explorer.session.send({"kind": "set", "field": "planner", "value": "simple"})
+    explorer.session.wait()
+    explorer._publish()
+    assert "no such character" in explorer.frame["defect"]
+    monkeypatch.undo()
+    explorer.session.send({"kind": "set", "field": "planner", "value": "full"})
+    explorer.session.wait()
+    explorer._publish()
+    assert explorer.frame["defect"] == ""
+    assert explorer.settings["planner"] == "full"
+    explorer.close()

@@ -1,0 +1,121 @@
+"""Random commands, right and wrong: the state keeps to the contract, nothing breaks, and undo brings everything back."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from isoviz.machines import machine_to_json, preset
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.python_text import same_settings
+from isoviz.widgets.chosen.session_file import session_text
+from isoviz.widgets.chosen.settings import settings_for
+from isoviz.widgets.commands import command_types
+from isoviz.widgets.contract import Concerns, SetText
+from isoviz.widgets.matching import keys_of, mismatch
+from isoviz.widgets.panes.pane_table import PANES
+from isoviz.widgets.session import Session
+from isoviz.widgets.snapshot import snapshot
+
+START = settings_for(machine="two-node", space={"x": 16, "y": 8}, fields={"a": "float32", "b": "float64"})
+LAYOUTS = (
+    "<F, x, y>",
+    "<x, y, F>",
+    "<x_in=4, F, x_out, y>",
+    "<x_in=4, y_in=2, F, x_out, y_out>",
+    "<F, x",
+    "hello",
+    "",
+    "<F, x, q>",
+)
+TEXTS = (
+    "",
+    "1",
+    "8",
+    "0",
+    "-1",
+    "x",
+    "F",
+    "<script>",
+    "10" * 12,
+    "1MiB",
+    "float64",
+    "S8",
+    "ß\ud800",
+    "a b",
+    "auto",
+    "full",
+    "simple",
+)
+MEMORIES = ("node0.sys", "node0.dsk", "node1.fbm0", "node0.zcm", "nowhere")
+DRAWN = machine_to_json(preset("laptop"))
+
+
+def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
+    """A command as a browser might send it."""
+    kind = draw.choice([kind for kind in command_types() if kind not in ("run", "cancel", "measure", "use-local")])
+    if kind == "set":
+        field = draw.choice(
+            [*get_args(keys_of(SetText)["field"]), "dimension-name", "dimension-size", "field-name", "field-dtype"]
+        )
+        texts = LAYOUTS if field.endswith("layout") else MEMORIES if field.endswith("memory") else TEXTS
+        value = draw.choice(("sapling", "two-node", "laptop", "nowhere")) if field == "machine" else draw.choice(texts)
+        row = {"row": draw.choice(rows)} if field.partition("-")[0] in ("dimension", "field") else {}
+        return {"kind": "set", "field": field, "value": value, **row}
+    more: dict[str, Callable[[], dict[str, Any]]] = {
+        "describe-machine": lambda: {"machine": draw.choice([DRAWN, {"name": "half"}])},
+        "open-machine": lambda: {"name": "m.json", "text": draw.choice([json.dumps(DRAWN), "<html>"])},
+        "open-session": lambda: {"name": "s.json", "text": draw.choice([session_text(START), "{}"])},
+        "example": lambda: {"value": draw.choice(["small", "transpose", "none"])},
+        "remove-dimension": lambda: {"row": draw.choice(rows)},
+        "remove-field": lambda: {"row": draw.choice(rows)},
+        "export": lambda: {"what": "python"},
+        "select": lambda: {
+            "selection": {
+                "entry": draw.choice([None, {"index": {"x": draw.randrange(20), "y": 1}, "field": "a"}]),
+                "chunk": draw.choice([None, 0, -1, 10**6]), "time": draw.choice([None, 0.0, 1e9]),
+                "stop": draw.choice([None, 0, 9]), "hop": draw.choice([None, None, 0]),
+            }
+        },
+    }  # fmt: skip
+    return {"kind": kind, **more.get(kind, dict)()}
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_nothing_breaks_and_undo_brings_everything_back(seed: int) -> None:
+    draw = random.Random(seed)
+    session = Session(START)
+    session.wait()
+    for number in range(150):
+        rows = [row.key for row in (*session.settings.dimensions, *session.settings.fields)] or [1]
+        session.send({**command(draw, rows), "client": "a", "number": number})
+        if number % 5 == 4:
+            state = session.wait(30)
+            assert state.defect == ""
+            told: dict[str, Any] = json.loads(json.dumps(snapshot(state, number, session.name), allow_nan=False))
+            panes = told.pop("panes")
+            assert mismatch(told, Concerns) is None
+            json.dumps(told, ensure_ascii=False).encode()  # as Jupyter sends it
+            for name, part in PANES.items():
+                assert mismatch(panes[name], get_type_hints(part)["return"]) is None, name
+            assert told["frame"]["acknowledged"] == {"a": number}
+            if session.plan is not None:
+                assert state.derived.problems == {}
+                assert same_settings(state.derived.settings, state.settings)
+    for _ in range(len(session.state.past)):
+        session.undo()
+    assert session.wait().settings == START
+    session.close()
+
+
+def test_every_example_is_planned() -> None:
+    for name, example in EXAMPLES.items():
+        if example.settings.machine.name != "local":
+            session = Session(example.settings)
+            assert session.wait().derived.problems == {}, name
+            assert session.plan is not None, name
+            session.close()
