@@ -20,6 +20,7 @@ from isoviz.machines import Channel, ChannelKind, Constant, Machine, Memory, Mem
 from isoviz.units import format_bytes, format_rate, format_seconds, format_share
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.contract import Concerns
+from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.matching import mismatch
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.session import Session
@@ -217,3 +218,28 @@ def wait_until(session: Session, condition) -> None:  # type: ignore[no-untyped-
             changed.clear()
     finally:
         stop()
+
+
+def test_only_traits_that_changed_are_sent(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    explorer = Explorer(session)
+    explorer._publisher.close()
+    session.wait()
+    explorer._publish()
+    sent: list[set[str]] = []
+    monkeypatch.setattr(Explorer, "send_state", lambda _self, key=None: sent.append(set(key or ())))
+
+    def published(command: dict[str, Any]) -> set[str]:
+        explorer.session.send(command)
+        session.wait()
+        explorer._publish()
+        found: set[str] = set().union(*sent)
+        sent.clear()
+        return found
+
+    assert published({"kind": "hello"}) == {"frame"}
+    chosen = {"entry": None, "chunk": 0, "time": None, "stop": None, "hop": None}
+    assert published({"kind": "select", "selection": chosen}) == {"frame", "selected"}
+    assert published({"kind": "set", "field": "planner", "value": "full"}) == {"frame", "settings", "part_plan"}
+    wrong = published({"kind": "set", "field": "source-layout", "value": "<F, x"})
+    assert wrong == {"frame", "settings", "faults", "part_run"}, "the last layouts and the last plan stay"
+    explorer.close()

@@ -260,6 +260,7 @@ def test_isoviz_explores_a_machine_file(tmp_path: Path) -> None:
 
 def test_what_cannot_be_sent_is_told_and_the_publisher_lives_on(monkeypatch: pytest.MonkeyPatch) -> None:
     explorer = Explorer(SMALL)
+    explorer._publisher.close()
     explorer.session.wait()
     explorer._publish()
     sent: list[Any] = []
