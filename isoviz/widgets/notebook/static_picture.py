@@ -39,8 +39,8 @@ class StaticPicture:
     The live explorer hides it by its `token`.
 
     It is an output of its own: a widget output that also carries a picture shows "model not found" once the kernel is gone. It is
-    drawn in a thread of its own, at most every other second, and once more at `close`. A view of one end (`side`) shows the layout
-    there and nothing else.
+    drawn in a thread of its own, at most every other second, and once more at `close`. A view of one end (`side`) shows that
+    layout and nothing else.
     """
 
     def __init__(self, session: Session, token: str, side: str = "both") -> None:
@@ -165,12 +165,8 @@ def _lines(state: State, side: str) -> list[str]:
         lines += [f"{name}: {end.layout.pretty}" for name, end in ends.items() if end is not None]
     if derived.plan is not None:
         plan, interval = derived.plan, derived.interval
-        often = f" ({format_seconds(interval['low'])} to {format_seconds(interval['high'])})" if interval else ""
-        lines.append(
-            f"{format_bytes(plan.bytes)} in {format_seconds(plan.seconds)}{often}: {format_rate(plan.bytes / plan.seconds)}"
-            if plan.seconds
-            else format_bytes(plan.bytes)
-        )
+        often = f" ({format_seconds(interval.low)} to {format_seconds(interval.high)})" if interval else ""
+        lines.append(f"{format_bytes(plan.bytes)} in {format_seconds(plan.seconds)}{often}, {format_rate(plan.throughput)}")
         if derived.planned_on is not None:
             lines.append(f"Figures of the machine: {derived.planned_on.provenance}")
     lines += [f"{control}: {problem.message}" for control, problem in derived.problems.items()]

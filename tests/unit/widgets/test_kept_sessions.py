@@ -8,6 +8,7 @@ import os
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -136,15 +137,25 @@ def test_a_directory_that_takes_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     forget(PLACE)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_read_only_directory(folder: Path) -> None:
-    keep(PLACE, START, OTHER)
-    folder.chmod(0o500)
-    try:
-        assert "cannot be" in keep(PLACE, START, replace(OTHER, planner="full"))
-        assert same(kept(PLACE, START).settings, OTHER)
-    finally:
-        folder.chmod(0o700)
+def test_a_read_only_directory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a user who is not root: root writes everywhere."""
+    user = os.geteuid()
+    with tempfile.TemporaryDirectory() as name:
+        other = 65534 if user == 0 else user
+        os.chown(name, other, -1)
+        Path(name).chmod(0o700)
+        monkeypatch.setenv("XDG_STATE_HOME", name)
+        os.seteuid(other)
+        try:
+            assert keep(PLACE, START, OTHER) == ""
+            sessions = Path(name) / "isoviz" / "sessions"
+            sessions.chmod(0o500)
+            assert "cannot be" in keep(PLACE, START, replace(OTHER, planner="full"))
+            assert "cannot be" in keep(PLACE, START, START)
+            assert same(kept(PLACE, START).settings, OTHER)
+            sessions.chmod(0o700)
+        finally:
+            os.seteuid(user)
 
 
 def test_a_disk_that_is_full_leaves_the_last_file(monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
