@@ -21,7 +21,7 @@ from isoviz.widgets.chosen.settings import End, Settings, rows
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
-from isoviz.widgets.state import State
+from isoviz.widgets.state import Problem, State
 
 if TYPE_CHECKING:
     Side = Literal["source", "destination"]
@@ -138,7 +138,7 @@ class _Alone(Explorer):
             if space is not None and fields is not None:
                 layout.on(space, fields)
         except IsovizError as error:
-            self.problem = str(error)
+            self.problem = Problem.of(error).message
             return before
         self.problem = ""
         return layout
