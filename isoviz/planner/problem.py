@@ -15,7 +15,7 @@ from isoviz.planner.tuning import MOST_BOXES, UNBUFFERED_UNIT
 if TYPE_CHECKING:
     from isoviz.layouts import Layout
     from isoviz.machines import Machine, Memory
-    from isoviz.planner.one_path.choice import Choice
+    from isoviz.planner.one_path.choice import BlockedEnds, Choice
     from isoviz.planner.one_path.hop_facts import PathOrders
     from isoviz.planner.options import Options
     from isoviz.planner.paths.routes import Route
@@ -50,6 +50,8 @@ class Problem:
 
         self.choices: dict[tuple[tuple[str, ...], int | None], Choice | None] = {}
         """The best choice found for each route; the key is the names of its channels and the number of its converting hop."""
+        self.blocked_ends_of: dict[int, tuple[BlockedEnds, ...]] = {}
+        """The blocks between ends that do not nest, by the bound on a slot (`one_path.non_nesting`)."""
         self.path_orders_of: dict[tuple[Layout, ...], PathOrders] = {}
         """The orders along a path by the layouts of its buffers (`buffer_needs.orders_along`)."""
 

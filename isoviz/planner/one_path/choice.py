@@ -57,3 +57,21 @@ class Choice(NamedTuple):
         if self.layout_before is None or self.layout_after is not None or len(self.runs) < 2:
             return False
         return (self.runs[0] < self.runs[-1]) != (self.route.converting == 0)
+
+
+class BlockedEnds(NamedTuple):
+    """A block between two ends: what does not depend on the route.
+
+    `before` and `after` are the layouts of the buffers, in the orders of the source and of the destination; their `outer` slowest
+    components number the blocks. `chunk` and `slot` are in bytes. The runs are those out of the source, from one buffer layout to
+    the other, and into the destination.
+    """
+
+    before: Layout
+    after: Layout
+    outer: int
+    chunk: int
+    slot: int
+    run_out: float
+    run_between: float
+    run_in: float

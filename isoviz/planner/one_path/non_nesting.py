@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.layouts import ChunkSequence, compare
 from isoviz.planner.intermediate.part_layouts import grown, restricted
-from isoviz.planner.one_path.choice import Choice
+from isoviz.planner.one_path.choice import BlockedEnds, Choice
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
@@ -25,9 +25,12 @@ if TYPE_CHECKING:
 def best_non_nesting(problem: Problem, route: Route, clock: Clock, *, costs: bool = False) -> Choice | None:
     """The best choice found, by T; with `costs`, by T and the cost of its chunks to an engine. None where no block fits."""
     limit = problem.limit(route.inside)
-    found = [_choice(problem, route, clock, block, limit) for block in _blocks(problem, limit)]
-    several = (choice for choice in found if choice is not None)
-    return min(several, key=lambda choice: (problem.with_cost(choice) if costs else 0.0, *choice.key), default=None)
+    blocked = problem.blocked_ends_of.get(limit)
+    if blocked is None:  # many routes have the same bound
+        found = (_blocked_ends(problem, block) for block in _blocks(problem, limit))
+        blocked = problem.blocked_ends_of[limit] = tuple(each for each in found if each.slot <= limit)
+    choices = (_choice(problem, route, clock, each) for each in blocked)
+    return min(choices, key=lambda choice: (problem.with_cost(choice) if costs else 0.0, *choice.key), default=None)
 
 
 def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
@@ -51,24 +54,33 @@ def _blocks(problem: Problem, limit: int) -> Iterator[dict[str, int]]:
         entries //= 2
 
 
-def _choice(problem: Problem, route: Route, clock: Clock, block: dict[str, int], limit: int) -> Choice | None:
+def _blocked_ends(problem: Problem, block: dict[str, int]) -> BlockedEnds:
     transfer = problem.transfer
     source, destination = transfer.source_order, transfer.destination_order
     order = source if problem.follows == "source" else destination
     (before, outer), (after, _) = restricted(source, order, block), restricted(destination, order, block)
     first, last = before.on(transfer.space, transfer.fields), after.on(transfer.space, transfer.fields)
-    slot = max(ChunkSequence(lin, outer).block_bytes for lin in (first, last))
-    if slot > limit:
-        return None
+    return BlockedEnds(
+        before,
+        after,
+        outer,
+        math.prod(block.values()) * problem.entry,
+        max(ChunkSequence(lin, outer).block_bytes for lin in (first, last)),
+        compare(source, first).run_bytes,
+        compare(first, last).run_bytes,
+        compare(last, destination).run_bytes,
+    )
+
+
+def _choice(problem: Problem, route: Route, clock: Clock, ends: BlockedEnds) -> Choice:
     runs = list(problem.runs(len(route.channels), None))
-    runs[0] = min(runs[0], compare(source, first).run_bytes)
-    runs[-1] = min(runs[-1], compare(last, destination).run_bytes)
-    runs[route.converting or 0] = compare(first, last).run_bytes
-    chunk = math.prod(block.values()) * problem.entry
-    seconds = clock.seconds(chunk, runs)
-    blocked = (before, outer), (after, outer)
-    chunk = min(chunk, problem.nbytes)
-    return Choice(seconds, route, None, 1, 1, 1, chunk, slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)
+    runs[0] = min(runs[0], ends.run_out)
+    runs[-1] = min(runs[-1], ends.run_in)
+    runs[route.converting or 0] = ends.run_between
+    seconds = clock.seconds(ends.chunk, runs)
+    blocked = (ends.before, ends.outer), (ends.after, ends.outer)
+    chunk = min(ends.chunk, problem.nbytes)
+    return Choice(seconds, route, None, 1, 1, 1, chunk, ends.slot, tuple(runs), problem.slots, *blocked, every_block_a_box=True)
 
 
 def with_exact_runs(problem: Problem, choice: Choice, clock: Clock) -> Choice | None:
