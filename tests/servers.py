@@ -22,17 +22,19 @@ FOLDERS = {
     "JUPYTER_RUNTIME_DIR": "runtime",
     "IPYTHONDIR": "ipython",
 }
+USER_FOLDERS = {"CACHE": "cache", "DATA": "share", "STATE": "state"}
 
 
 def variables(home: Path, *dropped: str) -> dict[str, str]:
-    """The process environment with configuration, data and runtime folders in `home`, and without a display.
+    """The process environment with configuration, data, state and runtime folders in `home`, and without a display.
 
     `dropped` are beginnings of further names to leave out.
     """
     names = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER", "JUPYTER", "IPYTHON", "PYTEST", "MAKE", "MFLAGS", *dropped)
     kept = {key: value for key, value in os.environ.items() if not key.startswith(names)}
     folders = {name: str(home / folder) for name, folder in FOLDERS.items()}
-    return {**kept, **folders, "XDG_CACHE_HOME": str(home / "cache"), "XDG_DATA_HOME": str(home / "share"), "NO_COLOR": "1"}
+    users = {f"XDG_{name}_HOME": str(home / folder) for name, folder in USER_FOLDERS.items()}
+    return {**kept, **folders, **users, "NO_COLOR": "1"}
 
 
 @contextlib.contextmanager

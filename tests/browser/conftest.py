@@ -23,7 +23,8 @@ def pytest_runtest_makereport(
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Keep what a failed test saw."""
     outcome = yield
-    notebook = getattr(item, "funcargs", {}).get("notebook")
+    arguments = getattr(item, "funcargs", {})
+    notebook = arguments.get("notebook") or arguments.get("desk")
     if call.when == "call" and outcome.failed and notebook is not None:
         outcome.sections.append(("page errors", "\n".join(notebook.errors) or "none"))
         outcome.sections.append(("make lab", "".join(notebook.lab.output[-30:])))
@@ -54,3 +55,24 @@ def notebook(browser: Browser, lab: harness.Lab) -> Iterator[harness.Notebook]:
     notebook = harness.Notebook(browser, lab)
     yield notebook
     notebook.close()
+
+
+@pytest.fixture(scope="module")
+def shared_notebook(browser: Browser, lab: harness.Lab, request: pytest.FixtureRequest) -> Iterator[harness.Notebook]:
+    path = lab.new_notebook(str(request.module.__name__))
+    notebook = harness.Notebook(browser, lab, path)
+    notebook.open()
+    yield notebook
+    notebook.close()
+    path.unlink()
+
+
+@pytest.fixture
+def desk(shared_notebook: harness.Notebook) -> Iterator[harness.Notebook]:
+    """A notebook of 1280 × 900 pixels that the tests of a module share; each of them shows an explorer of its own there."""
+    shared_notebook.errors.clear()
+    shared_notebook.page.set_viewport_size({"width": 1280, "height": 900})
+    yield shared_notebook
+    assert shared_notebook.errors == []
+    for name in ("defect", "drawing"):
+        assert shared_notebook.page.get_by_test_id(f"error-{name}").count() == 0

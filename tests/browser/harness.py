@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shutil
 import subprocess
 import sys
+import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -37,11 +39,16 @@ class Lab:
         """The address of the notebook alone: JupyterLab's `/lab` would also restore what was open before."""
         return self.url.replace("/lab/tree/", "/doc/tree/")
 
-    def choose_theme(self, name: str) -> None:
-        """Store the theme in the settings of this server; it shows after a reload."""
-        settings = self.home / "config" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
-        settings.mkdir(parents=True, exist_ok=True)
-        (settings / "themes.jupyterlab-settings").write_text(f'{{"theme": "{name}"}}', encoding="utf-8")
+    def new_notebook(self, name: str) -> Path:
+        """A notebook with two cells of its own: one for an explorer, one for what is asked in Python."""
+        path = self.notebook.with_name(f"{name}.ipynb")
+        content = json.loads(self.notebook.read_text(encoding="utf-8"))
+        content["cells"] = [
+            {"cell_type": "code", "id": f"cell-{place}", "metadata": {}, "outputs": [], "execution_count": None, "source": ""}
+            for place in range(2)
+        ]
+        path.write_text(json.dumps(content), encoding="utf-8")
+        return path
 
 
 @contextlib.contextmanager
@@ -79,11 +86,12 @@ _HAS_RUN = """before => {
 
 
 class Notebook:
-    """The explorer notebook in a page: what a user does with it, and what the page had to say."""
+    """A notebook with an explorer in a page: what a user does with it, and what the page had to say."""
 
-    def __init__(self, browser: Browser, lab: Lab, **context: Any) -> None:
+    def __init__(self, browser: Browser, lab: Lab, path: Path | None = None, **context: Any) -> None:
         self.lab = lab
-        self.context = browser.new_context(**{"viewport": {"width": 1440, "height": 2600}, **context})
+        self.path = path or lab.notebook
+        self.context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **context})
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE)
         self.errors: list[str] = []
@@ -95,8 +103,10 @@ class Notebook:
         if not re.match(r"(https?|wss?)://(localhost|127\.0\.0\.1)[:/]|data:|blob:|about:", request.url):
             self.elsewhere.append(request.url)
 
+    # ---- the notebook
+
     def open(self) -> None:
-        self.page.goto(self.lab.document_url)
+        self.page.goto(self.lab.document_url.replace(self.lab.notebook.name, self.path.name))
         self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
         self.wait_for_kernel()
 
@@ -106,6 +116,18 @@ class Notebook:
         expect(name).to_have_text(re.compile("Python"), timeout=PATIENCE)
         self.page.locator(".jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
 
+    def show(self, code: str) -> None:
+        """Replace the first code cell by code that shows an explorer, and run it."""
+        self.enter(0, code)
+        self.run_first_cell()
+
+    def enter(self, cell: int, code: str) -> None:
+        """Replace what a code cell says; a negative number counts from the last one."""
+        cells = self.page.locator(".jp-Notebook .jp-CodeCell")
+        (cells.nth(cell) if cell >= 0 else cells.nth(cells.count() + cell)).locator(".jp-InputArea-editor").click()
+        self.page.keyboard.press("ControlOrMeta+a")
+        self.page.keyboard.insert_text(code)
+
     def run_first_cell(self) -> None:
         def press() -> None:
             self.page.locator(".jp-CodeCell .jp-InputArea-editor").first.click()
@@ -114,11 +136,7 @@ class Notebook:
         self._run(press)
 
     def run_all_cells(self) -> None:
-        def choose() -> None:
-            self.page.get_by_role("menuitem", name="Run", exact=True).click()
-            self.page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
-
-        self._run(choose)
+        self._run(lambda: self.choose_from_menu("Run", "Run All Cells"))
 
     def _run(self, action: Callable[[], None]) -> None:
         """Have cells run: again where JupyterLab, still connecting to its kernel, drops the request unsaid.
@@ -137,7 +155,7 @@ class Notebook:
                     raise
                 if idle.count():
                     action()
-        failure = self.page.locator(
+        failure = self.page.locator(".jp-CodeCell").first.locator(
             '.jp-OutputArea-output[data-mime-type="application/vnd.jupyter.stderr"], .jp-RenderedText pre .ansi-red-fg'
         )
         shown = self.page.locator("[data-testid=explorer][data-busy=false]")
@@ -145,12 +163,84 @@ class Notebook:
         assert failure.count() == 0, failure.first.inner_text()
         shown.first.wait_for()
 
+    def python(self, code: str) -> str:
+        """What the last cell prints when it runs this code."""
+        mark = uuid.uuid4().hex
+        self.enter(-1, f"{code}\nprint('{mark}')")
+        self.page.keyboard.press("Shift+Enter")
+        output = self.page.locator(".jp-OutputArea-output pre", has_text=mark)
+        failure = self.page.locator(".jp-RenderedText pre .ansi-red-fg")
+        output.or_(failure).last.wait_for()
+        assert output.count(), failure.last.inner_text()
+        return output.last.inner_text().replace(mark, "").strip()
+
+    def choose_from_menu(self, *names: str) -> None:
+        """Choose from JupyterLab's menus."""
+        for name in names:
+            # An entry that can be checked has another role once it is.
+            item = self.page.get_by_role("menuitem", name=name, exact=True)
+            item.or_(self.page.get_by_role("menuitemcheckbox", name=name, exact=True)).last.click()
+
+    def save(self) -> None:
+        """Save as a user does, and wait until the file is written."""
+        with self.saved():
+            self.page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save] jp-button").click()
+
+    @contextlib.contextmanager
+    def saved(self) -> Iterator[None]:
+        """What is done here saves the notebook: its file is written."""
+        before = self.path.stat().st_mtime_ns
+        with self.page.expect_response(lambda response: response.request.method == "PUT" and "/api/contents/" in response.url):
+            yield
+        assert self.path.stat().st_mtime_ns != before
+
+    def choose_theme(self, name: str) -> None:
+        """Choose a theme from JupyterLab's menu: "Light" or "Dark"."""
+        self.choose_from_menu("Settings", "Theme", f"JupyterLab {name}")
+        self.page.locator(f"body[data-jp-theme-light={'true' if name == 'Light' else 'false'}]").wait_for(state="attached")
+        self.page.wait_for_timeout(600)  # the style sheet of a theme comes after its name
+
+    # ---- the explorer
+
     @property
     def explorer(self) -> Locator:
         return self.page.get_by_test_id("explorer").first
 
     def part(self, testid: str) -> Locator:
         return self.explorer.get_by_test_id(testid)
+
+    def end(self, side: str) -> Locator:
+        return self.part(f"end-{side}")
+
+    def fact(self, side: str, name: str) -> Locator:
+        """What the picture of an end says of the entry that is hovered or selected."""
+        return self.end(side).locator(f"[data-fact={name}]")
+
+    def chips(self, side: str) -> list[str]:
+        """The components of a layout as its chips say them."""
+        return self.part(f"layout-editor-{side}").locator(".iv-edit-chip").all_inner_texts()
+
+    def chip(self, side: str, key: str) -> Locator:
+        """A chip by the key of its component: "x:0" (the fastest digit of x), "F"."""
+        return self.part(f"layout-editor-{side}").get_by_test_id(f"chip-{key}")
+
+    def drag_chip(self, side: str, key: str, to: str) -> None:
+        """Drag a chip over another one, beyond its middle."""
+        self.chip(side, key).hover()  # it glides to its place after a change
+        chip, goal = self.chip(side, key).bounding_box(), self.chip(side, to).bounding_box()
+        assert chip is not None and goal is not None
+        beyond = 0.8 if goal["x"] > chip["x"] else 0.2
+        mouse = self.page.mouse
+        mouse.move(chip["x"] + chip["width"] / 2, chip["y"] + chip["height"] / 2)
+        mouse.down()
+        mouse.move(goal["x"] + beyond * goal["width"], goal["y"] + goal["height"] / 2, steps=8)
+        mouse.up()
+
+    def drawing(self, side: str) -> str:
+        """The pixels of the picture of an end, once it has been drawn."""
+        self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        canvas = self.end(side).get_by_test_id("linearization-grid").locator("canvas").first
+        return str(canvas.evaluate("canvas => canvas.toDataURL()"))
 
     def settled(self) -> None:
         """Wait until the explorer shows the answer to everything that was asked."""
@@ -161,15 +251,35 @@ class Notebook:
         expect(self.part(f"{side}-layout")).to_have_value(layout, timeout=PATIENCE)
         self.settled()
 
-    def save(self) -> None:
-        """Save as a user does, and wait until the file is written."""
-        before = self.lab.notebook.stat().st_mtime_ns
-        with self.page.expect_response(lambda response: response.request.method == "PUT" and "/api/contents/" in response.url):
-            self.page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save] jp-button").click()
-        assert self.lab.notebook.stat().st_mtime_ns != before
+    def open_drawer(self) -> Locator:
+        if not self.part("drawer").count():
+            self.part("title").click()
+        self.part("drawer").wait_for()
+        return self.part("drawer")
+
+    def close_drawer(self) -> None:
+        self.part("drawer-close").click()
+        self.part("drawer").wait_for(state="detached")
+
+    def choose_from_explorer(self, name: str) -> None:
+        """Choose from the explorer's own menu."""
+        self.part("menu").click()
+        self.part(f"menu-{name}").click()
+
+    def run(self) -> None:
+        """Run and wait for the report of this run."""
+        self.part("run").click()
+        self.page.locator("[data-testid=explorer][data-running=true]").first.wait_for()
+        self.page.locator("[data-testid=explorer][data-running=false]").first.wait_for()
+        self.settled()
+
+    def to_top(self) -> None:
+        """Scroll until the explorer begins where the notebook does."""
+        self.explorer.evaluate("element => element.scrollIntoView({block: 'start'})")
+        self.page.wait_for_timeout(100)
 
     def picture(self, name: str) -> Path:
-        """A screenshot of the whole page, kept for people to look at."""
+        """A screenshot of the page, kept for people to look at."""
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
         path = ARTIFACTS / f"{name}.png"
         self.page.screenshot(path=path)
