@@ -43,6 +43,11 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             ("size", "memory_limit", "repeat", "directory"),
         ),
         "engine": Suite("what the engine costs, beside NumPy and a thread pool", "isoviz.bench.running.engine_cost", ("repeat",)),
+        "explorer": Suite(
+            "the explorer in JupyterLab and headless Chromium: from a gesture to the painted answer",
+            "isoviz.bench.explorer.explorer_speed",
+            ("repeat", "minutes"),
+        ),
         "import": Suite("starting Python with isoviz, beside NumPy", "isoviz.bench.running.import_time", ("repeat",)),
         "layouts": Suite(
             "layout conversions in memory, beside memcpy, NumPy, PyTorch and OpenCV",

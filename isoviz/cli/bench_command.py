@@ -28,6 +28,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
     parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
+    parser.add_argument("--minutes", metavar="N", type=float, help="minutes of random clicks at the end (explorer; default: none)")
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (planner, predictions)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(func=run)
@@ -41,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.runtime.ledger.ledger import unrecorded
 
     suite = SUITES[args.suite]
-    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat", "seed", "thorough")}
+    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat", "seed", "thorough", "minutes")}
     options = {name: value for name, value in given.items() if value is not None}
     if unknown := [name for name in options if name not in suite.options]:
         raise InputError(f"bench {args.suite}: takes no --{unknown[0].replace('_', '-')}")

@@ -95,7 +95,7 @@ test("blocks are told with what the last one has", () => {
 
 test("padding is told by dimension and in bytes", () => {
   assert.equal(paddingWords(linearOf("<x, F>", { x: 11 })), "");
-  assert.equal(paddingWords(linearOf("<x_in=4, F, x_out>", { x: 11 })), "the last block of x has 3 of 4; 12 B unused");
+  assert.equal(paddingWords(linearOf("<x_in=4, F, x_out>", { x: 11 })), "12 B; the last block of x holds 3 of 4");
 });
 
 test("a typed block is a whole number that fits", () => {

@@ -46,7 +46,7 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
     if isinstance(choice, PresetMachine):
         if choice.is_this_computer:
             return ""
-        return f"{choice.name} describes another computer: isoviz can plan on it, but not run there from here."
+        return f"{choice.name} is another computer: a plan for it cannot run here."
     from isoviz.backends.devices import ThisComputer
 
     devices = ThisComputer()

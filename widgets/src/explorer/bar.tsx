@@ -175,9 +175,9 @@ function StatusRow(): JSX.Element {
         run.reason !== "" &&
         !lost && (
           <p class="iv-reason">
-            <span id={`${connection.client}-reason`} data-testid="run-reason">
+            <span id={`${connection.client}-reason`} data-testid="run-reason" title={run.reason}>
               {run.reason}
-            </span>{" "}
+            </span>
             {run.offerLocal && (
               <Button label="Plan the same on this computer" quiet testid="use-local" onClick={() => connection.send({ kind: "use-local" })} />
             )}

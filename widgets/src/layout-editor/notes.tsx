@@ -13,11 +13,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
         <li>
           {kept.prefix > 0 && <i class="iv-edit-key iv-edit-key-prefix" aria-hidden="true" />}
           <span>
-            {kept.same ? (
-              <>the same layout at both ends</>
-            ) : (
-              <Term name="PREFIX">{kept.prefix > 0 ? "kept by both ends" : "no whole component kept"}</Term>
-            )}
+            {kept.same ? <>the same layout at both ends</> : <Term name="PREFIX">{kept.prefix > 0 ? "kept by both ends" : "nothing kept whole"}</Term>}
             : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
             {!Number.isInteger(kept.runBytes) && " on average"}
           </span>
@@ -27,13 +23,13 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
         <li>
           <i class="iv-edit-key iv-edit-key-suffix" aria-hidden="true" />
           <span>
-            <Term name="SUFFIX">same order at both ends</Term>, block by block
+            <Term name="SUFFIX">same order</Term>
           </span>
         </li>
       )}
       {padding !== "" && (
-        <li>
-          <span>
+        <li class="iv-edit-padding">
+          <span title={padding}>
             <Term name="padding" />: {padding}
           </span>
         </li>

@@ -116,9 +116,9 @@ export function paddingWords(linear: Linearization): string {
   if (linear.nbytes === linear.payload) return "";
   const short = linear.dims.flatMap(({ name, size }) => {
     const top = linear.digits.filter((digit) => digit.dim === name).reduce((step, digit) => Math.max(step, digit.step), 1);
-    return size % top === 0 ? [] : [`the last block of ${name} has ${formatCount(size % top)} of ${formatCount(top)}`];
+    return size % top === 0 ? [] : [`the last block of ${name} holds ${formatCount(size % top)} of ${formatCount(top)}`];
   });
-  return `${short.join(", ")}; ${formatBytes(linear.nbytes - linear.payload)} unused`;
+  return `${formatBytes(linear.nbytes - linear.payload)}; ${short.join(", ")}`;
 }
 
 /** What a chip says to those who do not see it. */

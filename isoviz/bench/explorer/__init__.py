@@ -1,0 +1,1 @@
+"""How quickly the explorer answers, in JupyterLab and a real browser."""

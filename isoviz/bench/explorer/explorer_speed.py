@@ -1,0 +1,292 @@
+"""How quickly the explorer answers in JupyterLab: from an event in the browser to the frame that shows what follows from it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
+from isoviz.bench.table import Row, Table, scratch_folder
+from isoviz.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+_EXPLORE = {
+    "local": "import isoviz\nexplorer = isoviz.explore(restore=False, example='transpose')",
+    "sapling": "import isoviz\nexplorer = isoviz.explore(restore=False, example='tensor', machine_options={'nodes': 4})",
+}
+_LARGE = (
+    "import isoviz\nexplorer = isoviz.explore(restore=False, space={'x': 4096, 'y': 4096}, "
+    "source=('node0.sys', '<F, x_in=64, y_in=64, x_out, y_out>'), destination=('node0.sys', '<F, y, x>'))"
+)
+
+_CHIP = "[data-testid=end-source] .iv-edit-chip"
+_GRID = "[data-testid=end-source] [data-testid=linearization-grid]"
+_CANCEL = "[data-testid=cancel]"
+_DRAWN = f"(document.querySelector('{_GRID} canvas').dataset.drawn ?? '')"
+_MARKED = f"(document.querySelectorAll('{_GRID} canvas')[1].dataset.drawn ?? '')"
+_EXPLORER = "document.querySelector('[data-testid=explorer]')"
+
+_WATCH = """() => {
+  // Milliseconds from the next event of that kind to the frame after `shown` holds.
+  window.isovizWatch = (kind, shown) => new Promise(resolve => {
+    const begin = event => {
+      window.removeEventListener(kind, begin, true);
+      const channel = new MessageChannel();
+      const look = () => requestAnimationFrame(() => channel.port2.postMessage(0));
+      // A task after a frame: what that frame drew is on screen.
+      channel.port1.onmessage = () => shown() ? resolve(performance.now() - event.timeStamp) : look();
+      look();
+    };
+    window.addEventListener(kind, begin, true);
+  });
+  window.isovizFrames = seconds => new Promise(resolve => {
+    const gaps = []; let last = performance.now(); const end = last + 1000 * seconds;
+    const look = now => { gaps.push(now - last); last = now; now < end ? requestAnimationFrame(look) : resolve(gaps.slice(1)); };
+    requestAnimationFrame(look);
+  });
+}"""
+
+
+def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
+    """Each gesture `repeat` times; then random clicks for that many `minutes`, with the memory of browser and kernel.
+
+    Raises:
+        MissingPartError: Playwright is not installed. InputError: there is no Chromium, or JupyterLab does not start.
+    """
+    rows: list[Row] = []
+    load = os.getloadavg()[0]
+    with scratch_folder(None) as home, browser() as chromium:
+        with server(home) as url:
+            rows += _ready(chromium, url)
+            for machine, code in _EXPLORE.items():
+                with lab_page(chromium, url) as lab:
+                    _shown(lab, code)
+                    rows += _gestures(lab, machine, repeat)
+            with lab_page(chromium, url) as lab:
+                _shown(lab, _LARGE)
+                rows += _frames(lab)
+                rows += _cancel(lab, max(3, repeat // 10))
+            if minutes > 0:
+                with lab_page(chromium, url) as lab:
+                    _shown(lab, _EXPLORE["local"])
+                    rows += _random_clicks(lab, minutes)
+        rows += _sizes()
+    return Table(
+        "explorer",
+        f"the explorer in JupyterLab, {repeat} gestures each",
+        {
+            "what": ("what", str),
+            "median": ("median", str),
+            "p95": ("p95", str),
+            "aim": ("aim", str),
+        },
+        rows,
+        (f"load of the computer at the beginning: {load:.1f}", "times from the event in the browser to the painted answer"),
+    )
+
+
+def _shown(lab: LabPage, code: str) -> float:
+    """Run a cell that shows the explorer; gives the seconds until it is ready."""
+    lab.page.evaluate(_WATCH)
+    # The explorer of an earlier page may stand in the saved notebook: what is waited for is a new one.
+    lab.page.evaluate("() => document.querySelectorAll('[data-testid=explorer]').forEach(each => each.remove())")
+    began = time.perf_counter()
+    lab.run(code)
+    lab.settled()
+    lab.page.locator("[data-testid=journey] canvas").first.wait_for()
+    ready = time.perf_counter() - began
+    lab.page.evaluate(f"() => {_EXPLORER}.scrollIntoView({{block: 'start'}})")
+    return ready
+
+
+def _ready(chromium: Browser, url: str) -> Iterator[Row]:
+    """From Shift+Enter to a plan that is drawn, in a new kernel: with nothing measured of this computer yet, and again."""
+    code = "import isoviz\nexplorer = isoviz.explore(restore=False)"
+    for name in ("the very first time", "again, in a new kernel"):
+        with lab_page(chromium, url) as lab:
+            seconds = _shown(lab, code)
+            _restarted(lab)
+        yield _row(f"ready, {name}", [seconds], "≤ 3 s")
+
+
+def _restarted(lab: LabPage) -> None:
+    lab.page.evaluate("""async () => {
+      const kernels = await (await fetch('/api/kernels')).json();
+      const xsrf = document.cookie.match(/_xsrf=([^;]*)/)?.[1] ?? '';
+      for (const each of kernels)
+        await fetch(`/api/kernels/${each.id}/restart`, {method: 'POST', headers: {'X-XSRFToken': xsrf}});
+    }""")
+
+
+def _timed(lab: LabPage, kind: str, shown: str, gesture: Callable[[], None]) -> float:
+    """Seconds from the event of a gesture to the painted answer; `shown` is JavaScript that says whether it is there."""
+    lab.page.evaluate(f"() => {{ window.isovizTime = window.isovizWatch('{kind}', {shown}) }}")
+    gesture()
+    return float(lab.page.evaluate("() => window.isovizTime")) / 1000
+
+
+def _row(what: str, seconds: Sequence[float], aim: str) -> Row:
+    found = sorted(seconds)
+    p95 = found[min(len(found) - 1, int(0.95 * len(found)))]
+    median = found[len(found) // 2]
+    return {
+        "what": what, "median": format_seconds(median), "p95": format_seconds(p95), "aim": aim,
+        "median_seconds": median, "p95_seconds": p95,
+    }  # fmt: skip
+
+
+def _gestures(lab: LabPage, machine: str, repeat: int) -> Iterator[Row]:
+    """A chip moved by a key: when the picture of the layout follows, and when the plan does; and an entry pointed at."""
+    page = lab.page
+    chip = page.locator(_CHIP).first
+    chip.focus()
+    local: list[float] = []
+    plans: list[float] = []
+    for number in range(repeat):
+        key = "ArrowRight" if number % 2 == 0 else "ArrowLeft"
+        before = page.evaluate(f"() => {_DRAWN}")
+        local.append(_timed(lab, "keydown", f"() => {_DRAWN} !== {json.dumps(before)}", lambda key=key: page.keyboard.press(key)))  # type: ignore[misc]
+        lab.settled()
+        revision = page.evaluate(f"() => {_EXPLORER}.dataset.revision")
+        back = "ArrowLeft" if key == "ArrowRight" else "ArrowRight"
+        done = f"() => {_EXPLORER}.dataset.busy === 'false' && {_EXPLORER}.dataset.revision !== '{revision}'"
+        plans.append(_timed(lab, "keydown", done, lambda back=back: page.keyboard.press(back)))  # type: ignore[misc]
+        lab.settled()
+        page.keyboard.press(key)
+        lab.settled()
+    yield _row(f"{machine}: a chip moves, the picture follows", local, "≤ 50 ms")
+    yield _row(f"{machine}: a chip moves, the plan follows", plans, "≤ 100 ms")
+    box = page.locator(_GRID).first.bounding_box()
+    assert box is not None
+    hovers = []
+    draw = random.Random(7)
+    for _ in range(repeat):
+        place = (box["x"] + box["width"] * draw.uniform(0.3, 0.6), box["y"] + box["height"] * draw.uniform(0.3, 0.6))
+        page.mouse.move(place[0], place[1] + 1)
+        page.wait_for_timeout(30)
+        before = page.evaluate(f"() => {_MARKED}")
+        other = (box["x"] + box["width"] * draw.uniform(0.3, 0.6), box["y"] + box["height"] * draw.uniform(0.65, 0.9))
+        changed = f"() => {_MARKED} !== {json.dumps(before)}"
+        hovers.append(_timed(lab, "pointermove", changed, lambda other=other: page.mouse.move(*other)))  # type: ignore[misc]
+    yield _row(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
+
+
+def _frames(lab: LabPage) -> Iterator[Row]:
+    """Times between frames while the pointer moves over, and drags, a picture of 4096 × 4096 entries."""
+    page = lab.page
+    box = page.locator(_GRID).first.bounding_box()
+    assert box is not None
+    middle = (box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    page.mouse.move(*middle)
+    page.locator(_GRID).first.focus()
+    for _ in range(4):
+        page.keyboard.press("+")
+    for what, dragging in (("hover", False), ("pan", True)):
+        page.mouse.move(*middle)
+        if dragging:
+            page.mouse.down()
+        page.evaluate("() => { window.isovizGaps = window.isovizFrames(3) }")
+        end = time.perf_counter() + 3
+        step = 0
+        while time.perf_counter() < end:
+            step += 1
+            page.mouse.move(middle[0] + 40 * ((step % 21) / 10 - 1), middle[1] + 25 * ((step % 13) / 6 - 1))
+        gaps = [gap / 1000 for gap in page.evaluate("() => window.isovizGaps")]
+        if dragging:
+            page.mouse.up()
+        yield _row(f"4096 × 4096: between two frames, {what}", gaps, "≤ 33 ms")
+
+
+def _cancel(lab: LabPage, repeat: int) -> Iterator[Row]:
+    """A run of 1 GiB cancelled at a random moment: when the click shows, and when the run is over."""
+    page = lab.page
+    acknowledged, ended = [], []
+    draw = random.Random(11)
+    for _ in range(repeat):
+        page.get_by_test_id("run").click()
+        page.locator(_CANCEL).first.wait_for()
+        page.wait_for_timeout(draw.uniform(0, 600))
+        if page.locator(_CANCEL).count() == 0:
+            continue
+        over = f"() => {_EXPLORER}.dataset.running === 'false'"
+        seen = f"() => {_EXPLORER}.dataset.phase !== 'running'"
+        began = time.perf_counter()
+        acknowledged.append(_timed(lab, "click", seen, lambda: page.locator(_CANCEL).first.click()))
+        page.wait_for_function(over)
+        ended.append(time.perf_counter() - began)
+    if acknowledged:
+        yield _row("Cancel is acknowledged", acknowledged, "≤ 100 ms")
+        yield _row("Cancel has ended the run", ended, "≤ 1 s")
+
+
+_CLICKABLE = "button:not([aria-disabled=true]), [role=tab], select, input[type=range], summary"
+
+
+def _random_clicks(lab: LabPage, minutes: float) -> Iterator[Row]:
+    """Random clicks: what the heap of the browser and the memory of the kernel hold at their begin and at their end."""
+    page = lab.page
+    session = page.context.new_cdp_session(page)
+    kernel = _kernel_of(lab)
+    draw = random.Random(3)
+    clicks = 0
+    ready = time.monotonic() + 20 * min(1.0, minutes)  # caches fill first
+    begin: tuple[int, int] | None = None
+    end = ready + 60 * minutes
+    while time.monotonic() < end:
+        found = page.locator(f"[data-testid=explorer] :is({_CLICKABLE})").all()
+        each = draw.choice(found)
+        try:
+            if "Open" not in (each.get_attribute("data-testid") or "") and each.is_visible():
+                each.click(timeout=500, no_wait_after=True)
+        except Exception:  # noqa: BLE001 - it may be gone by now, or covered: the next one then
+            page.keyboard.press("Escape")
+        clicks += 1
+        if begin is None and time.monotonic() > ready:
+            begin = _held(session, kernel)
+    page.keyboard.press("Escape")
+    lab.settled()
+    assert begin is not None
+    after = _held(session, kernel)
+    for what, first, last in zip(("the browser's heap", "the kernel's memory"), begin, after, strict=True):
+        yield {
+            "what": f"{what}, {minutes:g} minutes of random clicks ({clicks})", "median": format_bytes(first),
+            "p95": format_bytes(last), "aim": "flat", "begin_bytes": first, "end_bytes": last,
+        }  # fmt: skip
+
+
+def _kernel_of(lab: LabPage) -> int:
+    """The process of the kernel, which says it itself."""
+    page = lab.page
+    page.locator(".jp-CodeCell .jp-InputArea-editor").last.click()
+    page.keyboard.press("ControlOrMeta+a")
+    page.keyboard.insert_text("import os; print('pid', os.getpid())")
+    page.keyboard.press("Control+Enter")
+    said = page.locator(".jp-OutputArea-output pre", has_text="pid ").last
+    said.wait_for()
+    return int(said.inner_text().split()[-1])
+
+
+def _held(session: Any, kernel: int) -> tuple[int, int]:
+    session.send("HeapProfiler.collectGarbage")
+    used = session.send("Runtime.getHeapUsage")["usedSize"]
+    pages = int(Path(f"/proc/{kernel}/statm").read_text(encoding="ascii").split()[1])
+    return int(used), pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def _sizes() -> Iterator[Row]:
+    """Bytes of the bundle, raw and compressed."""
+    from isoviz import widgets
+
+    files = list((Path(widgets.__file__).parent / "static").glob("explorer.*"))
+    raw = sum(file.stat().st_size for file in files)
+    small = sum(len(gzip.compress(file.read_bytes())) for file in files)
+    yield {"what": "bundle", "median": format_bytes(raw), "p95": "", "aim": "≤ 700 KiB", "bytes": raw}
+    yield {"what": "bundle, gzip", "median": format_bytes(small), "p95": "", "aim": "≤ 200 KiB", "bytes": small}
