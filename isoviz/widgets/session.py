@@ -20,7 +20,7 @@ from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands import envelope, read_command
-from isoviz.widgets.consequences.derive import DEMANDS, LAYOUTS, derive
+from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
 from isoviz.widgets.contract import Command
@@ -320,7 +320,9 @@ class Session(traitlets.HasTraits):
             case "measure":
                 return measuring(state)
             case "run":
-                self._demand_where_no_view()
+                if "plan" not in state.demanded:
+                    self.demand(_PYTHON)
+                    state = replace(state, demanded=EVERYTHING, edits=state.edits + 1)
                 return self._start(replace(state, refused=None))
             case "cancel":
                 if state.run.phase != "running":

@@ -350,6 +350,18 @@ def test_a_run_asked_for_right_after_an_edit_is_a_run_of_what_was_entered(gated:
     assert state.notice == ""
 
 
+def test_a_run_is_planned_where_nobody_has_asked_for_a_plan(gate: Gate) -> None:
+    gate.go.set()
+    for view in (None, "layout-editor"):
+        session = Session(SMALL, execute=gate)
+        if view is not None:
+            session.demand(view)
+            assert session.wait().derived.plan is None
+        session.run()
+        assert session.wait().run.phase == "done"
+        session.close()
+
+
 def test_a_run_asked_for_right_after_a_mistake_does_not_begin(gated: Session) -> None:
     put(gated, "source-layout", "<F, x")
     gated.run()
