@@ -35,7 +35,7 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
     >
       <option value="offset">Colour: offset</option>
       {linear.fields.length > 1 && <option value="field">Colour: field</option>}
-      <option value="line">Colour: cache line (64 bytes)</option>
+      <option value="line">Colour: cache line</option>
       {hasChunks && <option value="chunk">Colour: chunk</option>}
       {digits.map((digit) => (
         <option key={digit.text} value={`digit:${digit.text}`}>

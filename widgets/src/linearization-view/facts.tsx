@@ -17,42 +17,45 @@ interface FactsProps {
   runBytes: number | null;
   /** The entry lies in another slice than the one that is drawn. */
   elsewhere: boolean;
+  compact: boolean;
 }
 
-export function Facts({ linear, entry, selected, runBytes, elsewhere }: FactsProps): JSX.Element {
+export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }: FactsProps): JSX.Element {
   const offset = entry === null ? null : linear.offset(entry.index, entry.field);
   const next = entry === null ? null : nextElement(linear, entry);
   const size = entry === null ? 0 : (linear.fields[entry.field]?.size ?? 1);
   return (
     <>
       <dl class="iv-lin-facts" data-testid="linearization-facts">
-        <div class="iv-lin-entry">
+        <div class={`iv-lin-entry${linear.dims.length > 2 ? " iv-lin-long" : ""}`}>
           <dt>
             <Term name="entry">entry</Term>
             {elsewhere && " (in another slice)"}
           </dt>
           <dd data-fact="entry">{entry === null ? "point at one" : entryText(linear, entry)}</dd>
         </div>
-        <Fact name="byte">{offset === null ? "" : size > 1 ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}` : formatCount(offset)}</Fact>
+        <Fact name="byte">{offset === null ? "" : !compact && size > 1 ? `${formatCount(offset)} to ${formatCount(offset + size - 1)}` : formatCount(offset)}</Fact>
         <Fact name="element">{entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}</Fact>
         <Fact name="cache line">{offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}</Fact>
-        <Fact name="next in memory">{entry === null ? "" : next === null ? "nothing, it is the last" : stepText(linear, entry, next)}</Fact>
+        <Fact name="next in memory" shown={compact ? "next" : "next in memory"}>{entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}</Fact>
         {runBytes !== null && <Fact name="runs kept">{formatBytes(runBytes)}</Fact>}
-        <Fact name="size">
-          {formatBytes(linear.nbytes)}
-          {linear.payload < linear.nbytes && `, ${formatBytes(linear.nbytes - linear.payload)} padding`}
-        </Fact>
+        {!compact && (
+          <Fact name="size">
+            {formatBytes(linear.nbytes)}
+            {linear.payload < linear.nbytes && `, ${formatBytes(linear.nbytes - linear.payload)} padding`}
+          </Fact>
+        )}
       </dl>
       <Spoken text={selected === null ? "" : spoken(linear, selected)} />
     </>
   );
 }
 
-function Fact({ name, children }: { name: string; children: JSX.Element | string | (string | false)[] }): JSX.Element {
+function Fact({ name, shown = name, children }: { name: string; shown?: string; children: JSX.Element | string | (string | false)[] }): JSX.Element {
   const term = name === "cache line" || name === "element" ? name : name === "runs kept" ? "run" : null;
   return (
     <div>
-      <dt>{term === null ? name : <Term name={term}>{name}</Term>}</dt>
+      <dt>{term === null ? shown : <Term name={term}>{shown}</Term>}</dt>
       <dd data-fact={name.replaceAll(" ", "-")}>{children}</dd>
     </div>
   );

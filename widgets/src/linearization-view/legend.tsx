@@ -27,7 +27,7 @@ export function Legend({ linear, colours, chunks, bytes, runs }: LegendProps): J
       <Scale linear={linear} colours={colours} chunks={chunks} bytes={bytes} />
       {several && <Fields linear={linear} />}
       {linear.payload < linear.nbytes && (
-        <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>padding</Item>
+        <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{formatBytes(linear.nbytes - linear.payload)} padding</Item>
       )}
       {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>one request</Item>}
     </div>
@@ -62,7 +62,7 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs">): J
       return (
         <>
           <Item swatch={<span class="iv-lin-wheel">{wheel.slice(0, -1).map((colour) => <i key={colour} class="iv-lin-swatch" style={{ background: cssOf(colour) }} />)}</span>}>
-            {counted(Math.ceil(linear.nbytes / 64), "cache line")} of 64 bytes
+            {counted(Math.ceil(linear.nbytes / 64), "line")} of 64 bytes
           </Item>
           <Item swatch={<i class="iv-lin-swatch" style={{ background: cssOf(wheel[wheel.length - 1] ?? 0) }} />}>several in a pixel</Item>
         </>

@@ -4,12 +4,13 @@
 //   side        which end it is: "source" or "destination". The two fastest dimensions of the source are drawn unless others are chosen.
 //   palette     the colours of the dimensions     chunks    how the path numbers its chunks, or null
 //   options     what is chosen about the picture; with `onOptions` it is the parent's, so that both ends share it
-//   compact     the arrangement for about 430 × 330 pixels. It fills the height of its element; `title` names it.
+//   compact     the arrangement for about 430 × 330 pixels, which fills the height of its element; by its width unless it is said
+//   title       names the picture
 //   numpy       the NumPy array with the same bytes
 //
 // What is hovered and selected is the session's (`useHover`, `useSelection`): all views of a page mark it.
-import type { JSX } from "preact";
-import { useCallback, useMemo, useRef, useState } from "preact/hooks";
+import type { JSX, RefObject } from "preact";
+import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "../components/icon.tsx";
 import type { ChunkNumbers } from "../layouts/chunks.ts";
 import { compare } from "../layouts/compare.ts";
@@ -27,7 +28,7 @@ import { entryFrom, shownFrom } from "./entries.ts";
 import { Facts } from "./facts.tsx";
 import { fastestDims } from "./geometry/model.ts";
 import { Grid, type Zoomer } from "./grid.tsx";
-import { useDark } from "./hooks.ts";
+import { useDark, useSize } from "./hooks.ts";
 import { Legend } from "./legend.tsx";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { Player } from "./player.tsx";
@@ -47,18 +48,24 @@ export interface LinearizationProps {
   numpy?: string;
 }
 
+/** Narrower than this (CSS pixels), the view is compact. */
+const NARROW = 640;
+
 /** Steps of the order line that stay visible behind the entry while it is played. */
 const TRAIL = 8;
 
 export function LinearizationView(props: LinearizationProps): JSX.Element {
-  const { linear, other, palette, chunks = null, compact = false, numpy } = props;
+  const { linear, other, palette, chunks = null, numpy } = props;
   const [own, setOwn] = useState<ViewOptions>(OPTIONS);
   const options = props.options ?? own;
   const change = (next: Partial<ViewOptions>): void => (props.onOptions ?? ((part) => setOwn({ ...own, ...part })))(next);
   const [playing, setPlaying] = useState(false);
   const zoomer = useRef<Zoomer>(null);
   const dark = useDark();
-  const [ink, root] = useInk(dark);
+  const root = useRef<HTMLElement>(null);
+  const { width } = useSize(root);
+  const compact = props.compact ?? width < NARROW;
+  const ink = useInk(root, dark);
 
   const twin = other !== null && alike(linear, other) ? other : null;
   const [hover, setHover] = useHover();
@@ -96,21 +103,25 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         {compact ? (
           <Drop label="More about the picture">
             <MoreControls {...controls} />
+            <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />
           </Drop>
         ) : (
           <MoreControls {...controls} />
         )}
-        <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
-        <span class="iv-lin-zoom" role="group" aria-label="Zoom">
-          <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
-          <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
-          <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
-        </span>
+        <div class="iv-lin-tools">
+          <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
+          <span class="iv-lin-zoom" role="group" aria-label="Zoom">
+            <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
+            <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
+            <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
+          </span>
+        </div>
       </div>
       <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />
       <div class="iv-lin-main">
         <Grid
           linear={linear}
+          other={twin}
           dims={dims}
           fixed={fixed}
           options={options}
@@ -128,12 +139,11 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           zoomer={zoomer}
         />
         <div class="iv-lin-aside">
-          <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} />
-          {!compact && <Legend linear={linear} colours={colours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />}
+          <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} compact={compact} />
+          <Legend linear={linear} colours={colours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />
           {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
         </div>
       </div>
-      {compact && <Legend linear={linear} colours={colours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />}
       <Vector linear={linear} palette={palette} entry={shown} onSelect={onSelect} />
       <Tape
         linear={linear}
@@ -145,7 +155,6 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         onHover={onHover}
         onSelect={onSelect}
       />
-      {compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
     </section>
   );
 }
@@ -187,8 +196,17 @@ function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick
 }
 
 /** Colours and font of the root element, read again when the theme changes. */
-function useInk(dark: boolean): [Ink | null, (element: HTMLElement | null) => void] {
-  const [element, setElement] = useState<HTMLElement | null>(null);
-  const ink = useMemo(() => (element === null ? null : inkOf(element, dark)), [element, dark]);
-  return [ink, setElement];
+function useInk(root: RefObject<HTMLElement | null>, dark: boolean): Ink | null {
+  const [ink, setInk] = useState<Ink | null>(null);
+  useLayoutEffect(() => {
+    const look = (): void => {
+      const read = root.current === null ? null : inkOf(root.current, dark);
+      setInk((before) => (JSON.stringify(before) === JSON.stringify(read) ? before : read));
+    };
+    look();
+    // JupyterLab loads the style sheet of a theme after it has named the theme.
+    const timer = setTimeout(look, 400);
+    return () => clearTimeout(timer);
+  }, [dark]);
+  return ink;
 }

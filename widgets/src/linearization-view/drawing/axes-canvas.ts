@@ -61,11 +61,13 @@ function along(context: CanvasRenderingContext2D, geometry: Geometry, panel: Pan
   const { model, view } = geometry;
   const seen = visible(geometry);
   context.fillStyle = colour;
-  const widest = context.measureText(formatCount(model.across.padded)).width + 14;
+  const widest = context.measureText(formatCount(model.across.padded)).width + 9;
   let free = -Infinity;
   for (const column of ticks(seen.left, seen.right, view.width, widest)) {
     const { x, width } = rectOf(geometry, panel, column, seen.top, null);
-    const text = column === seen.left ? named(model.across.dim, column) : formatCount(column);
+    const counted = formatCount(column);
+    // In wrapped rows the index is what stands at the left plus what stands above.
+    const text = model.wrap > 0 ? `+${counted}` : column === seen.left ? named(model.across.dim, column) : counted;
     const wide = context.measureText(text).width;
     const cells = view.width >= 14;
     const wanted = cells ? x + width / 2 - wide / 2 : column === seen.left ? x : x + width - wide;

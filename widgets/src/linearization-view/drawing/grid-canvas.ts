@@ -24,6 +24,8 @@ export interface Scene extends Geometry {
 }
 
 const FONT = 12;
+/** Cells as high as this (CSS pixels) have room for a number and the order line below it. */
+export const NUMBERED = 17;
 /** The smallest side of a cell, in CSS pixels, at which gaps between cells are drawn. */
 const GAPS = 5;
 
@@ -177,7 +179,7 @@ function drawRuns(context: CanvasRenderingContext2D, scene: Scene, panel: Panel,
   const of = (dim: string): number => ((box.steps[dim] ?? 1) === 1 ? (box.extents[dim] ?? 1) : 0);
   const across = Math.min(of(model.across.dim), model.across.size);
   const down = model.down.place < 0 ? 1 : Math.min(of(model.down.dim), model.down.size);
-  if (across * down < 2 || across * view.width < 7 || down * view.height < 7) return;
+  if (across * down < 2 || across * view.width < 16 || down * view.height < 16) return;
   const seen = visible(scene);
   const path = new Path2D();
   for (let row = Math.floor(seen.top / down) * down; row < Math.min(seen.bottom, model.down.size); row += down)
@@ -213,7 +215,7 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
   const parts = panels[0]?.fields.length ?? 1;
   const height = view.height / parts;
   const line = scene.order && height >= LEAST && view.width >= LEAST;
-  if (height < (line ? FONT + LANE.bottom + 3 : FONT + 1)) return null;
+  if (height < (line ? NUMBERED : FONT + 1)) return null;
   const seen = visible(scene);
   let widest = 0;
   for (const [column, row] of [[seen.left, seen.top], [seen.right - 1, seen.top], [seen.left, seen.bottom - 1], [seen.right - 1, seen.bottom - 1]] as const)
@@ -240,7 +242,7 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
   const seen = visible(scene);
   const { linear } = scene.model;
   const parts = scene.panels[0]?.fields.length ?? 1;
-  const middle = scene.order ? (scene.view.height / parts - LANE.bottom - 1) / 2 + 1 : scene.view.height / parts / 2;
+  const middle = scene.order ? Math.max(7, (scene.view.height / parts - LANE.bottom - 1.5) / 2) : scene.view.height / parts / 2;
   context.save();
   context.beginPath();
   for (const panel of scene.panels) context.rect(panel.x, panel.y, panel.width, panel.height);

@@ -7,7 +7,7 @@ import { cellOf } from "../geometry/model.ts";
 import { panelOf, placeOf, rectOf, type Geometry, type Rect } from "../geometry/scene.ts";
 import { CACHE_LINE } from "../options.ts";
 import { strokeTwice, type Ink } from "./ink.ts";
-import { LEAST, rounded, segment } from "./order-line.ts";
+import { LEAST, linePlace, rounded, segment } from "./order-line.ts";
 
 export interface Marks {
   readonly hovered: Entry | null;
@@ -66,22 +66,40 @@ function drawLine(context: CanvasRenderingContext2D, geometry: Geometry, element
   const { linear } = geometry.model;
   if (Math.min(geometry.view.width, geometry.view.height) < 6) return;
   const line = Math.floor(linear.offset(element.index, element.field) / CACHE_LINE) * CACHE_LINE;
-  const path = new Path2D();
-  for (const other of elementsIn(linear, line, line + CACHE_LINE, 64)) {
-    const place = placeOf(geometry, other);
-    if (place !== null) path.rect(place.x + 1.5, place.y + 1.5, place.width - 3, place.height - 3);
-  }
+  const path = contour(
+    elementsIn(linear, line, line + CACHE_LINE, 64).flatMap((other) => placeOf(geometry, other) ?? []),
+  );
   context.save();
-  context.setLineDash([3, 2]);
   context.strokeStyle = ink.dark ? "#0b1016" : "#ffffff";
-  context.lineWidth = 2.5;
-  context.setLineDash([]);
+  context.lineWidth = 3;
   context.stroke(path);
-  context.setLineDash([3, 2]);
+  context.setLineDash([4, 3]);
   context.strokeStyle = ink.dark ? "#ffffff" : "#10161f";
-  context.lineWidth = 1.25;
+  context.lineWidth = 1.5;
   context.stroke(path);
   context.restore();
+}
+
+/** The outline of rectangles that lie beside each other: edges that two of them share are left out. */
+export function contour(rects: readonly Rect[]): Path2D {
+  const edges = new Map<string, readonly [number, number, number, number] | null>();
+  const add = (x0: number, y0: number, x1: number, y1: number): void => {
+    const key = [x0, y0, x1, y1].map((each) => Math.round(each * 4)).join(" ");
+    edges.set(key, edges.has(key) ? null : [x0, y0, x1, y1]);
+  };
+  for (const { x, y, width, height } of rects) {
+    add(x, y, x + width, y);
+    add(x, y + height, x + width, y + height);
+    add(x, y, x, y + height);
+    add(x + width, y, x + width, y + height);
+  }
+  const path = new Path2D();
+  for (const edge of edges.values()) {
+    if (edge === null) continue;
+    path.moveTo(edge[0], edge[1]);
+    path.lineTo(edge[2], edge[3]);
+  }
+  return path;
 }
 
 /** The box around the run of an entry. */
@@ -116,7 +134,7 @@ function drawTrail(context: CanvasRenderingContext2D, geometry: Geometry, elemen
   for (let step = 0; step < marks.trail; step += 1) {
     const from = previousElement(geometry.model.linear, to);
     if (from === null) return;
-    const [a, b] = [placeOf(geometry, from), placeOf(geometry, to)];
+    const [a, b] = [linePlace(geometry, from, marks.lanes), linePlace(geometry, to, marks.lanes)];
     if (a !== null && b !== null) {
       const path = new Path2D();
       rounded(path, segment(a, b, marks.lanes && a.panel === b.panel).points, 3);

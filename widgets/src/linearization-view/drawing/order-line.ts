@@ -4,11 +4,11 @@ import type { Linearization } from "../../layouts/linearization.ts";
 import type { Entry } from "../../layouts/order.ts";
 import { nextElement } from "../geometry/order.ts";
 import { elementAt } from "../geometry/model.ts";
-import { placeOf, visible, type Geometry, type Rect } from "../geometry/scene.ts";
+import { placeOf, rectOf, visible, type Geometry, type Rect } from "../geometry/scene.ts";
 import { strokeTwice, type Ink } from "./ink.ts";
 
 /** The lanes: pixels from the left and from the lower edge. Numbers begin right of and end above them. */
-export const LANE = { left: 6, bottom: 6 } as const;
+export const LANE = { left: 5, bottom: 4 } as const;
 
 /** Cells (or their parts) smaller than this have no order line. */
 export const LEAST = 10;
@@ -28,6 +28,21 @@ export interface Segment {
 }
 
 type Place = NonNullable<ReturnType<typeof placeOf>>;
+
+/** Whether all fields of an entry follow each other: then the line goes from cell to cell, not from field to field. */
+export function wholeCells(geometry: Geometry): boolean {
+  const { linear } = geometry.model;
+  const fields = geometry.panels[0]?.fields.length ?? 1;
+  return fields > 1 && fields === linear.fields.length && linear.digits.find((digit) => digit.extent > 1)?.part === "F";
+}
+
+/** The place that the line goes through for an element: its own, or its whole cell (in lanes, the lowest part of it). */
+export function linePlace(geometry: Geometry, element: Entry, lanes: boolean): Place | null {
+  const place = placeOf(geometry, element);
+  if (place === null || !wholeCells(geometry)) return place;
+  const last = lanes ? (place.panel.fields.at(-1) ?? 0) : null;
+  return { ...place, ...rectOf(geometry, place.panel, place.column, place.row, last) };
+}
 
 /** Where the line passes through a cell. */
 export function knot(rect: Rect, lanes: boolean): Point {
@@ -55,7 +70,8 @@ export function segment(from: Place, to: Place, lanes: boolean): Segment {
 /** The pieces of the line that begin in what is seen, and the piece that leads to each end of it. */
 export function segmentsIn(geometry: Geometry, linear: Linearization, lanes: boolean): Segment[] {
   const seen = visible(geometry);
-  const fields = geometry.panels.flatMap((panel) => panel.fields);
+  const all = geometry.panels.flatMap((panel) => panel.fields);
+  const fields = wholeCells(geometry) ? all.slice(-1) : all;
   if ((seen.right - seen.left) * (seen.bottom - seen.top) * fields.length > MOST) return [];
   const found: Segment[] = [];
   for (let row = seen.top; row < seen.bottom; row += 1)
@@ -63,8 +79,8 @@ export function segmentsIn(geometry: Geometry, linear: Linearization, lanes: boo
       for (const field of fields) {
         const element = elementAt(geometry.model, column, row, field);
         const next = element === null ? null : nextShown(geometry, linear, element);
-        const from = element === null ? null : placeOf(geometry, element);
-        const to = next === null ? null : placeOf(geometry, next);
+        const from = element === null ? null : linePlace(geometry, element, lanes);
+        const to = next === null ? null : linePlace(geometry, next, lanes);
         if (from !== null && to !== null) found.push(segment(from, to, lanes && from.panel === to.panel));
       }
   return found;

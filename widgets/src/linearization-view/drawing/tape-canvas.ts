@@ -78,9 +78,13 @@ function drawStrip(context: CanvasRenderingContext2D, tape: TapeGeometry, colour
   const padded = linear.payload < linear.nbytes;
   context.fillStyle = hatching(context, ink.hatch, ratio);
   if (padded) context.fillRect(0, 0, pixels, height);
+  // Stripes of fields that are finer than pixels are shown as what they are on the whole.
+  const turn = linear.innerCount * linear.entryBytes;
+  const shares = (from: number): number[] =>
+    turn < 6 * ratio * bytes ? linear.fields.map((field) => field.size) : fieldShares(linear, from, from + bytes);
   for (let x = 0; x < pixels; x += 1) {
     const from = x * bytes;
-    if (colours.by === "field") stack(context, fieldShares(linear, from, from + bytes), x, 0, height);
+    if (colours.by === "field") stack(context, shares(from), x, 0, height);
     else {
       let [low, high, sum, found] = [Infinity, -Infinity, 0, 0];
       const samples = colours.by === "offset" && !padded ? 0 : SAMPLES;
@@ -96,7 +100,7 @@ function drawStrip(context: CanvasRenderingContext2D, tape: TapeGeometry, colour
       context.fillStyle = cssOf(colourOf(colours, sum / found, low, high));
       context.fillRect(x, 0, 1, samples === 0 ? height : Math.round((height * found) / samples));
     }
-    if (band > 0) stack(context, fieldShares(linear, from, from + bytes), x, height + 1, band - 1);
+    if (band > 0) stack(context, shares(from), x, height + 1, band - 1);
   }
 }
 

@@ -34,12 +34,13 @@ export function fastestDims(linear: Linearization): string[] {
   return [...wide, ...found.filter((name) => !wide.includes(name))].slice(0, 2);
 }
 
-/** `width` and `height` of the room decide how one dimension is wrapped into rows. */
+/** `width` and `height` of the room decide how one dimension is wrapped into rows, of whole blocks of `block` entries. */
 export function gridModel(
   linear: Linearization,
   dims: readonly string[],
   fixed: Readonly<Record<string, number>>,
   room: { width: number; height: number },
+  block?: number,
 ): GridModel {
   const across = axisOf(linear, dims[0] ?? linear.dims[0]?.name ?? "");
   const corner = linear.dims.map((dim) => Math.max(0, Math.min(dim.size - 1, Math.round(fixed[dim.name] ?? 0))));
@@ -50,7 +51,7 @@ export function gridModel(
     corner[down.place] = 0;
     return { linear, across, down, wrap: 0, corner };
   }
-  const wrap = rowLength(across, room);
+  const wrap = rowLength(across, room, block ?? largestBlock(linear, across.dim));
   if (wrap >= across.padded) {
     return { linear, across, down: { dim: "", place: -1, size: 1, padded: 1, blocks: [] }, wrap: 0, corner };
   }
@@ -74,11 +75,23 @@ function axisOf(linear: Linearization, dim: string): Axis {
 }
 
 /** Cells in a row: all where they fit as a strip; else whole blocks, or a power of two, so that rows compare. */
-function rowLength(axis: Axis, room: { width: number; height: number }): number {
+function rowLength(axis: Axis, room: { width: number; height: number }, block: number): number {
   if (axis.padded * 22 <= room.width || axis.padded <= 8) return axis.padded;
-  const block = axis.blocks[axis.blocks.length - 1] ?? 1;
   const wanted = Math.sqrt((axis.padded * Math.max(1, room.width)) / Math.max(1, room.height));
   return block * 2 ** Math.max(0, Math.round(Math.log2(wanted / block)));
+}
+
+/** The entries of a block of the slowest digit of a dimension. */
+export function largestBlock(linear: Linearization, dim: string): number {
+  return axisOf(linear, dim).blocks.at(-1) ?? 1;
+}
+
+/** The entries that whole blocks of both layouts hold. */
+export function commonBlock(a: Linearization, b: Linearization | null, dim: string): number {
+  const [one, other] = [largestBlock(a, dim), b === null ? 1 : largestBlock(b, dim)];
+  let [x, y] = [one, other];
+  while (y !== 0) [x, y] = [y, x % y];
+  return (one / x) * other;
 }
 
 /** The index of a cell; null where it is padding or outside of the array. */
