@@ -275,4 +275,4 @@ def test_another_computer_has_no_interval(monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr("isoviz.runtime.ledger.ledger.ledger", lambda: pytest.fail("the ledger of this computer was asked"))
     found, machine = across()
-    assert interval_of({}, found, machine, Where(False, "another computer"), 0) is None
+    assert interval_of({}, found, machine, Where(False, "another computer"), ()) is None
