@@ -93,7 +93,7 @@ def server(home: Path) -> Iterator[str]:
     work = home / "work"
     work.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "isoviz", "lab", "--no-browser", "--port", "0", "--dir", str(work)]
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603  # this Python
         command, cwd=work, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     )
     found = threading.Event()
