@@ -67,11 +67,8 @@ export function Grid(props: GridProps): JSX.Element {
     const draft = gridModel(linear, props.dims, props.fixed, outer, block);
     const left = leftRoom(context, { model: draft }, ink.font);
     const model = gridModel(linear, props.dims, props.fixed, { ...outer, width: outer.width - left }, block);
-    const panels = panelsIn(linear, model, options.fields, size.width - left, size.height - TOP).map((panel) => ({
-      ...panel,
-      x: panel.x + left,
-      y: panel.y + TOP - (panel.y > 0 ? TOP : 0),
-    }));
+    const own = panelsIn(linear, model, options.fields, size.width - left, size.height, TOP);
+    const panels = own.map((panel) => ({ ...panel, x: panel.x + left }));
     const [first] = panels;
     if (first === undefined) return null;
     const room = roomOf(model, first, ratio);

@@ -1,7 +1,6 @@
 // The axes of the grid: indices along the upper and the left edge, in the colours of their dimensions.
 import { rectOf, visible, type Geometry, type Panel } from "../geometry/scene.ts";
 import { formatCount } from "../../units.ts";
-import { shortened } from "./grid-canvas.ts";
 import type { Ink } from "./ink.ts";
 
 const FONT = 12;
@@ -14,13 +13,20 @@ export function leftRoom(context: CanvasRenderingContext2D, geometry: Pick<Geome
   if (down.place < 0) return 2;
   context.font = `600 ${FONT}px ${font}`;
   const last = wrap > 0 ? (linear.dims[down.place]?.size ?? 1) - 1 : down.padded - 1;
-  const texts = [named(down.dim, 0), formatCount(last)];
+  const texts = [named(down.dim, 0), tight(down.dim, last)];
   return Math.ceil(Math.max(...texts.map((text) => context.measureText(text).width))) + 6;
 }
 
 function named(dim: string, at: number): string {
-  const [name = ""] = [dim.length > 8 ? `${dim.slice(0, 7)}…` : dim];
-  return `${name} = ${formatCount(at)}`;
+  return `${short(dim)} = ${formatCount(at)}`;
+}
+
+function tight(dim: string, at: number): string {
+  return `${short(dim)} ${formatCount(at)}`;
+}
+
+function short(dim: string): string {
+  return dim.length > 8 ? `${dim.slice(0, 7)}…` : dim;
 }
 
 export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, ink: Ink, colourOf: (dim: string) => string, left: number): void {
@@ -35,9 +41,12 @@ export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, 
   else {
     context.fillStyle = colourOf(model.across.dim);
     context.textAlign = "right";
-    const text = `${model.across.dim} → ${formatCount(seen.right - 1)}`;
-    for (const panel of panels.filter((each) => each.y === first.y))
-      if (panel.width > 100) context.fillText(shortened(context, text, panel.width - 50), panel.x + panel.width, panel.y - 8);
+    const texts = [`${short(model.across.dim)} → ${formatCount(seen.right - 1)}`, `${short(model.across.dim)} →`];
+    for (const panel of panels.filter((each) => each.y === first.y)) {
+      const room = panel.width - 24 - context.measureText(model.linear.fields[panel.fields[0] ?? 0]?.name ?? "").width;
+      const text = texts.find((each) => context.measureText(each).width <= room);
+      if (text !== undefined) context.fillText(text, panel.x + panel.width, panel.y - 8);
+    }
   }
   if (model.down.place >= 0) {
     context.fillStyle = colourOf(model.down.dim);
@@ -50,7 +59,8 @@ export function drawAxes(context: CanvasRenderingContext2D, geometry: Geometry, 
         const at = model.wrap > 0 ? row * model.wrap : row;
         const padding = model.wrap === 0 && row >= model.down.size;
         context.globalAlpha = padding ? 0.55 : 1;
-        context.fillText(row === seen.top ? named(model.down.dim, at) : formatCount(at), panel.x - 5, y, left);
+        const texts = row === seen.top ? [named(model.down.dim, at), tight(model.down.dim, at), formatCount(at)] : [formatCount(at)];
+        context.fillText(texts.find((text) => context.measureText(text).width <= left - 5) ?? formatCount(at), panel.x - 5, y, left);
       }
     }
   }

@@ -8,7 +8,7 @@ import { rectOf, visible, type Geometry, type Panel, type Rect } from "../geomet
 import { cellPixels, hasPadding } from "./cells.ts";
 import { elementColour, type Colouring } from "./colouring.ts";
 import { hatching, strokeTwice, type Ink } from "./ink.ts";
-import { drawOrderLine, LANE, LEAST, segmentsIn } from "./order-line.ts";
+import { drawOrderLine, lanesOf, LEAST, segmentsIn, wholeCells } from "./order-line.ts";
 import { fieldColour, inkOn } from "./scales.ts";
 
 export interface Scene extends Geometry {
@@ -227,7 +227,7 @@ function numbersFit(context: CanvasRenderingContext2D, scene: Scene): Numbers | 
     }
   context.font = `${FONT}px ${scene.ink.font}`;
   const width = context.measureText("0".repeat(String(widest).length)).width;
-  const left = line ? LANE.left + 5 : parts > 1 ? 5 : 2;
+  const left = line ? lanesOf(view.width, height).left + 5 : parts > 1 ? 5 : 2;
   if (width + left + 3 > view.width) return null;
   const names = Math.max(0, ...model.linear.fields.map((field) => context.measureText(field.name).width));
   return { names: parts > 1 && width + left + names + 12 <= view.width, left };
@@ -242,7 +242,9 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
   const seen = visible(scene);
   const { linear } = scene.model;
   const parts = scene.panels[0]?.fields.length ?? 1;
-  const middle = scene.order ? Math.max(7, (scene.view.height / parts - LANE.bottom - 1.5) / 2) : scene.view.height / parts / 2;
+  const height = scene.view.height / parts;
+  const above = Math.max(7, (height - lanesOf(scene.view.width, height).bottom - 1.5) / 2);
+  const whole = wholeCells(scene);
   context.save();
   context.beginPath();
   for (const panel of scene.panels) context.rect(panel.x, panel.y, panel.width, panel.height);
@@ -260,7 +262,9 @@ function drawNumbers(context: CanvasRenderingContext2D, scene: Scene, how: Numbe
           const right = rect.x + rect.width - 4;
           const left = rect.x + how.left;
           const text = String(numberOf(scene, element.index, field));
-          const y = rect.y + middle + 0.5;
+          // The line goes through the lowest part alone where it goes from cell to cell.
+          const line = scene.order && (!whole || field === panel.fields.at(-1));
+          const y = rect.y + (line ? above : height / 2) + 0.5;
           if (how.names) {
             context.textAlign = "left";
             context.fillText(linear.fields[field]?.name ?? "", left, y);

@@ -7,8 +7,10 @@ import { elementAt } from "../geometry/model.ts";
 import { placeOf, rectOf, visible, type Geometry, type Rect } from "../geometry/scene.ts";
 import { strokeTwice, type Ink } from "./ink.ts";
 
-/** The lanes: pixels from the left and from the lower edge. Numbers begin right of and end above them. */
-export const LANE = { left: 5, bottom: 4 } as const;
+/** The lanes of a cell: pixels from its left and its lower edge. Numbers begin right of and end above them. */
+export function lanesOf(width: number, height: number): { left: number; bottom: number } {
+  return { left: width >= 60 ? 8 : 5, bottom: Math.max(4, Math.min(9, Math.floor((height - 14) / 2))) };
+}
 
 /** Cells (or their parts) smaller than this have no order line. */
 export const LEAST = 10;
@@ -46,9 +48,9 @@ export function linePlace(geometry: Geometry, element: Entry, lanes: boolean): P
 
 /** Where the line passes through a cell. */
 export function knot(rect: Rect, lanes: boolean): Point {
-  return lanes
-    ? { x: rect.x + LANE.left, y: rect.y + rect.height - LANE.bottom }
-    : { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 };
+  if (!lanes) return { x: rect.x + rect.width / 2, y: rect.y + rect.height / 2 };
+  const { left, bottom } = lanesOf(rect.width, rect.height);
+  return { x: rect.x + left, y: rect.y + rect.height - bottom };
 }
 
 /** The way from a cell to another. */

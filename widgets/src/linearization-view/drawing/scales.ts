@@ -66,7 +66,7 @@ export function alternating(scale: Uint32Array, dark: boolean): Uint32Array {
 
 /** Black or white, whichever reads better on a packed colour. */
 export function inkOn(colour: number): string {
-  return luminance(unpacked(colour)) > 0.179 ? "#05080c" : "#ffffff";
+  return luminance(unpacked(colour)) > 0.179 ? "#000000" : "#ffffff";
 }
 
 export function packed([red, green, blue]: Rgb): number {

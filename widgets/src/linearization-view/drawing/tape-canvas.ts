@@ -176,6 +176,8 @@ function drawWindow(context: CanvasRenderingContext2D, tape: TapeGeometry, colou
     const [left, right] = [Math.max(0, edge(begin)), Math.min(end, edge(begin + size))];
     const colour = elementColour(colours, element.index, element.field);
     const gap = right - left > 4 ? 1 : 0;
+    context.fillStyle = ink.paper; // no hatching between elements
+    context.fillRect(left, top, right - left, rows.window);
     context.fillStyle = cssOf(colour);
     context.fillRect(left, top, right - left - gap, rows.window);
     if (several && colours.by !== "field") {

@@ -2,7 +2,7 @@
 import type { Linearization } from "../../layouts/linearization.ts";
 import type { Entry } from "../../layouts/order.ts";
 import { cellOf, elementAt, type GridModel } from "./model.ts";
-import type { Room, Viewport } from "./viewport.ts";
+import { LARGEST, type Room, type Viewport } from "./viewport.ts";
 
 /** A picture of the grid. Cells are split into `fields`, from top to bottom. */
 export interface Panel {
@@ -28,16 +28,16 @@ const GAP = 10;
 const MOST_PANELS = 4;
 
 /**
- * The panels in a room. "auto" splits cells where each part is at least as high as a letter, else shows fields side by side, and one
- * field where there are too many.
+ * The panels in a room. "auto" splits cells where each part is at least as high as a letter, else shows fields side by side, the
+ * first ones where there are too many. Below `top`, there is room for one panel; several have titles there.
  */
-export function panelsIn(linear: Linearization, model: GridModel, shown: string, width: number, height: number): Panel[] {
+export function panelsIn(linear: Linearization, model: GridModel, shown: string, width: number, height: number, top = 0): Panel[] {
   const fields = linear.fields.map((_, field) => field);
-  const whole = { x: 0, y: 0, width, height };
+  const whole = { x: 0, y: top, width, height: height - top };
   if (fields.length === 1) return [{ ...whole, fields }];
   const only = shown.startsWith("only:") ? linear.fields.findIndex((field) => field.name === shown.slice(5)) : -1;
   if (only >= 0) return [{ ...whole, fields: [only] }];
-  const rowHeight = Math.min(72, height / model.down.padded);
+  const rowHeight = Math.min(LARGEST.height, whole.height / model.down.padded);
   const fits = rowHeight / fields.length >= 11 && width / model.across.padded >= 16;
   if (shown === "cells" || (shown !== "panels" && fits)) return [{ ...whole, fields }];
   const count = Math.min(fields.length, MOST_PANELS);
