@@ -244,7 +244,7 @@ class Notebook:
 
     def settled(self) -> None:
         """Wait until the explorer shows the answer to everything that was asked."""
-        self.page.locator("[data-testid=explorer][data-busy=false]").first.wait_for()
+        expect(self.explorer).to_have_attribute("data-busy", "false", timeout=PATIENCE)
 
     def choose_layout(self, side: str, layout: str) -> None:
         self.part(f"{side}-layout").fill(layout)
@@ -269,8 +269,12 @@ class Notebook:
     def run(self) -> None:
         """Run and wait for the report of this run."""
         self.part("run").click()
-        self.page.locator("[data-testid=explorer][data-running=true]").first.wait_for()
-        self.page.locator("[data-testid=explorer][data-running=false]").first.wait_for()
+        self.has_run()
+
+    def has_run(self) -> None:
+        """Wait until the run that was just asked for has begun and ended."""
+        for running in ("true", "false"):
+            expect(self.explorer).to_have_attribute("data-running", running, timeout=PATIENCE)
         self.settled()
 
     def to_top(self) -> None:

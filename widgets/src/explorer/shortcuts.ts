@@ -3,7 +3,10 @@
 import type { RefObject } from "preact";
 import { useEffect } from "preact/hooks";
 
-/** JupyterLab leaves a key to the page where this attribute is "true" at its target or above. */
+/**
+ * JupyterLab goes from the target of a key upwards, until a shortcut's selector fits or an element has this attribute. Selectors such
+ * as ".jp-Notebook :focus" fit the target itself: what is to be left alone needs the attribute there, not only above.
+ */
 const SUPPRESS = "data-lm-suppress-shortcuts";
 
 /** What a key means for the explorer, wherever the focus in it is. */
@@ -24,16 +27,20 @@ export function isText(target: EventTarget | null): boolean {
 /** Lets JupyterLab see the keys that are its own, and calls `edit` for undo and redo outside of texts. */
 export function useShortcuts(root: RefObject<HTMLElement | null>, edit: (kind: "undo" | "redo") => void): void {
   useEffect(() => {
-    const suppress = (on: boolean): void => {
+    let marked: Element | null = null;
+    const suppress = (on: boolean, target: Element | null = null): void => {
       if (on) root.current?.setAttribute(SUPPRESS, "true");
       else root.current?.removeAttribute(SUPPRESS);
+      if (marked !== root.current) marked?.removeAttribute(SUPPRESS);
+      marked = on ? target : null;
+      marked?.setAttribute(SUPPRESS, "true");
     };
     // JupyterLab looks in the capture phase of the document: this comes before.
     const down = (event: KeyboardEvent): void => {
       const element = root.current;
-      if (element === null || !(event.target instanceof Node) || !element.contains(event.target)) return;
+      if (element === null || !(event.target instanceof Element) || !element.contains(event.target)) return;
       const kind = editOf(event);
-      suppress(kind !== null || !(event.ctrlKey || event.metaKey || event.altKey));
+      suppress(kind !== null || !(event.ctrlKey || event.metaKey || event.altKey), event.target);
       if (kind === null || isText(event.target)) return;
       event.preventDefault();
       event.stopPropagation();
