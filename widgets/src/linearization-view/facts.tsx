@@ -56,7 +56,9 @@ function Fact({ name, shown = name, children }: { name: string; shown?: string; 
   return (
     <div>
       <dt>{term === null ? shown : <Term name={term}>{shown}</Term>}</dt>
-      <dd data-fact={name.replaceAll(" ", "-")}>{children}</dd>
+      <dd data-fact={name.replaceAll(" ", "-")} title={typeof children === "string" ? children : undefined}>
+        {children}
+      </dd>
     </div>
   );
 }

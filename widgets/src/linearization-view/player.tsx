@@ -8,7 +8,7 @@ import { entryText } from "./entries.ts";
 import { elementFrom } from "./geometry/order.ts";
 import { wantsStillness } from "./hooks.ts";
 
-/** Seconds that a whole order takes at most; short ones go a step every quarter of a second. */
+/** Seconds that a whole order takes, twice as many at most; short ones go a step every quarter of a second. */
 const LONGEST = 16;
 const SCRUB = 4096;
 
@@ -29,7 +29,7 @@ export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): 
   useEffect(() => {
     if (!playing) return;
     const ticks = wantsStillness() ? 2 : length <= 4 * LONGEST ? 4 : 20;
-    const stride = Math.max(1, Math.ceil(length / (LONGEST * ticks)));
+    const stride = Math.max(1, Math.floor(length / (LONGEST * ticks)));
     const timer = setInterval(() => {
       const shown = now.current;
       const next = elementFrom(shown.linear, shown.position + stride);
