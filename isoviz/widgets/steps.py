@@ -94,8 +94,9 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
         for name, value in result.corrections.items():
             side = name.partition("-")[0]
             settings = settings.with_end(side, replace(settings.end(side), memory=value))
-        notice = "; ".join(f"{name.replace('-', ' ')} is now {value}" for name, value in result.corrections.items())
-        state = replace(state, derived=replace(result, corrections={}), notice=f"Another machine: {notice}.")
+        moved = ", ".join(_corrected(name, value, result) for name, value in result.corrections.items())
+        notice = f"The new machine has other memories: {moved}."
+        state = replace(state, derived=replace(result, corrections={}), notice=notice)
         return replaced(state, settings)
     state = replace(state, derived=result, computed=number if final else state.computed)
     if not final:
@@ -104,6 +105,12 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
     names = () if result.fields is None else result.fields.names
     kept = still_there(state.selected.selection, result.space, names, fresh)
     return replace(state, selected=state.selected.then(kept))
+
+
+def _corrected(control: str, memory: str, derived: Derived) -> str:
+    """What stands at one end now, in words: "the destination is now GPU memory (node1.fbm0)"."""
+    words = "" if derived.machine is None else derived.machine.memory(memory).kind.words
+    return f"the {control.partition('-')[0]} is now {f'{words} ({memory})' if words else memory}"
 
 
 def describe(error: Exception) -> str:

@@ -62,7 +62,7 @@ export const glossary = {
   "bound": "A limit on the throughput or on a size that the plan has to keep.",
   "slack": "How far a bound is from being reached. Without slack, it holds the plan back.",
   "candidate": "A path with layouts that the planner has looked at.",
-  "trial": "One chunk moved just before a run, to correct the prediction.",
+  "trial": "A small part of the transfer, moved just before a run to correct the prediction.",
   "simulated": "Played in virtual time with the throughput functions. No byte moves.",
   "predicted": "What the plan or the trial says, before the run.",
   "measured": "What a clock said during the run, or when the channels of a machine were probed.",

@@ -319,7 +319,7 @@ test("thirty dimensions are refused in words, a name with markup is text, petaby
   const many = await drawn((snapshot) => {
     snapshot.settings.dimensions = Array.from({ length: 30 }, (_, key) => ({ key, name: `d${key}`, value: "2" }));
   }, true);
-  assert.match(find(many.root, "error-dimensions").textContent ?? "", /30 dimensions; the explorer shows up to 16/);
+  assert.match(find(many.root, "error-dimensions").textContent ?? "", /30 dimensions are too many; the explorer shows up to 16/);
   assert.equal(find(many.root, "add-dimension").getAttribute("aria-disabled"), "true");
   const odd = await drawn((snapshot) => {
     snapshot.settings.dimensions = [{ key: 1, name: "<script>alert(1)</script>", value: String(2 ** 52) }];

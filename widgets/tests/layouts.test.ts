@@ -87,7 +87,7 @@ test("spaces that are not complete have no layout", () => {
 test("many dimensions are refused in words", () => {
   const dims = Array.from({ length: 30 }, (_, n) => ({ name: `d${n}`, size: 2 }));
   const text = (count: number): string => ["F", ...dims.slice(0, count).map(({ name }) => name)].join();
-  assert.equal(linearize(text(30), dims, ONE).problem?.message, "30 dimensions; the explorer shows up to 16");
+  assert.equal(linearize(text(30), dims, ONE).problem?.message, "30 dimensions are too many; the explorer shows up to 16");
   assert.equal(on(text(16), dims.slice(0, 16), ONE).nbytes, 8 * 2 ** 16);
 });
 

@@ -61,11 +61,11 @@ EXAMPLES: dict[str, Example] = {
         destination=("node0.sys", "<x_in=4, F, y, x_out>"),
     ),
     "two-node": _example(
-        "Isometry, section 4.3: disk to GPU across two nodes",
-        sizes={"x": 2048, "y": 1024},
-        fields={"a": "float64", "b": "float64"},
-        source=("node0.dsk", "<F, x, y>"),
-        destination=("node1.fbm0", "<x, y, F>"),
+        "Isometry, section 4.3: transpose a matrix from GPU to GPU across two nodes",
+        sizes={"x": 8192, "y": 8192},
+        fields={"value": "complex128"},
+        source=("node0.fbm0", "<F, x, y>"),
+        destination=("node1.fbm0", "<F, y, x>"),
         machine="two-node",
     ),
     "tensor": _example(

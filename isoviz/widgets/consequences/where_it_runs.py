@@ -35,8 +35,8 @@ def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice
     if free is not None and needed > free // 2:
         return Where(
             True,
-            f"A run would take {format_bytes(needed)} of memory; it may take half of the {format_bytes(free)} "
-            "that are free. Choose smaller sizes.",
+            f"A run needs {format_bytes(needed)} of main memory. It may take half of what is free, {format_bytes(free // 2)}: "
+            "choose smaller sizes.",
         )
     return Where(True, "")
 
@@ -53,7 +53,7 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
     absent = [name for name in plan.every_memory if devices.memory(machine.memory(name)) is None]
     if not absent:
         return ""
-    return f"This computer does not have {' and '.join(absent)}, and emulates only memories that are marked as emulated."
+    return f"This computer lacks {' and '.join(absent)}. Only memories that are marked as emulated can be emulated."
 
 
 def reason_not_to_run(state: State) -> str:

@@ -15,7 +15,7 @@ export function Errors(): JSX.Element | null {
       {defect !== "" && (
         <ErrorLine name="defect">
           <details>
-            <summary>Something went wrong inside of isoviz: {defect.split("\n")[0]}</summary>
+            <summary>Something went wrong inside isoviz: {defect.split("\n")[0]}</summary>
             <pre>{defect}</pre>
           </details>
         </ErrorLine>

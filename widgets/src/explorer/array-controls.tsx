@@ -47,7 +47,7 @@ function Rows({ what }: { what: What }): JSX.Element {
   }, [rows.length]);
   const full = what === "dimension" && rows.length >= MOST_DIMENSIONS;
   const problem = snapshot.faults.problems[`${what}s`];
-  const tooMany = what === "dimension" && rows.length > MOST_DIMENSIONS ? `${rows.length} dimensions; the explorer shows up to ${MOST_DIMENSIONS}` : "";
+  const tooMany = what === "dimension" && rows.length > MOST_DIMENSIONS ? `${rows.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}` : "";
   const message = problem?.message ?? tooMany;
   const note = `${connection.client}-${what}s`;
   return (
@@ -77,7 +77,7 @@ function Rows({ what }: { what: What }): JSX.Element {
           icon="add"
           testid={`add-${what}`}
           disabled={full}
-          {...(full ? { title: `An array has at most ${MOST_DIMENSIONS} dimensions here` } : {})}
+          {...(full ? { title: `The explorer shows up to ${MOST_DIMENSIONS} dimensions` } : {})}
           onClick={() => {
             wanted.current = { count: rows.length, place: rows.length };
             connection.send({ kind: `add-${what}` });

@@ -12,7 +12,7 @@ import type { PlanPart } from "../types.ts";
 import { formatBytes, formatRate, formatSeconds } from "../units.ts";
 import type { News } from "./exports.ts";
 import { Menu } from "./menu.tsx";
-import { formatInterval, memoryWords, titleOf } from "./words.ts";
+import { formatInterval, machineWords, memoryWords, titleOf } from "./words.ts";
 
 /** Milliseconds for which good news stays. */
 const GOOD_NEWS = 4000;
@@ -65,7 +65,7 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
   const { settings } = connection;
   const { memories } = snapshot.menus;
   const [from, to] = [memoryWords(memories, settings.source.memory), memoryWords(memories, settings.destination.memory)];
-  const sub = `${settings.machine.name} · ${from} → ${to}`;
+  const sub = `${machineWords(settings.machine)} · ${from} → ${to}`;
   const problems = Object.keys(snapshot.faults.problems).filter((name) => !/^(source|destination|transfer)/.test(name));
   return (
     <button
@@ -105,7 +105,7 @@ const figures: readonly FigureValue[] = [
     value: (plan) => formatSeconds(plan.seconds),
     beside: ({ interval }) =>
       interval === null ? null : (
-        <span class="iv-figure-beside" data-testid="figure-interval" title={`Nine of ten runs; known from ${interval.origin}`}>
+        <span class="iv-figure-beside" data-testid="figure-interval" title={`Nine runs in ten should fall in this range, judging ${interval.origin}`}>
           {formatInterval(interval.low, interval.high)}
         </span>
       ),

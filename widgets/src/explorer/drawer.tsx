@@ -26,7 +26,7 @@ export function Drawer({ id, close }: { id: string; close: () => void }): JSX.El
       }}
     >
       <header class="iv-card-head">
-        <h2>Array and machine</h2>
+        <h2>Array, machine and planner</h2>
         <Button label="Close" icon="remove" iconOnly testid="drawer-close" onClick={close} />
       </header>
       <MenuControl

@@ -43,7 +43,7 @@ const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" 
 function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
   // Were the slowest hop faster, the rate of the path would rise to that of the next one.
   const next = hop.bottleneck ? [...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null : null;
-  const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "layout turns" : "";
+  const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "converts" : "";
   return (
     <>
       <header class="iv-card-head">
@@ -67,7 +67,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
       </Facts>
       {hop.limits !== "" && (
         <>
-          <h3>{hop.bottleneck ? "Why it is the slowest" : "What bounds its rate"}</h3>
+          <h3>{hop.bottleneck ? "Why it is the slowest" : "What limits its rate"}</h3>
           <p>{hop.limits}.</p>
         </>
       )}

@@ -132,7 +132,7 @@ function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: Sho
 }
 
 function Hop({ hop, place, number, pressed, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
-  const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "layout turns" : ""].filter((mark) => mark !== "");
+  const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "converts" : ""].filter((mark) => mark !== "");
   const kind = hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : "";
   return (
     <button

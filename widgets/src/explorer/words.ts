@@ -1,6 +1,6 @@
 // Words for the transfer and its path: what a title says, what a stop shows of its layout, what is selected of a plan.
 import { parse, type Part } from "../layouts/notation.ts";
-import type { MenuEntry, PlanPart, ShownHop, ShownPath, ShownSelection, ShownSettings, ShownStop } from "../types.ts";
+import type { MenuEntry, PlanPart, ShownHop, ShownMachineChoice, ShownPath, ShownSelection, ShownSettings, ShownStop } from "../types.ts";
 import { formatCount, formatSeconds } from "../units.ts";
 
 /** A hop of a plan with its number; with several paths, numbers go on from path to path. */
@@ -97,6 +97,11 @@ export function memoryTitle(entry: MenuEntry): string {
 export function memoryWords(memories: readonly MenuEntry[], name: string): string {
   const entry = memories.find((each) => each.name === name);
   return entry === undefined || entry.about === "" ? (entry?.title ?? name) : entry.about;
+}
+
+/** What a machine is called: the one that was measured is this computer, whatever its preset is named. */
+export function machineWords(machine: ShownMachineChoice): string {
+  return machine.kind === "measured" ? "this computer" : machine.name;
 }
 
 /** Where a memory is beside its node: "node 0 · fbm0" → "fbm0". */

@@ -1,4 +1,4 @@
-// What both ends keep of a layout, and its padding: a legend in words below the chips.
+// What the layouts of both ends have in common, and padding: a legend in words below the chips.
 import type { JSX } from "preact";
 import { Term } from "../components/term.tsx";
 import type { Linearization } from "../layouts/linearization.ts";
@@ -13,7 +13,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
         <li>
           {kept.prefix > 0 && <i class="iv-edit-key iv-edit-key-prefix" aria-hidden="true" />}
           <span>
-            {kept.same ? <>the same layout at both ends</> : <Term name="PREFIX">{kept.prefix > 0 ? "kept by both ends" : "nothing kept whole"}</Term>}
+            {kept.same ? <>the same layout at both ends</> : <Term name="PREFIX">{kept.prefix > 0 ? "common prefix" : "no component shared"}</Term>}
             : <Term name="run">runs</Term> of {formatBytes(kept.runBytes)}
             {!Number.isInteger(kept.runBytes) && " on average"}
           </span>
@@ -23,7 +23,7 @@ export function Notes({ kept, linear }: { kept: Kept | null; linear: Linearizati
         <li>
           <i class="iv-edit-key iv-edit-key-suffix" aria-hidden="true" />
           <span>
-            <Term name="SUFFIX">same order</Term>
+            <Term name="SUFFIX">common suffix</Term>
           </span>
         </li>
       )}

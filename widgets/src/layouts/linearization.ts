@@ -248,7 +248,7 @@ export function linearize(text: string, dims: readonly Dimension[], fields: read
   const missing = dims.find(({ name }) => !names.some(({ dim }) => dim === name));
   if (missing !== undefined) return refused({ message: `Dimension ${show(missing.name)} is missing`, position: endOf(text) });
   if (dims.length > MOST_DIMENSIONS)
-    return refused({ message: `${dims.length} dimensions; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
+    return refused({ message: `${dims.length} dimensions are too many; the explorer shows up to ${MOST_DIMENSIONS}`, position: 0 });
   if (fields.length === 0) return refused({ message: "The fields are missing", position: 0 });
   const unsized = [...dims, ...fields].find(({ size }) => !(size >= 1));
   if (unsized !== undefined) return refused({ message: `The size of ${show(unsized.name)} is missing`, position: 0 });

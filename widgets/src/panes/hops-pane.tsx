@@ -18,7 +18,7 @@ const columns: readonly Column<PlacedHop>[] = [
       <>
         <HopName number={number} words={hop.words} />
         {hop.bottleneck && <span class="iv-tag iv-tag-slow">slowest</span>}
-        {hop.converts && <span class="iv-tag iv-tag-turn">layout turns</span>}
+        {hop.converts && <span class="iv-tag iv-tag-turn">converts</span>}
       </>
     ),
   },

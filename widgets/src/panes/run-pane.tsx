@@ -74,7 +74,7 @@ function Report({ report }: { report: ShownReport }): JSX.Element {
   const tried =
     report.plannedSeconds === null
       ? []
-      : [`Predicted as tried just before; by the model alone: ${formatSeconds(report.plannedSeconds)}`];
+      : [`A trial just before the run made the prediction. The model alone: ${formatSeconds(report.plannedSeconds)}.`];
   return (
     <div data-testid="report">
       <p class="iv-verdict">
