@@ -1,6 +1,6 @@
-"""`isoviz lab`: JupyterLab on a working copy of the explorer notebook.
+"""`isoviz lab`: JupyterLab on working copies of the notebooks, opened at the explorer.
 
-The notebook of the package is never opened itself. A user changes and runs a copy in `isoviz-lab/`, below the folder that
+The notebooks of the package are never opened themselves. A user changes and runs copies in `isoviz-lab/`, below the folder that
 JupyterLab serves.
 """
 
@@ -21,6 +21,8 @@ from isoviz.errors import FileError, InputError, MissingPartError, printable
 
 FOLDER = "isoviz-lab"
 NOTEBOOK = "explorer.ipynb"
+BESIDE = ("layouts.ipynb",)
+"""Notebooks that are copied beside the one that opens."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -37,7 +39,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     parser.add_argument("--ip", default="localhost", metavar="ADDRESS", help="the address to listen on (default: localhost)")
     parser.add_argument("--no-browser", action="store_true", help="open no window; print the address")
-    parser.add_argument("--fresh", action="store_true", help="set an edited working copy aside and start from a new one")
+    parser.add_argument("--fresh", action="store_true", help="set edited working copies aside and start from new ones")
     parser.set_defaults(func=run)
 
 
@@ -51,24 +53,26 @@ def run(args: argparse.Namespace) -> int:
     if args.port is not None and not 0 <= args.port <= 65535:
         raise InputError(f"port {args.port}: expected a number from 0 to 65535")
     copy = working_copy(shipped_notebook(), root / FOLDER, fresh=args.fresh)
+    for name in BESIDE:
+        working_copy(shipped_notebook(name), root / FOLDER, fresh=args.fresh, name=name)
     start(server_command(root, copy, ip=args.ip, port=args.port, browser=not args.no_browser and has_display()))
 
 
-def shipped_notebook() -> Path:
-    """The notebook that came with this isoviz: inside the package, or beside it in a checkout.
+def shipped_notebook(name: str = NOTEBOOK) -> Path:
+    """A notebook that came with this isoviz: inside the package, or beside it in a checkout.
 
     Raises:
         FileError: the installation is incomplete.
     """
     package = Path(__file__).resolve().parents[1]
     for folder in (package / "notebooks", package.parent / "notebooks"):
-        if (folder / NOTEBOOK).is_file():
-            return folder / NOTEBOOK
-    raise FileError(f"this installation of isoviz has no {NOTEBOOK}; install isoviz again")
+        if (folder / name).is_file():
+            return folder / name
+    raise FileError(f"this installation of isoviz has no {name}; install isoviz again")
 
 
-def working_copy(shipped: Path, folder: Path, *, fresh: bool = False) -> Path:
-    """The copy of `shipped` in `folder` to open, made or updated without loss of the user's work.
+def working_copy(shipped: Path, folder: Path, *, fresh: bool = False, name: str = NOTEBOOK) -> Path:
+    """The copy of `shipped` in `folder`, called `name`, made or updated without loss of the user's work.
 
     A copy with edited cells stays as it is, unless `fresh`: then it is renamed and replaced.
 
@@ -79,7 +83,7 @@ def working_copy(shipped: Path, folder: Path, *, fresh: bool = False) -> Path:
         folder.mkdir(parents=True, exist_ok=True)
         notebook = json.loads(shipped.read_text(encoding="utf-8"))
         digest = _cells_digest(notebook)
-        copy = folder / NOTEBOOK
+        copy = folder / name
         if copy.exists():
             origin, now = _origin_and_state(copy)
             if now in (digest, None) and not fresh:
@@ -87,13 +91,13 @@ def working_copy(shipped: Path, folder: Path, *, fresh: bool = False) -> Path:
             if now != origin:  # the user's own work
                 if not fresh:
                     if origin != digest:
-                        _say(f"{copy} holds your edits; this isoviz has a newer explorer: `isoviz lab --fresh` opens it")
+                        _say(f"{copy} holds your edits; this isoviz has a newer {Path(name).stem}: `isoviz lab --fresh` opens it")
                     return copy
-                aside = _unused(folder)
+                aside = _unused(folder, name)
                 copy.rename(aside)
                 _say(f"the former working copy is now {aside}")
         notebook["metadata"]["isoviz"] = {"origin": digest}
-        temporary = folder / f".{NOTEBOOK}.{os.getpid()}"
+        temporary = folder / f".{name}.{os.getpid()}"
         temporary.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
         temporary.replace(copy)
         return copy
@@ -118,9 +122,9 @@ def _cells_digest(notebook: dict[str, Any]) -> str:
     return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
 
-def _unused(folder: Path) -> Path:
+def _unused(folder: Path, name: str) -> Path:
     number = 1
-    while (path := folder / f"{Path(NOTEBOOK).stem}-{number}.ipynb").exists():
+    while (path := folder / f"{Path(name).stem}-{number}.ipynb").exists():
         number += 1
     return path
 

@@ -36,7 +36,8 @@ def space_of(settings: Settings, problems: dict[str, Problem]) -> IndexSpace | N
         return size
 
     if len(settings.dimensions) > MOST_DIMENSIONS:
-        problems["dimensions"] = Problem(f"{len(settings.dimensions)} dimensions are too many; the explorer shows up to {MOST_DIMENSIONS}")
+        count = len(settings.dimensions)
+        problems["dimensions"] = Problem(f"{count} dimensions are too many; the explorer shows up to {MOST_DIMENSIONS}")
         return None
     sizes = _rows(settings.dimensions, "dimension", check, problems)
     return None if sizes is None else caught(lambda: IndexSpace.of(sizes), "dimensions", problems)

@@ -87,8 +87,19 @@ def test_unreadable_copy_is_never_lost(shipped: Path, tmp_path: Path, content: s
     assert (tmp_path / "lab" / "explorer-1.ipynb").read_text(encoding="utf-8") == content
 
 
-def test_shipped_notebook_is_whole() -> None:
+def test_shipped_notebooks_are_whole() -> None:
     assert "explore" in lab.shipped_notebook().read_text(encoding="utf-8")
+    for name in lab.BESIDE:
+        assert lab.shipped_notebook(name).name == name
+        assert "isoviz" in lab.shipped_notebook(name).read_text(encoding="utf-8")
+
+
+def test_notebooks_are_copied_beside_each_other(shipped: Path, tmp_path: Path) -> None:
+    for name in ("explorer.ipynb", "layouts.ipynb"):
+        edit(lab.working_copy(shipped, tmp_path / "lab", name=name), "mine")
+    assert sources(lab.working_copy(shipped, tmp_path / "lab", fresh=True, name="layouts.ipynb")) == ["one"]
+    assert sources(tmp_path / "lab" / "layouts-1.ipynb") == ["mine"]
+    assert sources(tmp_path / "lab" / "explorer.ipynb") == ["mine"]
 
 
 def test_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

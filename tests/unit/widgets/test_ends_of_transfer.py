@@ -66,7 +66,8 @@ def test_an_instance_that_is_too_large_is_told_in_bytes() -> None:
 
 def test_too_many_dimensions_are_refused_in_words() -> None:
     sizes = {f"d{number}": 2 for number in range(30)}
-    assert told(f"F, {', '.join(sizes)}", **sizes) == (f"30 dimensions are too many; the explorer shows up to {MOST_DIMENSIONS}", None)
+    words = f"30 dimensions are too many; the explorer shows up to {MOST_DIMENSIONS}"
+    assert told(f"F, {', '.join(sizes)}", **sizes) == (words, None)
     few = dict(list(sizes.items())[:MOST_DIMENSIONS])
     assert told(f"F, {', '.join(few)}", **few) is None
 
