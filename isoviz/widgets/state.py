@@ -127,7 +127,9 @@ class Refused:
 class State:
     """Everything the explorer shows.
 
-    `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last.
+    `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
+    monotonic time `stepped`.
+    `both_ends` says whether a transfer is shown, else it is one layout.
     `edits` counts the changes of the settings and of what views demand of them (`demanded`, `measurement`: see `Derived`);
     `acknowledged` maps each browser view to its newest command that is in here;
     `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
@@ -141,6 +143,7 @@ class State:
     selected: SelectionMade = field(default_factory=SelectionMade)
     demanded: frozenset[str] = frozenset()
     measurement: int = 0
+    both_ends: bool = True
     edits: int = 0
     computed: int = -1
     acknowledged: Mapping[str, int] = field(default_factory=dict)
@@ -151,6 +154,7 @@ class State:
     past: tuple[Settings, ...] = ()
     future: tuple[Settings, ...] = ()
     step: object = None
+    stepped: float = 0.0
 
     @property
     def settled(self) -> bool:

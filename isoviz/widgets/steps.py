@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 import traceback
 from dataclasses import replace
 
@@ -15,19 +16,24 @@ from isoviz.widgets.state import Derived, State
 
 KEPT_STEPS = 200
 """Settings that undo brings back."""
+PAUSE = 1.0
+"""Seconds after which an edit of the same control is a step of its own: what a person did before then is done."""
+_MENUS = ("machine", "planner", "source-memory", "destination-memory")
+"""Controls in which every choice is a step."""
 _measurements = itertools.count(1)
 """Numbers of measurements of this computer, over all sessions."""
 
 
 def changed(state: State, settings: Settings, step: object = None) -> State:
     """The state with other settings, one step further. What was said about the last settings is over, and a run of them is not
-    wanted any more. An edit with the same `step` as the one before it goes on with that one, unless `step` is None.
+    wanted any more. An edit with the same `step` as the one just before it goes on with that one, unless `step` is None.
     """
     if settings == state.settings:
         return replace(state, refused=None)
-    goes_on = step is not None and step == state.step
+    now = time.monotonic()
+    goes_on = step is not None and step == state.step and now - state.stepped < PAUSE
     past = state.past if goes_on else (*state.past, state.settings)[-KEPT_STEPS:]
-    return _over(replaced(replace(state, past=past, future=(), step=step), settings))
+    return _over(replaced(replace(state, past=past, future=(), step=step, stepped=now), settings))
 
 
 def undone(state: State) -> State:
@@ -76,8 +82,11 @@ def measuring(state: State) -> State:
 
 
 def step_of(command: Command) -> object:
-    """What tells an edit that goes on from one that begins: edits of one control, letter by letter, are one step to undo."""
-    if command["kind"] != "set":
+    """What tells an edit that goes on from one that begins: edits of one control, letter by letter, are one step to undo.
+
+    None where the edit is a step by itself.
+    """
+    if command["kind"] != "set" or command["field"] in _MENUS:
         return None
     return tuple(value for key, value in command.items() if key != "value")
 

@@ -94,7 +94,8 @@ def test_a_text_that_is_wrong_keeps_the_last_value_and_says_why(made: Make, text
     assert editor.session.settings.source.layout == text, "the mistake is shown where it can be corrected"
 
 
-def test_a_value_that_is_set_is_there_at_once_and_shown(made: Make) -> None:
+def test_a_value_that_is_set_is_there_at_once_and_shown(made: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("isoviz.widgets.steps.PAUSE", 60.0)
     editor = made(LayoutEditor("<x, y, F>", space=SPACE, fields=FIELDS))
     for value in (Layout("<y, F, x>"), "<F, y, x>", "<y_in=2, x, F, y_out>"):
         editor.value = value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -158,6 +159,27 @@ def test_letters_of_one_control_are_one_step(session: Session) -> None:
     assert layout(session) == "<y, F, x>"
     session.undo()
     assert session.wait().settings == SMALL
+
+
+def test_edits_of_one_control_with_a_pause_between_are_steps_of_their_own(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("isoviz.widgets.steps.PAUSE", 0.05)
+    for text in ("<x, F, y>", "<x, y, F>"):
+        session.send({"kind": "set", "field": "source-layout", "value": text})
+        session.wait()
+        time.sleep(0.06)
+    session.undo()
+    assert layout(session) == "<x, F, y>"
+    session.undo()
+    assert session.wait().settings == SMALL
+
+
+def test_every_choice_in_a_menu_is_a_step(session: Session) -> None:
+    for name in ("simple", "direct"):
+        session.send({"kind": "set", "field": "planner", "value": name})
+    session.undo()
+    assert session.wait().settings.planner == "simple"
 
 
 def test_an_edit_after_undo_begins_anew(session: Session) -> None:
