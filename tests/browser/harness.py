@@ -8,6 +8,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -183,16 +184,18 @@ class Notebook:
 
     def save(self) -> None:
         """Save as a user does, and wait until the file is written."""
-        with self.saved():
+        with self.saved("by the button"):
             self.page.locator(".jp-NotebookPanel-toolbar [data-jp-item-name=save] jp-button").click()
 
     @contextlib.contextmanager
-    def saved(self) -> Iterator[None]:
+    def saved(self, how: str) -> Iterator[None]:
         """What is done here saves the notebook: its file is written."""
         before = self.path.stat().st_mtime_ns
-        with self.page.expect_response(lambda response: response.request.method == "PUT" and "/api/contents/" in response.url):
-            yield
-        assert self.path.stat().st_mtime_ns != before
+        yield
+        deadline = time.monotonic() + 20
+        while self.path.stat().st_mtime_ns == before:
+            assert time.monotonic() < deadline, f"the notebook was not saved {how}"
+            self.page.wait_for_timeout(50)
 
     def choose_theme(self, name: str) -> None:
         """Choose a theme from JupyterLab's menu: "Light" or "Dark"."""
@@ -282,6 +285,10 @@ class Notebook:
         self.explorer.evaluate("element => element.scrollIntoView({block: 'start'})")
         self.page.wait_for_timeout(100)
 
+    def rest(self) -> None:
+        """As long as a quick person rests between two gestures."""
+        self.page.wait_for_timeout(120)
+
     def picture(self, name: str) -> Path:
         """A screenshot of the page, kept for people to look at."""
         ARTIFACTS.mkdir(parents=True, exist_ok=True)
@@ -292,6 +299,11 @@ class Notebook:
 
     def close(self) -> None:
         self.context.close()
+
+
+def containing(text: str) -> re.Pattern[str]:
+    """For attributes that contain a text."""
+    return re.compile(re.escape(text))
 
 
 def git_status() -> str:

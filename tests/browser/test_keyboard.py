@@ -1,0 +1,289 @@
+"""Everything by keyboard: a blocked destination made, planned and run; JupyterLab's shortcuts and the explorer's own do not meet."""
+
+from __future__ import annotations
+
+import harness
+import pytest
+from playwright.sync_api import Locator, expect
+
+SMALL = """\
+import isoviz
+explorer = isoviz.explore(
+    space={"x": 64, "y": 48}, source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x, y, F>"), restore=False,
+)
+"""
+MOST_TABS = 150
+
+_FOCUS = """() => {
+  const element = document.activeElement;
+  const root = document.querySelector("[data-testid=explorer]");
+  if (element === null || !root.contains(element)) return null;
+  const style = getComputedStyle(element), box = element.getBoundingClientRect();
+  const rings = [style, ...[...element.children].map(child => getComputedStyle(child))];
+  const ring = rings.some(({outlineStyle, outlineWidth, boxShadow}) =>
+    (outlineStyle !== "none" && parseFloat(outlineWidth) >= 1) || boxShadow !== "none");
+  window.focused ??= []; window.focused.push(element);
+  return {
+    name: element.dataset.testid ?? element.getAttribute("aria-label") ?? element.textContent.slice(0, 40),
+    ring, seen: box.width > 0 && box.height > 0 && box.bottom > 0 && box.top < innerHeight,
+  };
+}"""
+
+# What can be reached: not what is hidden, and of a group with one place for Tab only that place.
+_REACHABLE = """root => {
+  const all = [...root.querySelectorAll("button, input, select, textarea, summary, [tabindex]")];
+  return all.filter(element => element.tabIndex >= 0 && !element.disabled && element.closest("[inert]") === null
+      && element.checkVisibility({visibilityProperty: true}))
+    .filter(element => !(window.focused ?? []).includes(element))
+    .map(element => element.outerHTML.slice(0, 160));
+}"""
+
+
+@pytest.fixture
+def explorer(desk: harness.Notebook) -> harness.Notebook:
+    desk.show(SMALL)
+    desk.to_top()
+    return desk
+
+
+def enter(notebook: harness.Notebook) -> None:
+    """From the notebook into the explorer by Tab."""
+    notebook.page.keyboard.press("Escape")
+    for _ in range(30):
+        notebook.page.keyboard.press("Tab")
+        if notebook.page.evaluate(_FOCUS) is not None:
+            return
+    raise AssertionError("Tab does not lead into the explorer")
+
+
+def tab_to(notebook: harness.Notebook, goal: Locator, key: str = "Tab") -> None:
+    """Press Tab until `goal` has the focus."""
+    for _ in range(MOST_TABS):
+        if goal.evaluate("element => element === document.activeElement"):
+            return
+        notebook.page.keyboard.press(key)
+        assert notebook.page.evaluate(_FOCUS) is not None, "Tab has left the explorer"
+    raise AssertionError("not reached by Tab")
+
+
+def has_focus(goal: Locator) -> None:
+    expect(goal).to_be_focused()
+
+
+def cells(notebook: harness.Notebook) -> list[str]:
+    kinds = "cells => cells.map(cell => cell.className.replace(/jp-mod-\\S+/g, '').trim() + cell.querySelector('.cm-content')?.innerText)"
+    return list(notebook.page.locator(".jp-Notebook .jp-Cell").evaluate_all(kinds))
+
+
+def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: harness.Notebook) -> None:
+    press = explorer.page.keyboard.press
+    enter(explorer)
+    tab_to(explorer, explorer.chip("destination", "x:0"))
+
+    # Split x into blocks of 4: the focus goes to the controls of the chip, and comes back to it.
+    press("Enter")
+    has_focus(explorer.part("layout-editor-destination").get_by_test_id("block-number"))
+    press("ControlOrMeta+a")
+    explorer.page.keyboard.type("4")
+    press("Enter")
+    expect(explorer.chip("destination", "x:0")).to_have_text("x_in=4")
+    explorer.picture("keyboard-split")
+    press("Escape")
+    has_focus(explorer.chip("destination", "x:0"))
+
+    # Move x_out behind y.
+    tab_to(explorer, explorer.chip("destination", "x:1"))
+    press("ArrowRight")
+    has_focus(explorer.chip("destination", "x:1"))
+    expect(explorer.part("destination-layout")).to_have_value("<x_in=4, y, x_out, F>")
+    assert explorer.chips("destination") == ["x_in=4", "y", "x_out", "F"]
+    explorer.settled()
+    expect(explorer.part("stop-2")).to_have_attribute("title", harness.containing("x_in=4, y, x_out, F"))
+
+    # Run it, and read the report.
+    tab_to(explorer, explorer.part("run"), "Shift+Tab")
+    press("Enter")
+    explorer.has_run()
+    explorer.part("report").locator("[data-verified=true]").wait_for()
+    has_focus(explorer.part("run"))
+    tab_to(explorer, explorer.part("tab-run"))
+    press("Tab")
+    expect(explorer.part("pane-run")).to_be_focused()
+    explorer.picture("keyboard-report")
+    assert explorer.python("print(explorer.session.state.settings.destination.layout)") == "<x_in=4, y, x_out, F>"
+
+
+def test_tab_reaches_every_control_and_leads_out_again(explorer: harness.Notebook) -> None:
+    explorer.page.evaluate("window.focused = []")
+    enter(explorer)
+    stops = []
+    for _ in range(MOST_TABS):
+        stop = explorer.page.evaluate(_FOCUS)
+        if stop is None:
+            break
+        stops.append(stop)
+        explorer.page.keyboard.press("Tab")
+    else:
+        raise AssertionError("Tab does not lead out of the explorer")
+    assert explorer.explorer.evaluate(_REACHABLE) == []
+    assert [stop["name"] for stop in stops if not stop["ring"]] == [], "focus is not visible there"
+    assert [stop["name"] for stop in stops if not stop["seen"]] == [], "focus is outside of the page"
+
+
+def test_tab_reaches_every_control_of_the_drawer(explorer: harness.Notebook) -> None:
+    explorer.page.evaluate("window.focused = []")
+    enter(explorer)
+    tab_to(explorer, explorer.part("title"))
+    explorer.page.keyboard.press("Enter")
+    has_focus(explorer.part("drawer"))
+    for _ in range(60):
+        explorer.page.keyboard.press("Tab")
+        explorer.page.evaluate(_FOCUS)
+        if not explorer.part("drawer").evaluate("drawer => drawer.contains(document.activeElement)"):
+            break
+    assert explorer.part("drawer").evaluate(_REACHABLE) == []
+    explorer.part("drawer-close").focus()
+    explorer.rest()
+    explorer.page.keyboard.press("Escape")
+    expect(explorer.part("drawer")).to_have_count(0)
+    has_focus(explorer.part("title"))
+
+
+def test_shortcuts_with_ctrl_are_jupyterlabs_from_everywhere(explorer: harness.Notebook) -> None:
+    places = {
+        "chip": explorer.chip("source", "F"),
+        "grid": explorer.end("source").get_by_test_id("linearization-grid"),
+        "digit": explorer.end("source").get_by_role("spinbutton").first,
+        "slider": explorer.end("source").get_by_test_id("linearization-scrub"),
+        "text": explorer.part("source-layout"),
+        "menu": explorer.part("source-memory"),
+        "button": explorer.part("run"),
+        "journey": explorer.part("hop-0"),
+        "tab": explorer.part("tab-hops"),
+    }
+    for name, place in places.items():
+        place.focus()
+        with explorer.saved(f"from the {name}"):
+            explorer.page.keyboard.press("Control+s")
+        has_focus(place)
+        explorer.page.keyboard.press("Control+Shift+c")
+        palette = explorer.page.locator(".lm-CommandPalette")
+        expect(palette, f"from the {name}").to_be_visible()
+        explorer.page.keyboard.press("Escape")
+        expect(palette).to_be_hidden()
+        explorer.rest()
+    explorer.open_drawer()
+    explorer.part("size-x").focus()
+    with explorer.saved("from the drawer"):
+        explorer.page.keyboard.press("Control+s")
+
+
+def test_single_keys_do_nothing_to_the_notebook(explorer: harness.Notebook) -> None:
+    before = cells(explorer)
+    places = (
+        explorer.chip("source", "F"),
+        explorer.end("destination").get_by_test_id("linearization-grid"),
+        explorer.end("destination").get_by_test_id("linearization-scrub"),
+        explorer.part("run"),
+        explorer.part("hop-0"),
+        explorer.part("tab-hops"),
+        explorer.part("source-memory"),
+        explorer.part("source-layout"),
+    )
+    for place in places:
+        for keys in ("a", "b", "dd", "x", "z", "m", "r", "00", "1", "l"):
+            place.focus()
+            explorer.page.keyboard.type(keys)
+    explorer.page.wait_for_timeout(300)
+    assert cells(explorer) == before
+    assert explorer.page.locator(".jp-Dialog").count() == 0
+    # Once the explorer has been left, they are JupyterLab's again.
+    explorer.page.locator(".jp-CodeCell .jp-InputArea-editor").last.click()
+    explorer.page.keyboard.press("Escape")
+    explorer.page.keyboard.press("b")
+    expect(explorer.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(before) + 1)
+    explorer.page.keyboard.type("dd")
+    expect(explorer.page.locator(".jp-Notebook .jp-Cell")).to_have_count(len(before))
+
+
+def test_undo_and_redo_by_keys(explorer: harness.Notebook) -> None:
+    chip = explorer.chip("source", "F")
+    chip.focus()
+    chip.press("End")
+    expect(explorer.part("source-layout")).to_have_value("<x, y, F>")
+    explorer.settled()
+    chip.press("ControlOrMeta+z")
+    expect(explorer.part("source-layout")).to_have_value("<F, x, y>")
+    assert explorer.chips("source") == ["F", "x", "y"]
+    chip.press("ControlOrMeta+Shift+z")
+    expect(explorer.part("source-layout")).to_have_value("<x, y, F>")
+    grid = explorer.end("source").get_by_test_id("linearization-grid")
+    grid.press("ControlOrMeta+z")
+    expect(explorer.part("source-layout")).to_have_value("<F, x, y>")
+    explorer.settled()
+    expect(explorer.part("undo")).to_have_attribute("aria-disabled", "true")
+
+
+def test_escape_closes_what_is_open_and_the_focus_returns(explorer: harness.Notebook) -> None:
+    press = explorer.page.keyboard.press
+    # The menu.
+    explorer.part("menu").focus()
+    press("Enter")
+    has_focus(explorer.part("menu-open-session"))
+    press("ArrowDown")
+    has_focus(explorer.part("menu-save-session"))
+    press("Escape")
+    expect(explorer.part("menu-save-session")).to_have_count(0)
+    has_focus(explorer.part("menu"))
+    # An explanation.
+    term = explorer.part("journey").locator("[data-term]").first
+    term.focus()
+    expect(term.get_by_role("tooltip")).to_be_visible()
+    explorer.rest()
+    press("Escape")
+    expect(term.get_by_role("tooltip")).to_have_count(0)
+    has_focus(term)
+    # The controls of a chip.
+    chip = explorer.chip("source", "y:0")
+    chip.focus()
+    press("Enter")
+    expect(explorer.part("layout-editor-source").get_by_test_id("chip-split")).to_be_visible()
+    press("Escape")
+    expect(explorer.part("layout-editor-source").get_by_test_id("chip-split")).to_have_count(0)
+    has_focus(chip)
+    # What can be chosen about a picture.
+    more = explorer.end("source").get_by_test_id("linearization-more")
+    more.focus()
+    press("Enter")
+    expect(more).to_have_attribute("aria-expanded", "true")
+    press("Tab")
+    press("Escape")
+    expect(more).to_have_attribute("aria-expanded", "false")
+    has_focus(more)
+    # A drag: the chip goes back.
+    chip.hover()
+    box = chip.bounding_box()
+    assert box is not None
+    explorer.page.mouse.down()
+    explorer.page.mouse.move(box["x"] - 200, box["y"] + 5, steps=6)
+    assert explorer.chips("source")[0] == "y"
+    press("Escape")
+    explorer.page.mouse.up()
+    explorer.settled()
+    expect(explorer.part("source-layout")).to_have_value("<F, x, y>")
+
+
+def test_arrow_keys_go_along_the_journey_and_the_tabs(explorer: harness.Notebook) -> None:
+    press = explorer.page.keyboard.press
+    explorer.part("stop-0").focus()
+    press("ArrowRight")
+    has_focus(explorer.part("hop-0"))
+    press("End")
+    has_focus(explorer.part("stop-2"))
+    press("Enter")
+    expect(explorer.part("inspector").locator("h2")).to_contain_text("Stop 2")
+    explorer.part("tab-hops").focus()
+    press("ArrowRight")
+    expect(explorer.part("pane-layouts")).to_be_visible()
+    press("End")
+    expect(explorer.part("pane-run")).to_be_visible()
