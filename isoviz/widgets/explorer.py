@@ -79,7 +79,7 @@ class Explorer(anywidget.AnyWidget):
         if side not in _SIDES:
             raise InputError(f"side {show(side)}: expected one of {', '.join(_SIDES)}")
         self._owns_session = not isinstance(session, Session)
-        self.session = session if isinstance(session, Session) else Session(session)
+        self.session = session if isinstance(session, Session) else Session(session, both_ends=side == "both")
         self._release = self.session.demand(pane)
         self.shown_in: tuple[int, str | None] = (-1, None)  # execution count and cell
         self._asked: deque[Mapping[str, Any]] = deque()

@@ -94,6 +94,8 @@ class Session(traitlets.HasTraits):
     The other traits are views of it for Python code: `session.plan`, `session.observe(…, names="report")`. Observers are
     called in the thread of the session. `session.selection` can be set as well.
 
+    `both_ends=False`: the session of one layout, which is compared with nothing.
+
     What costs is computed where it is demanded: by a view (`demand`), by `wait`, `run` or `observe` where there is no view. Until
     then a session knows its layouts, and no machine is made or measured.
     """
@@ -114,9 +116,10 @@ class Session(traitlets.HasTraits):
         *,
         compute: Callable[[Derived], Iterator[Derived]] = derive,
         execute: Callable[..., Any] | None = None,
+        both_ends: bool = True,
     ) -> None:
         start = settings or Settings()
-        first = State(start, Derived(start, demanded=LAYOUTS), demanded=LAYOUTS)
+        first = State(start, Derived(start, demanded=LAYOUTS), demanded=LAYOUTS, both_ends=both_ends)
         self._views: dict[int, frozenset[str]] = {}
         self._demanding = threading.Lock()
         super().__init__(state=first, settings=start, selection=first.selected.selection)

@@ -30,6 +30,7 @@ def snapshot(state: State, revision: int, session: str = "") -> Snapshot:
         "frame": {
             "revision": revision,
             "session": session,
+            "bothEnds": state.both_ends,
             "acknowledged": dict(state.acknowledged),
             "settled": state.settled,
             "step": derived.step,

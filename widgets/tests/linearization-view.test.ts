@@ -5,7 +5,7 @@ import { entryAt, nextEntry, orderLength, type Entry } from "../src/layouts/orde
 import { requestBox } from "../src/layouts/requests.ts";
 import { ticks } from "../src/linearization-view/drawing/axes-canvas.ts";
 import { cellPixels } from "../src/linearization-view/drawing/cells.ts";
-import { colourOf, colouring, elementColour, separables } from "../src/linearization-view/drawing/colouring.ts";
+import { colourOf, colouring, elementColour, ofSlice, separables } from "../src/linearization-view/drawing/colouring.ts";
 import { knot, lanesOf, segment, type Point } from "../src/linearization-view/drawing/order-line.ts";
 import { difference, dimensionScale, fieldColour, inkOn, lineColours, luminance, offsetScale, unpacked } from "../src/linearization-view/drawing/scales.ts";
 import { byteAt, linesThatFit, tapeRows, windowFrom } from "../src/linearization-view/drawing/tape-canvas.ts";
@@ -19,7 +19,7 @@ import { moved } from "../src/linearization-view/keyboard.ts";
 import { colouredDigit, OPTIONS } from "../src/linearization-view/options.ts";
 import { exchanged } from "../src/linearization-view/controls.tsx";
 import { strides } from "../src/linearization-view/digits.tsx";
-import { thumbnailDims } from "../src/linearization-view/thumbnail.tsx";
+import { thumbnailDims, turnedDims } from "../src/linearization-view/thumbnail.tsx";
 import { turned } from "../src/linearization-view/vector.tsx";
 import { shownDims } from "../src/linearization-view/view.tsx";
 
@@ -308,6 +308,22 @@ test("the dimensions that are drawn are those of the source unless others are ch
   assert.deepEqual(exchanged(["x", "y"], "y", 0), { across: "y", down: "x" });
   assert.deepEqual(exchanged(["x", "y"], "z", 1), { across: "x", down: "z" });
   assert.deepEqual(thumbnailDims(source), ["x", "z"]);
+});
+
+test("a small picture draws the dimensions that change their order on the way", () => {
+  const sizes = { c: 4, w: 4, h: 4, n: 4, one: 1 };
+  const source = layout("<F, c, w, h, n, one>", sizes);
+  assert.deepEqual(turnedDims(source, layout("<one, F, w, h, c, n>", sizes)), ["c", "w"]);
+  assert.equal(turnedDims(source, layout("<c, w, F, h, one, n>", sizes)), null);
+});
+
+test("the scale of a slice spans the slice", () => {
+  const linear = layout("<F, x, y, z>", { x: 4, y: 4, z: 4 });
+  const whole = colouring(linear, { options: { colour: "offset", digit: null }, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
+  const slice = ofSlice(whole, ["x", "y"], { z: 2 });
+  assert.equal(slice.from, linear.offset([0, 0, 2], 0));
+  assert.equal(slice.from + slice.top, linear.offset([3, 3, 2], linear.fields.length - 1));
+  assert.equal(ofSlice(whole, ["x", "y", "z"], {}), whole);
 });
 
 test("entries have names in the session and numbers here", () => {

@@ -52,6 +52,14 @@ def typed(view: Explorer, text: str) -> None:
     settle(view.session)
 
 
+def test_a_layout_alone_is_compared_with_nothing(made: Make) -> None:
+    editor = made(isoviz.LayoutEditor("<x, y, F>", space=SPACE, fields=FIELDS))
+    assert editor.frame["bothEnds"] is False
+    assert made(isoviz.LinearizationView(editor)).frame["bothEnds"] is False
+    session = made(Session())
+    assert made(isoviz.LayoutEditor(session=session, side="destination")).frame["bothEnds"] is True
+
+
 def test_two_lines_in_a_notebook(made: Make) -> None:
     editor = made(isoviz.LayoutEditor("<x, y, F>", space=SPACE, fields=FIELDS))
     assert isinstance(editor.value, isoviz.Layout)

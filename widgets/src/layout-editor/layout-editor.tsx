@@ -18,7 +18,7 @@ export function LayoutEditor({ side }: { side: Side }): JSX.Element {
   const id = useId();
   const own = layoutAtEnd(connection, snapshot, side);
   const other = layoutAtEnd(connection, snapshot, side === "source" ? "destination" : "source");
-  const kept = keptByBoth(own, other);
+  const kept = snapshot.frame.bothEnds ? keptByBoth(own, other) : null;
   const { parts, problem, stale } = own;
   const at = selected === null ? -1 : parts.findIndex((part) => partKey(part) === selected);
 

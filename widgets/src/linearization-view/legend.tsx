@@ -40,7 +40,15 @@ function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs">): J
     case "offset":
       return (
         <span class="iv-lin-item">
-          byte 0 {ramp} {formatBytes(bytes)}
+          {colours.from === 0 && colours.top >= linear.nbytes / 2 ? (
+            <>
+              byte 0 {ramp} {formatBytes(bytes)}
+            </>
+          ) : (
+            <>
+              byte {formatCount(colours.from)} {ramp} {formatCount(colours.from + colours.top)}
+            </>
+          )}
         </span>
       );
     case "digit": {

@@ -27,7 +27,7 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
   return (
     <ValueView
       linear={end.linear}
-      other={other.linear}
+      other={snapshot.frame.bothEnds ? other.linear : null}
       side={side}
       palette={snapshot.palette}
       chunks={chunks}

@@ -3,10 +3,10 @@
 import type { JSX } from "preact";
 import { useMemo, useRef } from "preact/hooks";
 import { useView } from "../components/view.ts";
-import { spacesOf } from "../layout-editor/ends.ts";
+import { layoutAtEnd, spacesOf } from "../layout-editor/ends.ts";
 import { linearize, type Linearization } from "../layouts/linearization.ts";
 import { cellPixels } from "./drawing/cells.ts";
-import { colouring, separables } from "./drawing/colouring.ts";
+import { colouring, ofSlice, separables } from "./drawing/colouring.ts";
 import { gridModel } from "./geometry/model.ts";
 import { fitCanvas, useDark, useFrame, useRatio } from "./hooks.ts";
 
@@ -20,32 +20,50 @@ export function Thumbnail({ layout, size }: ThumbnailProps): JSX.Element {
   const { dims, fields } = spacesOf(connection.settings, snapshot);
   const key = JSON.stringify([dims, fields]);
   const linear = useMemo(() => linearize(layout, dims, fields).linear, [layout, key]);
-  return <Picture linear={linear} size={size} />;
+  const [source, destination] = [layoutAtEnd(connection, snapshot, "source").linear, layoutAtEnd(connection, snapshot, "destination").linear];
+  const shown = useMemo(() => (source === null || destination === null ? null : turnedDims(source, destination)), [source, destination]);
+  return <Picture linear={linear} size={size} shown={shown} />;
+}
+
+interface PictureProps {
+  linear: Linearization | null;
+  size: number;
+  bytes?: number;
+  /** The two dimensions to draw, where it is known which tell most. */
+  shown?: readonly [string, string] | null;
 }
 
 /** `bytes` is where the scale ends: that of the largest layout beside it, unless it is the layout's own. */
-export function Picture({ linear, size, bytes }: { linear: Linearization | null; size: number; bytes?: number }): JSX.Element {
+export function Picture({ linear, size, bytes, shown }: PictureProps): JSX.Element {
   const canvas = useRef<HTMLCanvasElement>(null);
   const dark = useDark();
   const ratio = useRatio();
   useFrame(() => {
     const context = canvas.current === null ? null : fitCanvas(canvas.current, { width: size, height: size }, ratio);
-    if (context) drawThumbnail(context, linear, dark, bytes);
-  }, [linear, size, dark, ratio, bytes]);
+    if (context) drawThumbnail(context, linear, dark, bytes, shown);
+  }, [linear, size, dark, ratio, bytes, shown]);
   return <canvas ref={canvas} class="iv-lin-thumbnail" style={{ width: `${size}px`, height: `${size}px` }} aria-hidden="true" />;
 }
 
 /** At most so many fields are drawn beside each other; of more, the first and the last one. */
 const MOST = 3;
 
-/** Draws a layout over the whole canvas. The first and the last dimension are drawn, the others at their middle. */
-export function drawThumbnail(context: CanvasRenderingContext2D, linear: Linearization | null, dark: boolean, bytes?: number): void {
+/** Draws a layout over the whole canvas. Two dimensions are drawn, the others at their middle. */
+export function drawThumbnail(
+  context: CanvasRenderingContext2D,
+  linear: Linearization | null,
+  dark: boolean,
+  bytes?: number,
+  shown?: readonly [string, string] | null,
+): void {
   const { width, height } = context.canvas;
   context.clearRect(0, 0, width, height);
   if (linear === null) return;
-  const model = gridModel(linear, thumbnailDims(linear), middles(linear), { width: 1, height: 1 });
+  const known = shown?.every((name) => linear.dims.some((dim) => dim.name === name)) === true;
+  const dims = shown && known ? shown : thumbnailDims(linear);
+  const model = gridModel(linear, dims, middles(linear), { width: 1, height: 1 });
   const options = { colour: "offset", digit: null } as const;
-  const colours = colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes });
+  const colours = ofSlice(colouring(linear, { options, palette: {}, chunks: null, dark, bytes: bytes ?? linear.nbytes }), dims, middles(linear));
   const numbers = separables(model, colours);
   const last = linear.fields.length - 1;
   const fields = last < MOST ? linear.fields.map((_, field) => field) : [0, last];
@@ -65,6 +83,20 @@ export function thumbnailDims(linear: Linearization): string[] {
   const wide = linear.dims.filter((dim) => dim.size > 1);
   const names = (wide.length > 1 ? wide : linear.dims).map((dim) => dim.name);
   return names.length < 2 ? names : [names[0] ?? "", names[names.length - 1] ?? ""];
+}
+
+/** The first two dimensions, in the order of one end, that the other end has in the other order; null where the order is the same. */
+export function turnedDims(source: Linearization, destination: Linearization): [string, string] | null {
+  const [before, after] = [orderOf(source), orderOf(destination)];
+  for (const [place, slow] of before.entries())
+    for (const fast of before.slice(0, place)) if (after.indexOf(slow) < after.indexOf(fast)) return [fast, slow];
+  return null;
+}
+
+/** The longer dimensions in the order in which they begin to vary. */
+function orderOf(linear: Linearization): string[] {
+  const long = linear.dims.filter((dim) => dim.size > 1).map((dim) => dim.name);
+  return [...new Set(linear.digits.map((digit) => digit.dim))].filter((dim) => long.includes(dim));
 }
 
 function middles(linear: Linearization): Record<string, number> {

@@ -21,7 +21,7 @@ import { useHover, useSelection } from "../selection.ts";
 import type { ShownColour } from "../types.ts";
 import { formatBytes, formatCount } from "../units.ts";
 import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
-import { colouring } from "./drawing/colouring.ts";
+import { colouring, ofSlice } from "./drawing/colouring.ts";
 import { inkOf, type Ink } from "./drawing/ink.ts";
 import { Digits } from "./digits.tsx";
 import { entryFrom, shownFrom } from "./entries.ts";
@@ -88,6 +88,8 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
     () => colouring(linear, { options, palette, chunks, dark, bytes }),
     [linear, options.colour, options.digit, palette, chunks, dark, bytes],
   );
+  const fixedKey = JSON.stringify([dims, fixed]);
+  const gridColours = useMemo(() => ofSlice(colours, dims, fixed), [colours, fixedKey]);
   const runs = useMemo(() => (twin === null ? null : requestBox(linear, twin)), [linear, twin]);
   const kept = useMemo(() => (twin === null ? null : compare(linear, twin).runBytes), [linear, twin]);
   const dimColour = useCallback((dim: string): string => palette[dim]?.[dark ? "dark" : "light"] ?? "currentColor", [palette, dark]);
@@ -125,7 +127,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           dims={dims}
           fixed={fixed}
           options={options}
-          colours={colours}
+          colours={gridColours}
           dimColour={dimColour}
           ink={ink}
           runs={hasRuns ? runs : null}
@@ -140,7 +142,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         />
         <div class="iv-lin-aside">
           <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} compact={compact} />
-          <Legend linear={linear} colours={colours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />
+          <Legend linear={linear} colours={gridColours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />
           {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
         </div>
       </div>

@@ -7,7 +7,7 @@ import { CACHE_LINE, colouredDigit, type ColourBy, type ViewOptions } from "../o
 import { alternating, dimensionScale, fieldColour, lineColours, offsetScale, packed, rgbOf } from "./scales.ts";
 
 /**
- * How elements are coloured. `value` is the number of an element. Numbers of a ramp go through `scale` from 0 to `top`. Numbers of
+ * How elements are coloured. `value` is the number of an element. Numbers of a ramp go through `scale` from `from` to `from + top`. Numbers of
  * steps are cut into pieces of `piece`; pieces go round in `colours`, or through `scale` with `others` for every second one.
  */
 export interface Colouring {
@@ -20,6 +20,7 @@ export interface Colouring {
   readonly scale: Uint32Array;
   readonly others: Uint32Array | null;
   readonly colours: Uint32Array | null;
+  readonly from: number;
   readonly top: number;
   /** 0: a ramp. */
   readonly piece: number;
@@ -51,6 +52,7 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
     scale,
     others: null,
     colours: null,
+    from: 0,
     piece: 0,
     digit,
   };
@@ -70,6 +72,19 @@ export function colouring(linear: Linearization, inputs: ColouringInputs): Colou
   if (options.colour === "chunk" && chunks !== null) return byChunk(byOffset, linear, chunks, scale, dark);
   const least = Math.min(...linear.fields.map((field) => field.size));
   return { ...byOffset, by: "offset", top: Math.max(1, inputs.bytes - least) };
+}
+
+/**
+ * The same colours for a picture of some dimensions while the others stand at `fixed`: a ramp of offsets spans what the picture
+ * shows, or a picture of a small part of memory would have one colour.
+ */
+export function ofSlice(colours: Colouring, dims: readonly string[], fixed: Readonly<Record<string, number>>): Colouring {
+  const { linear } = colours;
+  if (colours.by !== "offset" || linear.dims.every((dim) => dims.includes(dim.name) || dim.size === 1)) return colours;
+  const corner = (end: boolean): number[] => linear.dims.map(({ name, size }) => (dims.includes(name) ? (end ? size - 1 : 0) : (fixed[name] ?? 0)));
+  const fields = linear.fields.map((_, field) => field);
+  const from = Math.min(...fields.map((field) => linear.offset(corner(false), field)));
+  return { ...colours, from, top: Math.max(1, Math.max(...fields.map((field) => linear.offset(corner(true), field))) - from) };
 }
 
 function byDigit(
@@ -135,7 +150,7 @@ export function separables(model: GridModel, colours: Colouring): Separable[] {
 export function colourOf(colours: Colouring, mean: number, low = mean, high = mean): number {
   const { scale, piece } = colours;
   const last = scale.length - 1;
-  const place = (value: number): number => Math.max(0, Math.min(last, Math.round((value / colours.top) * last)));
+  const place = (value: number): number => Math.max(0, Math.min(last, Math.round(((value - colours.from) / colours.top) * last)));
   if (piece === 0) return scale[place(mean)] ?? 0;
   const first = Math.floor(low / piece);
   const same = first === Math.floor(high / piece);
