@@ -135,8 +135,11 @@ test("one dimension is a strip where it fits, else rows of whole blocks, alike a
 test("every pixel has the colour of the cell in it; padding is transparent", () => {
   for (const linear of LAYOUTS)
     for (const colour of ["offset", "digit", "line", "field"] as const) {
-      const colours = colouring(linear, { options: { colour, digit: null }, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
-      const model = gridModel(linear, fastestDims(linear), {}, { width: 60, height: 60 });
+      const dims = fastestDims(linear);
+      const last = Object.fromEntries(linear.dims.map(({ name, size }) => [name, size - 1]));
+      const whole = colouring(linear, { options: { colour, digit: null }, palette: {}, chunks: null, dark: false, bytes: linear.nbytes });
+      const colours = ofSlice(whole, dims, last);
+      const model = gridModel(linear, dims, last, { width: 60, height: 60 });
       const [scale, field] = [3, linear.fields.length - 1];
       const [width, height] = [model.across.padded * scale, model.down.padded * scale];
       const out = new Uint32Array(width * height);

@@ -81,7 +81,7 @@ export function cellPixels(
     const own = numbers[field] ?? { across: [], down: [], rest: 0 };
     return { rest: own.rest, right: sums(across, own.across, model.across.size, ranges), below: sums(down, own.down, model.down.size, ranges) };
   });
-  const { scale, top, piece } = colours;
+  const { scale, from, top, piece } = colours;
   const last = scale.length - 1;
   const factor = last / top;
   const columns = across.first.length;
@@ -90,7 +90,7 @@ export function cellPixels(
     if (own === undefined) continue;
     const { right, below, rest } = own;
     const line = y * width;
-    const shift = rest + (below.mean[y] ?? 0);
+    const shift = rest + (below.mean[y] ?? 0) - (piece === 0 ? from : 0);
     if (piece === 0) {
       for (let x = 0; x < columns; x += 1) {
         let place = ((right.mean[x] as number) + shift) * factor + 0.5;
