@@ -22,7 +22,7 @@ from playwright.sync_api import TimeoutError as PageTimeout
 ROOT = Path(__file__).resolve().parents[2]
 ARTIFACTS = ROOT / "artifacts" / "browser"
 LAB_FOLDER = ROOT / "isoviz-lab"
-PATIENCE = 60_000  # milliseconds that a page may take for anything it does
+PATIENCE = 15_000  # milliseconds that a page may take for anything it does
 START = 900  # seconds that `make lab` may take where it has to make its environment first
 
 
@@ -177,10 +177,10 @@ class Notebook:
 
     def choose_from_menu(self, *names: str) -> None:
         """Choose from JupyterLab's menus."""
-        for name in names:
-            # An entry that can be checked has another role once it is.
-            item = self.page.get_by_role("menuitem", name=name, exact=True)
-            item.or_(self.page.get_by_role("menuitemcheckbox", name=name, exact=True)).last.click()
+        bar, *rest = names
+        self.page.get_by_role("menuitem", name=bar, exact=True).first.click()
+        for name in rest:
+            self.page.locator(".lm-Menu-item", has=self.page.get_by_text(name, exact=True)).last.click()
 
     def save(self) -> None:
         """Save as a user does, and wait until the file is written."""

@@ -1,0 +1,161 @@
+"""The pictures of the README, from the real thing: JupyterLab in a headless Chromium, and pages that `isoviz` writes.
+
+    python tests/browser/readme_pictures.py                 all of them, into notebooks/pictures
+    python tests/browser/readme_pictures.py explorer why    these
+
+It needs the extras `lab` and `test`, and a Chromium (`ISOVIZ_CHROMIUM` names one). Look at what it has made before it is committed.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from PIL import Image
+from playwright.sync_api import Browser, Locator, Page
+
+from isoviz.bench.explorer.lab_page import browser, lab_page, server
+
+ROOT = Path(__file__).resolve().parents[2]
+PICTURES = ROOT / "notebooks" / "pictures"
+MOST_BYTES = 200_000
+"""A picture is at most this large: the README is read on slow lines as well."""
+SHARP = 1.5
+"""Pixels of a figure for each CSS pixel."""
+
+EXPLORER = """
+import isoviz
+explorer = isoviz.explore(restore=False, example="two-node")
+"""
+TILES = """
+import isoviz
+explorer = isoviz.explore(
+    restore=False, space={"x": 12, "y": 8}, fields={"re": "float32", "im": "float32"},
+    source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x_in=4, F, y, x_out>"),
+)
+"""
+LAYOUT = """\
+editor = isoviz.LayoutEditor("<x_in=4, F, x_out>", space={"x": 10}, fields={"re": "float32", "im": "float64"})
+view = isoviz.LinearizationView(editor)
+display(editor, view)"""
+AOS_SOA = """\
+space, fields = {"x": 8, "y": 4}, {"re": "float32", "im": "float32"}
+structs = isoviz.LinearizationView("<F, x, y>", space=space, fields=fields)
+arrays = isoviz.LinearizationView("<x, y, F>", space=space, fields=fields)
+HBox([structs, arrays])"""
+
+
+def main(names: list[str]) -> int:
+    """Make the pictures of these names, or all; gives the exit status."""
+    known: dict[str, Callable[[Browser], bytes]] = {
+        "explorer": lambda chromium: explorer(chromium, EXPLORER, dark=False),
+        "explorer-dark": lambda chromium: explorer(chromium, TILES, dark=True),
+        "layout": lambda chromium: alone(chromium, LAYOUT, views=2),
+        "aos-soa": lambda chromium: alone(chromium, AOS_SOA, views=2),
+        "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Path", 0)),
+        "why": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Block sizes", 0), ("Candidates", 0)),
+        "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("Run", 1)),
+    }
+    if strangers := set(names) - set(known):
+        print(f"no such pictures: {', '.join(sorted(strangers))}; there are {', '.join(known)}", file=sys.stderr)
+        return 2
+    too_large = []
+    with browser() as chromium:
+        for name in names or known:
+            path = PICTURES / f"{name}.png"
+            path.write_bytes(known[name](chromium))
+            repacked(path)
+            print(f"{path.relative_to(ROOT)}: {path.stat().st_size:,} bytes")
+            if path.stat().st_size > MOST_BYTES:
+                too_large.append(name)
+    if too_large:
+        print(f"larger than {MOST_BYTES:,} bytes: {', '.join(too_large)}", file=sys.stderr)
+    return 1 if too_large else 0
+
+
+def explorer(chromium: Browser, code: str, dark: bool) -> bytes:
+    """JupyterLab with the explorer at the top of its notebook, an entry hovered at the source."""
+    with tempfile.TemporaryDirectory() as home:
+        if dark:
+            folder = Path(home, "config/lab/user-settings/@jupyterlab/apputils-extension")
+            folder.mkdir(parents=True)
+            (folder / "themes.jupyterlab-settings").write_text('{"theme": "JupyterLab Dark"}', encoding="utf-8")
+        with server(Path(home)) as url, lab_page(chromium, url) as lab:
+            lab.run(code)
+            lab.settled()
+            shown = lab.page.locator("[data-testid=explorer]").first
+            shown.evaluate("element => element.scrollIntoView({block: 'start'})")
+            hovered(shown.locator("[data-testid=end-source]"))
+            return lab.page.screenshot()
+
+
+def alone(chromium: Browser, code: str, views: int) -> bytes:
+    """A code cell and the views that it shows, an entry hovered in the last view."""
+    with tempfile.TemporaryDirectory() as home, server(Path(home)) as url, lab_page(chromium, url) as lab:
+        lab.run("import isoviz\nfrom ipywidgets import HBox")
+        lab.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+        lab.run(code)
+        lab.page.wait_for_function("count => document.querySelectorAll('[data-testid=explorer]').length === count", arg=views)
+        lab.settled()
+        cell = lab.page.locator(".jp-CodeCell").first
+        cell.evaluate("element => element.scrollIntoView({block: 'start'})")
+        hovered(cell.locator("[data-testid=explorer]").last)
+        return cell.screenshot()
+
+
+def hovered(view: Locator) -> None:
+    """Point at an entry of the grid of a view, and wait until its facts are there."""
+    grid = view.locator("[data-testid=linearization-grid] canvas").last
+    grid.wait_for()
+    box = grid.bounding_box()
+    assert box is not None
+    fact = view.locator("[data-fact=byte]").first
+    grid.page.wait_for_function("element => element.width > 0", arg=grid.element_handle())
+    grid.hover(position={"x": 0.44 * box["width"], "y": 0.35 * box["height"]}, force=True)
+    grid.page.wait_for_function("element => element.textContent !== ''", arg=fact.element_handle())
+    painted(grid.page)
+
+
+def painted(page: Page) -> None:
+    """Wait until two frames have been drawn: what was known before them is on screen."""
+    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def figures(chromium: Browser, command: str, example: str, *places: tuple[str, int]) -> bytes:
+    """Figures of the page that a command writes, by section and place in it, one below the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "page.html")
+        file = ROOT / "examples" / f"{example}.toml"
+        subprocess.run([sys.executable, "-m", "isoviz", command, str(file), "-o", str(path)], check=True, cwd=folder)
+        text = path.read_text(encoding="utf-8")
+    context = chromium.new_context(viewport={"width": 1100, "height": 900}, device_scale_factor=SHARP)
+    try:
+        page = context.new_page()
+        page.set_content(text)
+        page.evaluate(
+            """places => {
+              const found = places.map(([title, place]) => [...document.querySelectorAll("section")]
+                .find(section => section.querySelector("h2")?.textContent.startsWith(title)).querySelectorAll("svg")[place]);
+              document.body.replaceChildren(...found);
+              Object.assign(document.body.style, {margin: 0, padding: 0, maxWidth: "none", width: "max-content", background: "white"});
+              found.forEach(svg => { svg.style.display = "block"; });
+            }""",
+            places,
+        )
+        return page.locator("body").screenshot()
+    finally:
+        context.close()
+
+
+def repacked(path: Path) -> None:
+    """The same picture in less room: of at most 256 colours, where nobody sees the difference."""
+    picture = Image.open(path).convert("RGB")
+    few = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    few.save(path, optimize=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

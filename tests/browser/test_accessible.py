@@ -1,0 +1,100 @@
+"""axe-core finds nothing to object to in the explorer (WCAG 2.1, A and AA), in both themes and in every state that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import harness
+import pytest
+
+AXE = harness.ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
+SMALL = """\
+import isoviz
+explorer = isoviz.explore(
+    space={"x": 64, "y": 48}, source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x, y, F>"), restore=False,
+)
+"""
+_RUN = """root => axe.run(root, {runOnly: ["wcag2a", "wcag2aa", "wcag21aa"], resultTypes: ["violations"]}).then(found => {
+  if (found.passes.length < 5) throw new Error("axe has looked at next to nothing");
+  return found.violations.map(({id, help, nodes}) => ({id, help, nodes: nodes.map(({html, failureSummary}) => ({html, failureSummary}))}));
+})"""
+
+
+def _open_menu(notebook: harness.Notebook) -> None:
+    notebook.part("menu").click()
+
+
+def _open_drawer(notebook: harness.Notebook) -> None:
+    notebook.open_drawer()
+
+
+def _mistake(notebook: harness.Notebook) -> None:
+    notebook.choose_layout("source", "<x_in=4, F, y>")
+    notebook.open_drawer()
+    notebook.part("size-y").fill("many")
+    notebook.settled()
+
+
+def _controls(notebook: harness.Notebook) -> None:
+    notebook.choose_layout("source", "<x_in=4, F, x_out, y>")
+    notebook.chip("source", "x:0").click()
+    notebook.end("destination").get_by_test_id("linearization-more").click()
+
+
+def _selection(notebook: harness.Notebook) -> None:
+    notebook.part("stop-1").click()
+    notebook.end("source").get_by_test_id("linearization-grid").press("ArrowRight")
+    notebook.part("tab-layouts").click()
+    notebook.part("journey").locator("[data-term]").first.focus()
+
+
+def _report(notebook: harness.Notebook) -> None:
+    notebook.run()
+    notebook.part("report").wait_for()
+
+
+STATES: dict[str, Callable[[harness.Notebook], None]] = {
+    "as it begins": lambda notebook: None,
+    "menu open": _open_menu,
+    "drawer open": _open_drawer,
+    "mistakes shown": _mistake,
+    "controls open": _controls,
+    "something selected": _selection,
+    "report shown": _report,
+}
+
+
+@pytest.fixture(scope="module", params=["Light", "Dark"])
+def theme(shared_notebook: harness.Notebook, request: pytest.FixtureRequest) -> Iterator[str]:
+    shared_notebook.choose_theme(request.param)
+    yield request.param
+    shared_notebook.choose_theme("Light")
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_axe_finds_nothing(desk: harness.Notebook, theme: str, state: str) -> None:
+    desk.show(SMALL)
+    desk.to_top()
+    STATES[state](desk)
+    desk.page.wait_for_timeout(600)  # what fades in has its colours then
+    desk.picture(f"axe-{state.replace(' ', '-')}-{theme.lower()}")
+    if not desk.page.evaluate("() => 'axe' in window"):
+        desk.page.add_script_tag(path=AXE)
+    found: list[dict[str, Any]] = desk.explorer.evaluate(_RUN)
+    told = [
+        f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node['html']}\n  {node['failureSummary']}" for node in each["nodes"][:4])
+        for each in found
+    ]
+    assert not told, "\n".join(told)
+
+
+def test_axe_finds_nothing_in_panes_alone(desk: harness.Notebook) -> None:
+    editor = 'isoviz.LayoutEditor("<x_in=2, F, y, x_out>", space={"x": 8, "y": 6})'
+    desk.show(f"import isoviz\neditor = {editor}\neditor.show()\nisoviz.LinearizationView(editor)")
+    if not desk.page.evaluate("() => 'axe' in window"):
+        desk.page.add_script_tag(path=AXE)
+    views = desk.page.get_by_test_id("explorer")
+    assert views.count() == 2
+    found = [each["id"] for view in views.all() for each in view.evaluate(_RUN)]
+    assert found == []
