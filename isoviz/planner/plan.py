@@ -276,6 +276,6 @@ def _row(hop: Hop, shuffle: int) -> tuple[str, ...]:
         Layout(hop.source_layout).pretty,
         hop.kind,
         format_bytes(hop.request_bytes),
-        format_bytes(shuffle),
+        format_bytes(shuffle) if hop.converts else "–",
         format_rate(hop.throughput) + (" converts" if hop.converts else ""),
     )
