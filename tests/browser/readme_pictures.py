@@ -14,8 +14,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 from PIL import Image
-from playwright.sync_api import Browser, Locator, Page
+from playwright.sync_api import Browser, Locator
 
 from isoviz.bench.explorer.lab_page import browser, lab_page, server
 
@@ -23,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "notebooks" / "pictures"
 MOST_BYTES = 200_000
 """A picture is at most this large: the README is read on slow lines as well."""
+KEPT = 160
+"""The most frequent colours of a picture, which are kept exactly."""
 SHARP = 1.5
 """Pixels of a figure for each CSS pixel."""
 
@@ -33,18 +36,19 @@ explorer = isoviz.explore(restore=False, example="two-node")
 TILES = """
 import isoviz
 explorer = isoviz.explore(
-    restore=False, space={"x": 12, "y": 8}, fields={"re": "float32", "im": "float32"},
-    source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x_in=4, F, y, x_out>"),
+    restore=False, space={"x": 16, "y": 12}, fields={"value": "float32"},
+    source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<F, x_in=4, y_in=4, x_out, y_out>"),
 )
 """
 LAYOUT = """\
-editor = isoviz.LayoutEditor("<x_in=4, F, x_out>", space={"x": 10}, fields={"re": "float32", "im": "float64"})
+editor = isoviz.LayoutEditor("<x_in=4, F, y, x_out>", space={"x": 10, "y": 5}, fields={"re": "float32", "im": "float64"})
 view = isoviz.LinearizationView(editor)
 display(editor, view)"""
 AOS_SOA = """\
-space, fields = {"x": 8, "y": 4}, {"re": "float32", "im": "float32"}
+space, fields = {"x": 6, "y": 5}, {"re": "float32", "im": "float32"}
 structs = isoviz.LinearizationView("<F, x, y>", space=space, fields=fields)
 arrays = isoviz.LinearizationView("<x, y, F>", space=space, fields=fields)
+structs.selection = arrays.selection = {"x": 2, "y": 1}, "im"
 HBox([structs, arrays])"""
 
 
@@ -53,8 +57,8 @@ def main(names: list[str]) -> int:
     known: dict[str, Callable[[Browser], bytes]] = {
         "explorer": lambda chromium: explorer(chromium, EXPLORER, dark=False),
         "explorer-dark": lambda chromium: explorer(chromium, TILES, dark=True),
-        "layout": lambda chromium: alone(chromium, LAYOUT, views=2),
-        "aos-soa": lambda chromium: alone(chromium, AOS_SOA, views=2),
+        "layout": lambda chromium: alone(chromium, LAYOUT, hover=True),
+        "aos-soa": lambda chromium: alone(chromium, AOS_SOA),
         "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Path", 0)),
         "why": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Block sizes", 0), ("Candidates", 0)),
         "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("Run", 1)),
@@ -89,39 +93,42 @@ def explorer(chromium: Browser, code: str, dark: bool) -> bytes:
             shown = lab.page.locator("[data-testid=explorer]").first
             shown.evaluate("element => element.scrollIntoView({block: 'start'})")
             hovered(shown.locator("[data-testid=end-source]"))
+            has_facts(shown.locator("[data-testid=end-destination]"))
             return lab.page.screenshot()
 
 
-def alone(chromium: Browser, code: str, views: int) -> bytes:
-    """A code cell and the views that it shows, an entry hovered in the last view."""
-    with tempfile.TemporaryDirectory() as home, server(Path(home)) as url, lab_page(chromium, url) as lab:
+def alone(chromium: Browser, code: str, hover: bool = False) -> bytes:
+    """A code cell and the two views that it shows, an entry hovered in the last view if wanted."""
+    tall = {"width": 1280, "height": 1300}
+    with tempfile.TemporaryDirectory() as home, server(Path(home)) as url, lab_page(chromium, url, viewport=tall) as lab:
         lab.run("import isoviz\nfrom ipywidgets import HBox")
         lab.page.locator(".jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
         lab.run(code)
-        lab.page.wait_for_function("count => document.querySelectorAll('[data-testid=explorer]').length === count", arg=views)
-        lab.settled()
+        lab.page.wait_for_function("() => document.querySelectorAll('[data-testid=explorer][data-busy=false]').length === 2")
         cell = lab.page.locator(".jp-CodeCell").first
         cell.evaluate("element => element.scrollIntoView({block: 'start'})")
-        hovered(cell.locator("[data-testid=explorer]").last)
+        view = cell.locator("[data-testid=explorer]").last
+        if hover:
+            hovered(view)
+        has_facts(view)
         return cell.screenshot()
 
 
 def hovered(view: Locator) -> None:
-    """Point at an entry of the grid of a view, and wait until its facts are there."""
+    """Point at an entry of the grid of a view."""
     grid = view.locator("[data-testid=linearization-grid] canvas").last
     grid.wait_for()
     box = grid.bounding_box()
     assert box is not None
-    fact = view.locator("[data-fact=byte]").first
     grid.page.wait_for_function("element => element.width > 0", arg=grid.element_handle())
     grid.hover(position={"x": 0.44 * box["width"], "y": 0.35 * box["height"]}, force=True)
-    grid.page.wait_for_function("element => element.textContent !== ''", arg=fact.element_handle())
-    painted(grid.page)
 
 
-def painted(page: Page) -> None:
-    """Wait until two frames have been drawn: what was known before them is on screen."""
-    page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+def has_facts(view: Locator) -> None:
+    """Wait until a view tells of an entry, and until two frames have been drawn: what was known before them is on screen."""
+    fact = view.locator("[data-fact=byte]").first
+    view.page.wait_for_function("element => element.textContent !== ''", arg=fact.element_handle())
+    view.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
 def figures(chromium: Browser, command: str, example: str, *places: tuple[str, int]) -> bytes:
@@ -153,8 +160,16 @@ def figures(chromium: Browser, command: str, example: str, *places: tuple[str, i
 def repacked(path: Path) -> None:
     """The same picture in less room: of at most 256 colours, where nobody sees the difference."""
     picture = Image.open(path).convert("RGB")
-    few = picture.quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
-    few.save(path, optimize=True)
+    pixels = np.asarray(picture).reshape(-1, 3)
+    colours, counts = np.unique(pixels, axis=0, return_counts=True)
+    if len(colours) > 256:  # flat colours stay as they are; shades of edges and gradients share what is left
+        common = np.argsort(-counts)[:KEPT]
+        rest = np.delete(colours, common, axis=0)
+        shades = Image.fromarray(rest.reshape(1, -1, 3)).quantize(256 - KEPT).getpalette()
+        palette = Image.new("P", (1, 1))
+        palette.putpalette([*colours[common].ravel().tolist(), *(shades or [])][:768])
+        picture = picture.quantize(palette=palette, dither=Image.Dither.NONE)
+    picture.save(path, optimize=True)
 
 
 if __name__ == "__main__":
