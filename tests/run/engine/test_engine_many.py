@@ -589,6 +589,7 @@ class Watched(EmulatedMachine):
         super().__init__()
         self.open = 0
         self.gates: dict[str, threading.Event] = {}
+        self.requested = threading.Event()
         self.opening: Callable[[], object] | None = None
         self.closing: Callable[[], object] | None = None
 
@@ -631,6 +632,7 @@ class Watched(EmulatedMachine):
             at_once = False
 
             def move(self, *args: Any) -> int:
+                outer.requested.set()
                 gate = outer.gates.get(channel.name)
                 assert gate is None or gate.wait(60)
                 return real.move(*args)
@@ -726,7 +728,8 @@ def test_ctrl_c_twice() -> None:
             """As a token, the first Ctrl-C; `moved.wait` meets the second one."""
 
             def is_set(self) -> bool:
-                if threading.current_thread() is threading.main_thread():
+                # The token is looked at while the transfer is opened as well.
+                if threading.current_thread() is threading.main_thread() and devices.requested.is_set():
                     timer.start()
                     raise KeyboardInterrupt
                 return False
