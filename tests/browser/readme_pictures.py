@@ -3,7 +3,8 @@
     python tests/browser/readme_pictures.py                 all of them, into notebooks/pictures
     python tests/browser/readme_pictures.py explorer why    these
 
-It needs the extras `lab` and `test`, and a Chromium (`ISOVIZ_CHROMIUM` names one). Look at what it has made before it is committed.
+It needs the extras `lab` and `test`, and a Chromium (`ISOVIZ_CHROMIUM` names one). Look at the pictures before they are
+committed.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ import numpy as np
 from PIL import Image
 from playwright.sync_api import Browser, Locator
 
+import isoviz
 from isoviz.bench.explorer.lab_page import browser, lab_page, server
+from isoviz.figures import block_region_svg, candidate_ranking_svg
+from isoviz.planner import load_transfer
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "notebooks" / "pictures"
@@ -60,7 +64,7 @@ def main(names: list[str]) -> int:
         "layout": lambda chromium: alone(chromium, LAYOUT, hover=True),
         "aos-soa": lambda chromium: alone(chromium, AOS_SOA),
         "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Path", 0)),
-        "why": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Block sizes", 0), ("Candidates", 0)),
+        "why": why,
         "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("Run", 1)),
     }
     if strangers := set(names) - set(known):
@@ -131,23 +135,41 @@ def has_facts(view: Locator) -> None:
     view.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
 
 
+def why(chromium: Browser) -> bytes:
+    """Why the plan of Isometry's example wins: its block sizes beside the paper's, and the next best paths."""
+    wanted = load_transfer(ROOT / "examples" / "fbm_to_remote_fbm.toml")
+    found = isoviz.explain(wanted.transfer, wanted.machine(), "full")
+    assert found.region is not None
+    paper = [(2048.0, 1024.0, "Isometry 4.3: 2K × 1K")]
+    region = block_region_svg(found.region, found.program, marks=paper, theme="light")
+    return drawn(chromium, region + candidate_ranking_svg(found.candidates, most=8, theme="light"), [])
+
+
 def figures(chromium: Browser, command: str, example: str, *places: tuple[str, int]) -> bytes:
     """Figures of the page that a command writes, by section and place in it, one below the other."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "page.html")
         file = ROOT / "examples" / f"{example}.toml"
         subprocess.run([sys.executable, "-m", "isoviz", command, str(file), "-o", str(path)], check=True, cwd=folder)
-        text = path.read_text(encoding="utf-8")
+        return drawn(chromium, path.read_text(encoding="utf-8"), list(places))
+
+
+def drawn(chromium: Browser, text: str, places: list[tuple[str, int]]) -> bytes:
+    """Figures in the text of a page, by section and place in it (none: all of them), one below the other."""
     context = chromium.new_context(viewport={"width": 1100, "height": 900}, device_scale_factor=SHARP)
     try:
         page = context.new_page()
         page.set_content(text)
         page.evaluate(
             """places => {
-              const found = places.map(([title, place]) => [...document.querySelectorAll("section")]
-                .find(section => section.querySelector("h2")?.textContent.startsWith(title)).querySelectorAll("svg")[place]);
+              const sections = [...document.querySelectorAll("section")];
+              const section = title => sections.find(each => each.querySelector("h2")?.textContent.startsWith(title));
+              const found = places.length === 0
+                ? [...document.querySelectorAll("svg")]
+                : places.map(([title, place]) => section(title).querySelectorAll("svg")[place]);
               document.body.replaceChildren(...found);
-              Object.assign(document.body.style, {margin: 0, padding: 0, maxWidth: "none", width: "max-content", background: "white"});
+              const plain = {margin: 0, padding: 0, maxWidth: "none", width: "max-content", background: "white"};
+              Object.assign(document.body.style, plain);
               found.forEach(svg => { svg.style.display = "block"; });
             }""",
             places,
@@ -161,15 +183,17 @@ def repacked(path: Path) -> None:
     """The same picture in less room: of at most 256 colours, where nobody sees the difference."""
     picture = Image.open(path).convert("RGB")
     pixels = np.asarray(picture).reshape(-1, 3)
-    colours, counts = np.unique(pixels, axis=0, return_counts=True)
+    colours, place, counts = np.unique(pixels, axis=0, return_inverse=True, return_counts=True)
+    palette = colours.astype(np.int64)
     if len(colours) > 256:  # flat colours stay as they are; shades of edges and gradients share what is left
         common = np.argsort(-counts)[:KEPT]
-        rest = np.delete(colours, common, axis=0)
-        shades = Image.fromarray(rest.reshape(1, -1, 3)).quantize(256 - KEPT).getpalette()
-        palette = Image.new("P", (1, 1))
-        palette.putpalette([*colours[common].ravel().tolist(), *(shades or [])][:768])
-        picture = picture.quantize(palette=palette, dither=Image.Dither.NONE)
-    picture.save(path, optimize=True)
+        rest = Image.fromarray(np.delete(colours, common, axis=0).reshape(1, -1, 3))
+        shades = rest.quantize(256 - KEPT).convert("RGB").getcolors() or []
+        palette = np.array([*colours[common].tolist(), *(colour for _, colour in shades)], dtype=np.int64)
+    nearest = np.array([np.abs(palette - colour).sum(axis=1).argmin() for colour in colours.astype(np.int64)], dtype=np.uint8)
+    few = Image.fromarray(nearest[place.ravel()].reshape(picture.height, picture.width))
+    few.putpalette(palette.ravel().tolist())
+    few.save(path, optimize=True)
 
 
 if __name__ == "__main__":
