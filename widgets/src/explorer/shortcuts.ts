@@ -24,6 +24,16 @@ export function isText(target: EventTarget | null): boolean {
   return target instanceof HTMLTextAreaElement || target.isContentEditable;
 }
 
+/** Whether a key is one that changes what others mean, pressed for itself. */
+export function isAlone({ key }: Pick<KeyboardEvent, "key">): boolean {
+  return ["Control", "Meta", "Alt", "AltGraph", "Shift"].includes(key);
+}
+
+/** Whether a key selects all of a text, copies, cuts or pastes. */
+export function isClipboard(event: Pick<KeyboardEvent, "key" | "ctrlKey" | "metaKey" | "altKey" | "shiftKey">): boolean {
+  return !event.altKey && !event.shiftKey && event.ctrlKey !== event.metaKey && ["a", "c", "x", "v"].includes(event.key.toLowerCase());
+}
+
 /** Lets JupyterLab see the keys that are its own, and calls `edit` for undo and redo outside of texts. */
 export function useShortcuts(root: RefObject<HTMLElement | null>, edit: (kind: "undo" | "redo") => void): void {
   useEffect(() => {
@@ -50,10 +60,25 @@ export function useShortcuts(root: RefObject<HTMLElement | null>, edit: (kind: "
       if (!event.ctrlKey && !event.metaKey && !event.altKey) suppress(true);
     };
     const left = (): void => suppress(true);
+    // JupyterLab prevents undo in every text of a notebook: it listens at the text itself, which this comes before.
+    const input = (event: InputEvent): void => {
+      const inside = event.target instanceof Node && root.current?.contains(event.target) === true;
+      if (inside && event.inputType.startsWith("history") && isText(event.target)) event.stopPropagation();
+    };
+    // JupyterLab holds every key that reaches the document, and the elements that it came by, until one of its shortcuts is used: what
+    // is none of its own ends here, or it would hold everything that was on screen once.
+    const end = (event: KeyboardEvent): void => {
+      if (element?.hasAttribute(SUPPRESS) === true || isAlone(event) || (isText(event.target) && isClipboard(event))) event.stopPropagation();
+    };
+    const element = root.current;
+    element?.addEventListener("keydown", end);
+    window.addEventListener("beforeinput", input, true);
     window.addEventListener("keydown", down, true);
     window.addEventListener("keyup", up, true);
     window.addEventListener("blur", left);
     return () => {
+      element?.removeEventListener("keydown", end);
+      window.removeEventListener("beforeinput", input, true);
       window.removeEventListener("keydown", down, true);
       window.removeEventListener("keyup", up, true);
       window.removeEventListener("blur", left);
