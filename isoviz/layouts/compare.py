@@ -73,7 +73,7 @@ def _count(parts: Sequence[NormalPart]) -> int:
     return math.prod(part.extent for part in parts if isinstance(part, Mode))
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=2048)
 def compare(a: Linearization, b: Linearization) -> Comparison:
     """The common prefix and suffix of two linearizations of the same index and field space.
 

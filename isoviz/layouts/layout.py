@@ -392,7 +392,7 @@ def _block_size(dim: str, size: object) -> int:
         raise LayoutError(f"blocked layout: block {dim}={show(size)}; expected a whole number") from None
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def known_layout(text: str) -> Layout:
     """The layout that a text describes. Every call returns the same object, so that its cached properties are reused.
 
@@ -402,6 +402,6 @@ def known_layout(text: str) -> Layout:
     return Layout(text)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def _linearization(layout: Layout, space: IndexSpace, fields: FieldSpace) -> Linearization:
     return Linearization(layout, space, fields)

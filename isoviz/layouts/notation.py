@@ -20,7 +20,7 @@ _RANK = re.compile(r"0|[1-9][0-9]{0,5}")
 _DIGIT = re.compile(r"(?P<dim>.+)_(?P<label>in|out|\d+)")
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def parse(text: str) -> tuple[Part, ...]:
     """The components of the layout that a text describes.
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from isoviz.planner.problem import Problem
     from isoviz.planner.transfer import Transfer
 
-MOST_PLANS = 4096
+MOST_PLANS = 1024
 """The largest number of plans in the cache; the oldest plan is dropped first."""
-MOST_PATHS = 4096
+MOST_PATHS = 1024
 """The largest number of paths in the cache; the oldest path is dropped first."""
 
 

@@ -198,7 +198,7 @@ class Ends(NamedTuple):
         return found
 
 
-MOST_LAYOUTS = 4096
+MOST_LAYOUTS = 2048
 """Pairs of layouts that are cached: those of some hundred transfers."""
 _LAYOUTS: dict[tuple[Hashable, ...], tuple[Layout, Layout, int]] = {}
 """A cache of `Ends.layouts`: transfers of many sizes share few of them."""

@@ -113,7 +113,7 @@ def structure_of(source: Linearization, destination: Linearization) -> Structure
     return _structure(source.space.dims, source.space.sizes, _skeleton(source), _skeleton(destination))
 
 
-MOST_STRUCTURES = 4096
+MOST_STRUCTURES = 1024
 """Structures that are cached, one per pair of layouts, those used last."""
 _STRUCTURES: OrderedDict[tuple[Layout, Layout, tuple[str, ...], bool, tuple[bool, ...]], Structure] = OrderedDict()
 _LOCK = Lock()
@@ -128,7 +128,7 @@ def _skeleton(lin: Linearization) -> Skeleton:
     )
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=256)
 def _structure(dims: tuple[str, ...], sizes: tuple[int, ...], a: Skeleton, b: Skeleton) -> Structure:
     """The structure of two skeletons; `sizes` is empty where the digits do not depend on the sizes."""
     non_nesting_dims: set[str] = set()
