@@ -83,7 +83,8 @@ def test_axe_finds_nothing(desk: harness.Notebook, theme: str, state: str) -> No
         desk.page.add_script_tag(path=AXE)
     found: list[dict[str, Any]] = desk.explorer.evaluate(_RUN)
     told = [
-        f"{each['id']}: {each['help']}\n" + "\n".join(f"  {node['html']}\n  {node['failureSummary']}" for node in each["nodes"][:4])
+        f"{each['id']}: {each['help']}\n"
+        + "\n".join(f"  {node['html']}\n  {node['failureSummary']}" for node in each["nodes"][:4])
         for each in found
     ]
     assert not told, "\n".join(told)

@@ -58,7 +58,9 @@ def test_an_entry_that_is_hovered_is_marked_and_named_everywhere(explorer: harne
         index, field = entry_in(named)
         told = {side: explorer.fact(side, "byte").inner_text().replace(",", "") for side in SIDES}
         lines = {side: explorer.fact(side, "cache-line").inner_text().replace(",", "") for side in SIDES}
-        answer = explorer.python(f"d = explorer.session.state.derived\nat = {index}, {field!r}\nprint(d.source.offset(*at), d.destination.offset(*at))")
+        answer = explorer.python(
+            f"d = explorer.session.state.derived\nat = {index}, {field!r}\nprint(d.source.offset(*at), d.destination.offset(*at))"
+        )
         explorer.to_top()
         for side, offset in zip(SIDES, answer.split(), strict=True):
             assert told[side].split()[0] == offset
@@ -85,9 +87,7 @@ def test_a_hop_that_is_selected_is_explained_and_stays_selected(explorer: harnes
         explorer.part(f"hop-{number}").click()
         expect(explorer.part(f"hop-{number}")).to_have_attribute("aria-pressed", "true")
         expect(inspector.locator("h2")).to_contain_text(f"Hop {number} · ")
-        expect(explorer.part("plan").locator("tr.iv-selected")).to_contain_text(
-            re.compile(f"^{number} ")
-        )
+        expect(explorer.part("plan").locator("tr.iv-selected")).to_contain_text(re.compile(f"^{number} "))
     # What a hop says in the journey is what the inspector and the table say of it.
     rate = explorer.part("hop-0").locator(".iv-hop-rate").inner_text()
     expect(inspector.locator(".iv-facts div", has_text="rate").locator("dd")).to_have_text(rate)
@@ -188,7 +188,9 @@ def test_a_layout_editor_alone_is_bound_both_ways(desk: harness.Notebook) -> Non
 
 
 def test_a_linearization_view_alone_is_bound_both_ways(desk: harness.Notebook) -> None:
-    desk.show('import isoviz\nview = isoviz.LinearizationView("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})\nview')
+    desk.show(
+        'import isoviz\nview = isoviz.LinearizationView("<x, F, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})\nview'
+    )
     desk.explorer.scroll_into_view_if_needed()
     there = desk.part("linearization-grid")
     there.focus()

@@ -1,0 +1,217 @@
+"""Nonsense in every field is explained beside that field; nothing jumps, nothing is lost, and the last good plan stays, greyed."""
+
+from __future__ import annotations
+
+import re
+
+import harness
+import pytest
+from playwright.sync_api import expect
+
+SMALL = """\
+import isoviz
+explorer = isoviz.explore(
+    space={"x": 64, "y": 48}, source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x, y, F>"), restore=False,
+)
+"""
+SCRIPT = "<script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+
+# field, what is typed, and what is said there
+LAYOUTS = {
+    "": "F",
+    "hello": "hello",
+    "<F, x": ">",
+    "<F, x, y, z>": "z",
+    "<F, x, x, y>": "x",
+    "<F, x_in=0, x_out, y>": "0",
+    "<F, x_in=3, y>": "x",
+    "⟨🙂, x, y⟩": "",
+    SCRIPT: "",
+    "<" + "x_in=2, " * 400 + ">": "",
+}
+SIZES = ("", "0", "-4", "3.5", "many", "1e9", "9" * 30, "٣", SCRIPT)
+DTYPES = ("", "float33", "O", "str", "<x>", SCRIPT)
+NAMES = ("", "2x", "F", "x_in", "y", "a b", SCRIPT)
+
+
+@pytest.fixture
+def explorer(desk: harness.Notebook) -> harness.Notebook:
+    desk.show(SMALL)
+    desk.to_top()
+    return desk
+
+
+def places(notebook: harness.Notebook) -> dict[str, list[int]]:
+    """Where chips, grids, bar and journey are, relative to the explorer, in whole pixels."""
+    found = {}
+    parts = {"bar": notebook.explorer.locator(".iv-bar"), "journey": notebook.part("journey"), "run": notebook.part("run")}
+    for side in ("source", "destination"):
+        parts[f"{side} chips"] = notebook.part(f"layout-editor-{side}").locator(".iv-edit-chips")
+        parts[f"{side} text"] = notebook.part(f"{side}-layout")
+        parts[f"{side} grid"] = notebook.end(side).get_by_test_id("linearization-grid")
+    root = notebook.explorer.bounding_box()
+    assert root is not None
+    for name, part in parts.items():
+        box = part.bounding_box()
+        assert box is not None, f"{name} is gone"
+        found[name] = [round(box["x"] - root["x"]), round(box["y"] - root["y"]), round(box["width"]), round(box["height"])]
+    return found
+
+
+def assert_still(before: dict[str, list[int]], after: dict[str, list[int]], what: str) -> None:
+    moved = {
+        name: (before[name], after[name])
+        for name in before
+        if max(abs(a - b) for a, b in zip(before[name], after[name], strict=True)) > 1
+    }
+    assert moved == {}, what
+
+
+def assert_not_run(notebook: harness.Notebook) -> None:
+    assert notebook.page.evaluate("window.hacked") is None
+    assert notebook.explorer.locator("script").count() == 0
+
+
+def test_nonsense_as_a_layout(explorer: harness.Notebook) -> None:
+    before = places(explorer)
+    chips = explorer.chips("source")
+    for text, about in LAYOUTS.items():
+        explorer.choose_layout("source", text)
+        problem = explorer.part("error-source-layout")
+        expect(problem).to_be_visible()
+        assert about in problem.inner_text() and len(problem.inner_text()) > 8, text
+        assert explorer.chips("source") == chips
+        assert_still(before, places(explorer), text)
+        expect(explorer.part("run")).to_have_attribute("aria-disabled", "true")
+        expect(explorer.part("journey")).to_have_attribute("data-stale", "true")
+    assert_not_run(explorer)
+    explorer.page.wait_for_timeout(700)
+    explorer.picture("bad-layout")
+    explorer.choose_layout("source", "<F, x, y>")
+    expect(explorer.part("journey")).to_have_attribute("data-stale", "false")
+    assert_still(before, places(explorer), "after it was mended")
+
+
+@pytest.mark.parametrize("field", ["size", "dtype"])
+def test_nonsense_as_a_size_or_a_type(explorer: harness.Notebook, field: str) -> None:
+    explorer.open_drawer()
+    before = places(explorer)
+    drawing = explorer.drawing("destination")
+    control, right, nonsense = ("size-y", "48", SIZES) if field == "size" else ("field-im", "float32", DTYPES)
+    for text in nonsense:
+        explorer.part(control).fill(text)
+        explorer.settled()
+        problem = explorer.part(f"error-{control}")
+        expect(problem).not_to_have_text("")
+        expect(explorer.part(control)).to_have_attribute("aria-invalid", "true")
+        assert len(explorer.chips("source")) == 3 and explorer.drawing("destination") == drawing, text
+        assert_still(before, places(explorer), text)
+    assert_not_run(explorer)
+    explorer.picture(f"bad-{field}")
+    explorer.part(control).fill(right)
+    explorer.settled()
+    expect(explorer.part(f"error-{control}")).to_have_text("")
+    expect(explorer.part("journey")).to_have_attribute("data-stale", "false")
+
+
+def test_nonsense_as_a_name(explorer: harness.Notebook) -> None:
+    explorer.open_drawer()
+    before = places(explorer)
+    row = explorer.part("dimensions").locator(".iv-array-row").first
+    for text in NAMES:
+        row.locator(".iv-array-name input").fill(text)
+        row.locator(".iv-array-name input").press("Enter")
+        explorer.settled()
+        # Of two with one name, the second one is told.
+        told = explorer.part("dimensions").locator(".iv-array-row").nth(1 if text == "y" else 0).locator(".iv-array-problem")
+        expect(told).not_to_have_text("")
+        assert_still(before, places(explorer), text)
+        assert len(explorer.chips("source")) == 3
+    assert_not_run(explorer)
+    explorer.picture("bad-name")
+    row.locator(".iv-array-name input").fill("width")
+    row.locator(".iv-array-name input").press("Enter")
+    explorer.settled()
+    expect(row.locator(".iv-array-problem")).to_have_text("")
+    assert explorer.chips("source") == ["F", "width", "y"]
+
+
+def test_nonsense_as_limits_and_options_of_the_machine(explorer: harness.Notebook) -> None:
+    explorer.open_drawer()
+    explorer.part("machine").select_option("two-node")
+    explorer.settled()
+    explorer.to_top()
+    before = places(explorer)
+    controls = [name for name in ("slot-limit", "memory-limit", "machine-option-nodes") if explorer.part(name).count()]
+    assert controls
+    for control in controls:
+        right = explorer.part(control).input_value()
+        for text in ("lots", "-1", "1e400 GiB", SCRIPT):
+            explorer.part(control).fill(text)
+            explorer.part(control).press("Enter")
+            explorer.settled()
+            expect(explorer.part(f"error-{control}")).to_be_visible()
+            explorer.to_top()
+            assert_still(before, places(explorer), f"{control}: {text}")
+        explorer.part(control).fill(right)
+        explorer.part(control).press("Enter")
+        explorer.settled()
+        expect(explorer.part(f"error-{control}")).to_have_count(0)
+    assert_not_run(explorer)
+    explorer.picture("bad-limits")
+
+
+def test_petabytes_are_told_kindly(explorer: harness.Notebook) -> None:
+    explorer.open_drawer()
+    for dimension in ("x", "y"):
+        explorer.part(f"size-{dimension}").fill("16777216")
+    explorer.settled()
+    expect(explorer.part("array-extent")).to_contain_text(re.compile("PiB|TiB"))
+    assert len(explorer.chips("source")) == 3
+    explorer.close_drawer()
+    explorer.to_top()
+    explorer.picture("petabytes")
+    expect(explorer.part("run")).to_have_attribute("aria-disabled", "true")
+    expect(explorer.part("run-reason")).not_to_have_text("")
+
+
+def test_more_dimensions_than_can_be_shown_are_refused(explorer: harness.Notebook) -> None:
+    explorer.open_drawer()
+    add = explorer.part("add-dimension")
+    for _ in range(30):
+        if add.get_attribute("aria-disabled") == "true":
+            break
+        add.click()
+        explorer.settled()
+    rows = explorer.part("dimensions").locator(".iv-array-row").count()
+    assert 4 <= rows < 30
+    expect(add).to_have_attribute("title", re.compile("up to \\d+"))
+    explorer.close_drawer()
+    explorer.to_top()
+    explorer.picture("many-dimensions")
+    # From Python as well.
+    explorer.show("import isoviz\nexplorer = isoviz.explore(space={f'd{n}': 2 for n in range(30)}, restore=False)")
+    explorer.to_top()
+    explorer.picture("thirty-dimensions")
+    expect(explorer.explorer).to_contain_text(re.compile("dimensions"))
+
+
+def test_a_plan_that_does_not_exist_is_explained(explorer: harness.Notebook) -> None:
+    before = places(explorer)
+    figure = explorer.part("figure-seconds").inner_text()
+    explorer.open_drawer()
+    explorer.part("memory-limit").fill("1 B")
+    explorer.part("memory-limit").press("Enter")
+    explorer.settled()
+    explorer.close_drawer()
+    expect(explorer.part("journey")).to_have_attribute("data-stale", "true")
+    expect(explorer.part("journey-note")).to_contain_text("last plan")
+    assert explorer.part("figure-seconds").inner_text() == figure, "the last good plan is gone"
+    expect(explorer.part("figures")).to_have_class(harness.containing("iv-stale"))
+    expect(explorer.part("run")).to_have_attribute("aria-disabled", "true")
+    assert_still(before, places(explorer), "no plan")
+    explorer.page.wait_for_timeout(700)
+    explorer.picture("no-plan")
+    explorer.part("undo").click()
+    explorer.settled()
+    expect(explorer.part("journey")).to_have_attribute("data-stale", "false")

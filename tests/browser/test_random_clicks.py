@@ -1,0 +1,81 @@
+"""Seeded random clicks and keys: no error in the page, no defect of isoviz, and the explorer still answers."""
+
+from __future__ import annotations
+
+import random
+import time
+
+import harness
+from playwright.sync_api import Error, expect
+
+SMALL = """\
+import isoviz
+explorer = isoviz.explore(
+    space={"x": 64, "y": 48, "z": 3}, source=("node0.dsk", "<F, x, y, z>"), destination=("node0.sys", "<x, y, z, F>"), restore=False,
+)
+"""
+TEXTS = ("", "4", "128", "<x, y, F>", "<x_in=4, F, y, x_out, z>", "float32", "two-node", "nonsense", "-1")
+KEYS = (
+    "ArrowRight",
+    "ArrowLeft",
+    "ArrowDown",
+    "Home",
+    "End",
+    "Enter",
+    "Escape",
+    "n",
+    "f",
+    "+",
+    "Control+z",
+    "Control+Shift+z",
+    "PageDown",
+)
+LEFT_ALONE = ("menu-", "open-machine", "measure", "run")
+"""What opens windows of the browser, or works for long."""
+
+_TARGETS = """(root, alone) => [...root.querySelectorAll("button, input, select, summary, canvas, [tabindex='0']")]
+  .map((element, place) => { element.setAttribute("data-random", place); return element; })
+  .filter(element => element.checkVisibility({visibilityProperty: true}) && element.type !== "file"
+    && !alone.some(name => (element.dataset.testid ?? "").startsWith(name)))
+  .map(element => [element.getAttribute("data-random"), element.tagName, element.type ?? ""])"""
+
+
+def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None:
+    desk.show(SMALL)
+    chosen = random.Random(2711)
+    end = time.monotonic() + (120 if full else 20)
+    gestures = 0
+    while time.monotonic() < end:
+        targets = desk.explorer.evaluate(_TARGETS, list(LEFT_ALONE))
+        place, tag, kind = chosen.choice(targets)
+        target = desk.explorer.locator(f"[data-random='{place}']").first
+        try:
+            if tag == "SELECT":
+                options = target.locator("option").evaluate_all("options => options.map(option => option.value)")
+                target.select_option(chosen.choice(options), timeout=500)
+            elif tag == "INPUT" and kind == "text" and chosen.random() < 0.6:
+                target.fill(chosen.choice(TEXTS), timeout=500)
+                target.press(chosen.choice(("Enter", "Tab")), timeout=500)
+            elif chosen.random() < 0.4:
+                target.press(chosen.choice(KEYS), timeout=500)
+            else:
+                target.click(timeout=500)
+        except Error:
+            desk.page.keyboard.press("Escape")  # covered by what is open, or gone meanwhile
+        gestures += 1
+        for name in ("defect", "drawing"):
+            assert desk.page.get_by_test_id(f"error-{name}").count() == 0, f"after {gestures} gestures"
+        assert desk.errors == []
+    assert gestures > 30
+    # It still answers: what is chosen now is planned.
+    desk.page.keyboard.press("Escape")
+    desk.settled()
+    if desk.part("drawer").count():
+        desk.close_drawer()
+    before = int(desk.explorer.get_attribute("data-revision") or 0)
+    desk.part("source-layout").fill("<F>")
+    desk.settled()
+    expect(desk.part("error-source-layout")).to_be_visible()
+    assert int(desk.explorer.get_attribute("data-revision") or 0) > before
+    desk.to_top()
+    desk.picture("random-clicks")
