@@ -318,7 +318,7 @@ def _loop(box: Rect, layout: GraphLayout, *, large: bool = False) -> tuple[str, 
 def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
     said = []
     if hops:
-        said.append("Red: the path, hops numbered in order, with the rate each sustains. Grey: channels not used.")
+        said.append("Blue: the path, hops numbered in order, with the rate each sustains. Grey: channels not used.")
     elif machine.channels:
         said.append("Numbers are peak rates in GB/s unless marked; two on one line: what arrives at that end.")
         said.append("Loops copy within a memory.")
@@ -335,7 +335,9 @@ def _legend(machine: Machine, layout: GraphLayout, hops: Sequence[Hop]) -> str:
 
 
 def _description(machine: Machine, hops: Sequence[Hop]) -> str:
-    text = f"{len(machine.memories)} memories on {len(machine.nodes)} nodes, {len(machine.channels)} channels."
+    memories, nodes, channels = len(machine.memories), len(machine.nodes), len(machine.channels)
+    text = f"{memories} {'memory' if memories == 1 else 'memories'} on {nodes} node{'s'[: nodes != 1]}, "
+    text += f"{channels} channel{'s'[: channels != 1]}."
     for hop in hops:
         text += f" Hop {hop.index}: {hop_tip(hop)}."
     return text

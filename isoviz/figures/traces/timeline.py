@@ -255,7 +255,7 @@ class _Panel:
         else:
             data = "".join(_joined(stretches))
         if data:
-            self.drawing.path(data, stroke="path", width=2.4, stroke_linejoin="round", tip="critical path: what held the run up")
+            self.drawing.path(data, stroke="ink", width=2.4, stroke_linejoin="round", tip="critical path: what held the run up")
 
 
 def _joined(stretches: Sequence[tuple[float, float, float]]) -> list[str]:
@@ -294,7 +294,7 @@ def _legend(drawing: Drawing, y: float, width: float, panels: Sequence[_Panel], 
         if mark == "box":
             drawing.rect(x, y + 3, 16, 8, fill="faint", stroke="line")
         elif mark == "line":
-            drawing.line(x, y + 7, x + 16, y + 7, stroke="path", width=2.4)
+            drawing.line(x, y + 7, x + 16, y + 7, stroke="ink", width=2.4)
         elif mark == "low":
             for k, high in enumerate((3, 6, 10, 5)):
                 drawing.rect(x + 4 * k, y + 12 - high, 4, high, fill="muted")

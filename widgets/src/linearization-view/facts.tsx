@@ -38,7 +38,7 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
         <Fact name="element">{entry === null ? "" : formatCount(positionOf(linear, entry.index, entry.field))}</Fact>
         <Fact name="cache line">{offset === null ? "" : formatCount(Math.floor(offset / CACHE_LINE))}</Fact>
         <Fact name="next in memory" shown={compact ? "next" : "next in memory"}>{entry === null ? "" : next === null ? "the end" : stepText(linear, entry, next)}</Fact>
-        {runBytes !== null && <Fact name="runs kept">{formatBytes(runBytes)}</Fact>}
+        {!compact && runBytes !== null && <Fact name="run">{formatBytes(runBytes)}</Fact>}
         {!compact && (
           <Fact name="size">
             {formatBytes(linear.nbytes)}
@@ -52,7 +52,7 @@ export function Facts({ linear, entry, selected, runBytes, elsewhere, compact }:
 }
 
 function Fact({ name, shown = name, children }: { name: string; shown?: string; children: JSX.Element | string | (string | false)[] }): JSX.Element {
-  const term = name === "cache line" || name === "element" ? name : name === "runs kept" ? "run" : null;
+  const term = name === "cache line" || name === "element" || name === "run" ? name : null;
   return (
     <div>
       <dt>{term === null ? shown : <Term name={term}>{shown}</Term>}</dt>

@@ -29,7 +29,7 @@ export function Legend({ linear, colours, chunks, bytes, runs }: LegendProps): J
       {linear.payload < linear.nbytes && (
         <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{formatBytes(linear.nbytes - linear.payload)} padding</Item>
       )}
-      {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>one request</Item>}
+      {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>request box</Item>}
     </div>
   );
 }

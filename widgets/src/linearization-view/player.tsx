@@ -43,7 +43,7 @@ export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): 
     const entry = elementFrom(linear, to) ?? elementFrom(linear, 0);
     if (entry !== null) onSelect(entry);
   };
-  const label = playing ? "Pause" : "Play the order of memory";
+  const label = playing ? "Pause" : "Play the order in memory";
   return (
     <div class="iv-lin-player">
       <button
@@ -66,9 +66,9 @@ export function Player({ linear, selected, onSelect, onPlaying }: PlayerProps): 
         max={most}
         step={1}
         value={Math.round((position / Math.max(1, length - 1)) * most)}
-        aria-label="Position in the order of memory"
+        aria-label="Position in the order in memory"
         aria-valuetext={selected === null ? "no entry is selected" : entryText(linear, selected)}
-        title="Position in the order of memory"
+        title="Position in the order in memory"
         data-testid="linearization-scrub"
         onInput={(event) => {
           setPlaying(false);

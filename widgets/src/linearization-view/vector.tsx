@@ -37,7 +37,7 @@ export function Vector({ linear, palette, entry, onSelect }: VectorProps): JSX.E
             aria-valuemax={digit.extent - 1}
             aria-valuenow={value}
             aria-valuetext={field ?? undefined}
-            title={`${digit.text}: ${formatCount(value)} of 0 to ${formatCount(digit.extent - 1)}. Click, or press the up and down keys, to step`}
+            title={`${digit.text}: ${formatCount(value)} of 0 to ${formatCount(digit.extent - 1)}. Click, or press ↑ ↓, to step`}
             onClick={(event) => turn(place, event.shiftKey ? -1 : 1)}
             onKeyDown={(event) => {
               const way = { ArrowUp: 1, ArrowDown: -1 }[event.key];
