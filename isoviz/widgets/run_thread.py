@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
 from collections.abc import Callable
@@ -102,3 +103,6 @@ class Runner:
         except Exception as error:  # noqa: BLE001 - a defect: shown in the pane like a failure, with its kind
             over = replace(run, phase="failed", error=f"{type(error).__name__}: {error}")
         self._post(Finished(over))
+        if over.report is None:
+            # An error and the frames that it came through hold each other, and with them the arrays of the run.
+            gc.collect()
