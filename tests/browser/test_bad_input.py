@@ -1,4 +1,4 @@
-"""Nonsense in every field is explained beside that field; nothing jumps, nothing is lost, and the last good plan stays, greyed."""
+"""Nonsense in every field is explained beside that field; nothing jumps, and the last good plan stays, greyed."""
 
 from __future__ import annotations
 
@@ -59,11 +59,10 @@ def places(notebook: harness.Notebook) -> dict[str, list[int]]:
 
 
 def assert_still(before: dict[str, list[int]], after: dict[str, list[int]], what: str) -> None:
-    moved = {
-        name: (before[name], after[name])
-        for name in before
-        if max(abs(a - b) for a, b in zip(before[name], after[name], strict=True)) > 1
-    }
+    moved = {}
+    for name, box in before.items():
+        if max(abs(a - b) for a, b in zip(box, after[name], strict=True)) > 1:
+            moved[name] = box, after[name]
     assert moved == {}, what
 
 

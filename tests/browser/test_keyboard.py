@@ -1,4 +1,4 @@
-"""Everything by keyboard: a blocked destination made, planned and run; JupyterLab's shortcuts and the explorer's own do not meet."""
+"""Everything by keyboard: a blocked destination made, planned and run; shortcuts of JupyterLab and keys of the explorer."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ def has_focus(goal: Locator) -> None:
 
 
 def cells(notebook: harness.Notebook) -> list[str]:
-    kinds = "cells => cells.map(cell => cell.className.replace(/jp-mod-\\S+/g, '').trim() + cell.querySelector('.cm-content')?.innerText)"
-    return list(notebook.page.locator(".jp-Notebook .jp-Cell").evaluate_all(kinds))
+    """What kinds of cells there are, and what they say."""
+    told = r"cell.className.replace(/jp-mod-\S+/g, '').trim() + cell.querySelector('.cm-content')?.innerText"
+    return list(notebook.page.locator(".jp-Notebook .jp-Cell").evaluate_all(f"cells => cells.map(cell => {told})"))
 
 
 def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: harness.Notebook) -> None:

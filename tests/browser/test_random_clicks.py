@@ -11,7 +11,8 @@ from playwright.sync_api import Error, expect
 SMALL = """\
 import isoviz
 explorer = isoviz.explore(
-    space={"x": 64, "y": 48, "z": 3}, source=("node0.dsk", "<F, x, y, z>"), destination=("node0.sys", "<x, y, z, F>"), restore=False,
+    space={"x": 64, "y": 48, "z": 3}, restore=False,
+    source=("node0.dsk", "<F, x, y, z>"), destination=("node0.sys", "<x, y, z, F>"),
 )
 """
 TEXTS = ("", "4", "128", "<x, y, F>", "<x_in=4, F, y, x_out, z>", "float32", "two-node", "nonsense", "-1")

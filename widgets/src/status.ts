@@ -22,6 +22,8 @@ function stateText(snapshot: Snapshot): string {
   }
   if (now.phase === "running") return `Run ${now.number} is under way.`;
   if (now.phase === "cancelling") return `Run ${now.number} is being cancelled.`;
+  if (!now.isOfPlan) return ""; // what is shown is another plan
+  if (now.phase === "cancelled") return `Run ${now.number} was cancelled.`;
   if (now.phase === "failed") return `Run ${now.number} failed. ${now.error}`;
   if (now.phase === "done" && report !== null) {
     const seconds = `${formatSeconds(report.seconds)} measured, ${formatSeconds(report.predictedSeconds)} predicted`;
