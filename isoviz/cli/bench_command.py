@@ -28,7 +28,9 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--repeat", metavar="N", type=whole_number, help="rounds; medians are reported")
     parser.add_argument("--seed", metavar="N", type=whole_number, help="draws other random transfers (predictions)")
     parser.add_argument("--thorough", action="store_true", default=None, help="measure more, for an hour (predictions)")
-    parser.add_argument("--minutes", metavar="N", type=float, help="minutes of random clicks at the end (explorer; default: none)")
+    parser.add_argument(
+        "--minutes", metavar="N", type=float, help="minutes of random clicks at the end (explorer; default: none)"
+    )
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (planner, predictions)")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.set_defaults(func=run)

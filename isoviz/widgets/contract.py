@@ -163,10 +163,10 @@ class Selected(TypedDict):
 class Frame(TypedDict):
     """What goes with every publication of the state.
 
-    `session` names the session: views of one session on a page share their selection. `bothEnds` says whether it is about a transfer;
-    else it is about one layout, that of a pane alone, which is compared with nothing. `acknowledged` maps each view to its newest
-    command that is in here. `step` says what is being computed, `notice` what the last command led to, `defect` is the text of an
-    error that should not have happened.
+    `session` names the session: views of one session on a page share their selection. `bothEnds` says whether it is about a
+    transfer; else it is about one layout, that of a pane alone, which is compared with nothing. `acknowledged` maps each
+    view to its newest command that is in here. `step` says what is being computed, `notice` what the last command led to,
+    `defect` is the text of an error that should not have happened.
     """
 
     revision: int

@@ -9,7 +9,7 @@ import type { Command, Exported, ExportMessage, Frame, LayoutPart, Model, RunPar
 export const PATIENCE = 1.5;
 
 const NO_RUN: RunPart = {
-  now: { number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, error: "", transfer: "", canRun: false, reason: "", offerLocal: false },
+  now: { number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, error: "", transfer: "", canRun: false, reason: "", offerLocal: false, isOfPlan: false },
   report: null,
   history: [],
 };

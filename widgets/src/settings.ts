@@ -62,12 +62,17 @@ function withRow(rows: readonly ShownRow[], key: number, change: Partial<ShownRo
   return rows.map((row) => (row.key === key ? { ...row, ...change } : row));
 }
 
-/** The settings with a dimension renamed, in the layouts too; a name that cannot be is not spread into them. */
+/**
+ * The settings with a dimension renamed, in the layouts too; a name that cannot be is not spread into them.
+ *
+ * While a dimension has a name that cannot be, layouts go on with an earlier one, which only the kernel knows: then they wait for it.
+ */
 function renamed(settings: ShownSettings, key: number, name: string): ShownSettings {
   const before = settings.dimensions.find((row) => row.key === key)?.name;
   const changed = { ...settings, dimensions: withRow(settings.dimensions, key, { name }) };
-  const taken = settings.dimensions.some((row) => row.key !== key && row.name === name);
-  if (before === undefined || taken || !canBeDimension(before) || !canBeDimension(name)) return changed;
+  const good = (rows: readonly ShownRow[]): boolean =>
+    rows.every((row) => canBeDimension(row.name)) && new Set(rows.map((row) => row.name)).size === rows.length;
+  if (before === undefined || !good(settings.dimensions) || !good(changed.dimensions)) return changed;
   const layout = (text: string): string => renamedLayout(text, before, name);
   return {
     ...changed,

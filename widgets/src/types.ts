@@ -9,7 +9,8 @@ export type Stage = "prepare" | "move" | "verify";
 
 /**
  * The run in hand or the last one. `bytesDone` of `bytes` have been moved. `canRun` says whether *Run* begins one,
- * `reason` why it does not, `offerLocal` whether the same transfer on this computer is offered.
+ * `reason` why it does not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it
+ * was a run of the plan that is shown.
  */
 export interface ShownRun {
   number: number;
@@ -22,6 +23,7 @@ export interface ShownRun {
   canRun: boolean;
   reason: string;
   offerLocal: boolean;
+  isOfPlan: boolean;
 }
 
 /** Predicted and measured throughput in bytes per second, of a hop or overall. */

@@ -159,6 +159,15 @@ test("run is sent once; while it runs there is progress and Cancel, and the dock
   assert.deepEqual(kinds(model), ["run", "cancel"]);
 });
 
+test("the status tells how a run went as long as its plan is shown", async () => {
+  const { model, root } = show(aSnapshot());
+  await drawn();
+  assert.match(find(root, "status").textContent ?? "", /^Run 1: /);
+  model.publish((snapshot) => void (snapshot.panes.run.now.isOfPlan = false));
+  await drawn();
+  assert.equal(find(root, "status").textContent, "");
+});
+
 test("where it cannot run it says why, ties the reason to the button, and offers this computer", async () => {
   const { model, root } = show(
     aSnapshot((snapshot) => {
@@ -193,6 +202,36 @@ test("undo and redo of the explorer by key, but not inside of a text", async () 
   assert.deepEqual(kinds(model), ["undo", "redo"]);
   assert.equal(editOf({ key: "z", ctrlKey: false, metaKey: true, altKey: false, shiftKey: false }), "undo");
   assert.equal(editOf({ key: "z", ctrlKey: true, metaKey: false, altKey: true, shiftKey: false }), null);
+});
+
+test("undo inside of a text is the text's own: JupyterLab, which listens at the text, does not hear of it", async () => {
+  const { root } = show(aSnapshot());
+  await drawn();
+  const heard: string[] = [];
+  for (const name of ["source-layout", "stop-0"]) {
+    const element = find(root, name);
+    element.addEventListener("beforeinput", (event) => heard.push(`${name} ${(event as InputEvent).inputType}`));
+    for (const inputType of ["historyUndo", "insertText"]) element.dispatchEvent(new InputEvent("beforeinput", { inputType, bubbles: true, cancelable: true }));
+  }
+  assert.deepEqual(heard, ["source-layout insertText", "stop-0 historyUndo", "stop-0 insertText"]);
+});
+
+test("Escape gives up a name that is being typed, and the drawer stays", async () => {
+  const { model, root } = show(aSnapshot());
+  await drawn();
+  find(root, "title").click();
+  await drawn();
+  const input = find(root, "drawer").querySelector<HTMLInputElement>(".iv-array-name input");
+  assert.ok(input !== null);
+  const before = input.value;
+  input.value = "other";
+  input.dispatchEvent(new InputEvent("input", { bubbles: true }));
+  await drawn();
+  press(input, "Escape");
+  await drawn();
+  assert.equal(input.value, before);
+  find(root, "drawer");
+  assert.deepEqual(kinds(model), []);
 });
 
 test("JupyterLab gets its shortcuts with Ctrl from any focus, and no single key", async () => {

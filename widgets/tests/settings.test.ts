@@ -61,6 +61,13 @@ test("a name that cannot be is shown and not spread", () => {
   }
 });
 
+test("a dimension that takes its own name after another one's leaves the other's places alone", () => {
+  const shared = { ...settings, dimensions: settings.dimensions.map((row) => ({ ...row, name: "x" })) };
+  const renamed = applied(shared, { kind: "set", field: "dimension-name", row: 2, value: "z" });
+  assert.equal(renamed.dimensions[1]?.name, "z");
+  assert.equal(renamed.source.layout, settings.source.layout);
+});
+
 test("what only the kernel knows the outcome of waits for it", () => {
   for (const command of [{ kind: "undo" }, { kind: "add-dimension" }, { kind: "example", value: "tile" }, { kind: "run" }] as const)
     assert.equal(after(command), settings);

@@ -9,9 +9,10 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
+from isoviz.bench.explorer.random_clicks import random_clicks
 from isoviz.bench.table import Row, Table, scratch_folder
 from isoviz.units import format_bytes, format_seconds
 
@@ -77,7 +78,7 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
             if minutes > 0:
                 with lab_page(chromium, url) as lab:
                     _shown(lab, _EXPLORE["local"])
-                    rows += _random_clicks(lab, minutes)
+                    rows += random_clicks(lab, minutes)
         rows += _sizes()
     return Table(
         "explorer",
@@ -225,60 +226,6 @@ def _cancel(lab: LabPage, repeat: int) -> Iterator[Row]:
     if acknowledged:
         yield _row("Cancel is acknowledged", acknowledged, "≤ 100 ms")
         yield _row("Cancel has ended the run", ended, "≤ 1 s")
-
-
-_CLICKABLE = "button:not([aria-disabled=true]), [role=tab], select, input[type=range], summary"
-
-
-def _random_clicks(lab: LabPage, minutes: float) -> Iterator[Row]:
-    """Random clicks: what the heap of the browser and the memory of the kernel hold at their begin and at their end."""
-    page = lab.page
-    session = page.context.new_cdp_session(page)
-    kernel = _kernel_of(lab)
-    draw = random.Random(3)  # noqa: S311  # no secret
-    clicks = 0
-    ready = time.monotonic() + 20 * min(1.0, minutes)  # caches fill first
-    begin: tuple[int, int] | None = None
-    end = ready + 60 * minutes
-    while time.monotonic() < end:
-        found = page.locator(f"[data-testid=explorer] :is({_CLICKABLE})").all()
-        each = draw.choice(found)
-        try:
-            if "Open" not in (each.get_attribute("data-testid") or "") and each.is_visible():
-                each.click(timeout=500, no_wait_after=True)
-        except Exception:  # noqa: BLE001 - it may be gone by now, or covered: the next one then
-            page.keyboard.press("Escape")
-        clicks += 1
-        if begin is None and time.monotonic() > ready:
-            begin = _held(session, kernel)
-    page.keyboard.press("Escape")
-    lab.settled()
-    assert begin is not None
-    after = _held(session, kernel)
-    for what, first, last in zip(("the browser's heap", "the kernel's memory"), begin, after, strict=True):
-        yield {
-            "what": f"{what}, {minutes:g} minutes of random clicks ({clicks})", "median": format_bytes(first),
-            "p95": format_bytes(last), "aim": "flat", "begin_bytes": first, "end_bytes": last,
-        }  # fmt: skip
-
-
-def _kernel_of(lab: LabPage) -> int:
-    """The process of the kernel, which says it itself."""
-    page = lab.page
-    page.locator(".jp-CodeCell .jp-InputArea-editor").last.click()
-    page.keyboard.press("ControlOrMeta+a")
-    page.keyboard.insert_text("import os; print('pid', os.getpid())")
-    page.keyboard.press("Control+Enter")
-    said = page.locator(".jp-OutputArea-output pre", has_text="pid ").last
-    said.wait_for()
-    return int(said.inner_text().split()[-1])
-
-
-def _held(session: Any, kernel: int) -> tuple[int, int]:
-    session.send("HeapProfiler.collectGarbage")
-    used = session.send("Runtime.getHeapUsage")["usedSize"]
-    pages = int(Path(f"/proc/{kernel}/statm").read_text(encoding="ascii").split()[1])
-    return int(used), pages * os.sysconf("SC_PAGE_SIZE")
 
 
 def _sizes() -> Iterator[Row]:

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 class ShownRun(TypedDict):
     """The run in hand or the last one. `bytesDone` of `bytes` have been moved. `canRun` says whether *Run* begins one, `reason`
-    why it does not, `offerLocal` whether the same transfer on this computer is offered.
+    why it does not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a run of
+    the plan that is shown.
     """
 
     number: int
@@ -28,6 +29,7 @@ class ShownRun(TypedDict):
     canRun: bool
     reason: str
     offerLocal: bool
+    isOfPlan: bool
 
 
 class ShownMeasure(TypedDict):
@@ -99,6 +101,7 @@ def _now(state: State) -> ShownRun:
         "canRun": reason == "" and not run.active and state.settled,
         "reason": reason if state.settled else "",
         "offerLocal": state.settled and state.derived.offer_local,
+        "isOfPlan": run.plan is not None and "plan" not in state.derived.stale and run.plan == state.derived.plan,
     }
 
 

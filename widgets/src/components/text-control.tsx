@@ -73,7 +73,10 @@ export function TextControl(props: TextProps): JSX.Element {
         onBlur={finish}
         onKeyDown={(event) => {
           if (event.key === "Enter") finish();
-          if (event.key === "Escape" && draft?.number === Infinity) setDraft(null);
+          if (event.key === "Escape" && draft?.number === Infinity) {
+            event.stopPropagation(); // what is around it stays open
+            setDraft(null);
+          }
         }}
       />
       {props.children}
