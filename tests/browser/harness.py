@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import contextlib
+import io
 import json
 import re
 import shutil
@@ -15,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import chromium
+import numpy as np
 import servers
+from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from playwright.sync_api import TimeoutError as PageTimeout
 
@@ -80,10 +84,51 @@ def running_chromium() -> Iterator[Browser]:
             browser.close()
 
 
+_AT_REST = """async () => {
+  const place = each => {
+    const { x, y, width, height } = each.getBoundingClientRect();
+    return [x, y, width, height, each.className, each.childElementCount === 0 ? each.textContent : ''].join();
+  };
+  const fades = each => each.playState === 'running' && each.effect?.getTiming().iterations !== Infinity;
+  const look = () => [...document.querySelectorAll('.isoviz, .isoviz *')].map(place).join('|')
+    + document.getAnimations().filter(fades).length;
+  let [last, same] = [look(), 0];
+  for (let frame = 0; frame < 600 && same < 30; frame += 1) {
+    await new Promise(requestAnimationFrame);
+    const now = look();
+    [same, last] = [now === last ? same + 1 : 0, now];
+  }
+}"""
+_IS_DARK = """dark => {
+  const probe = document.body.appendChild(document.createElement('i'));
+  probe.style.color = 'var(--jp-layout-color1)';
+  const [red = 255] = getComputedStyle(probe).color.match(/\\d+/g).map(Number);
+  probe.remove();
+  return (red < 128) === dark;
+}"""
 _HAS_RUN = """before => {
   const prompt = document.querySelector(".jp-CodeCell .jp-InputPrompt").innerText;
   return /\\[\\d+\\]/.test(prompt) && prompt !== before;
 }"""
+
+
+class Drawing:
+    """The pixels of a canvas. Two are equal where a person sees no difference: browsers smooth edges now this way, now that."""
+
+    def __init__(self, url: str) -> None:
+        encoded = base64.b64decode(url.partition(",")[2])
+        self.pixels = np.asarray(Image.open(io.BytesIO(encoded)).convert("RGBA"), np.int16)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Drawing) or self.pixels.shape != other.pixels.shape:
+            return False
+        differs = np.abs(self.pixels - other.pixels).sum(axis=2) > 60
+        return bool(differs.mean() < 0.005)
+
+    __hash__ = None  # type: ignore[assignment]  # equality is not transitive
+
+    def __repr__(self) -> str:
+        return f"<drawing of {self.pixels.shape[1]} x {self.pixels.shape[0]} pixels>"
 
 
 class Notebook:
@@ -195,13 +240,15 @@ class Notebook:
         deadline = time.monotonic() + 20
         while self.path.stat().st_mtime_ns == before:
             assert time.monotonic() < deadline, f"the notebook was not saved {how}"
-            self.page.wait_for_timeout(50)
+            self.frame()
 
     def choose_theme(self, name: str) -> None:
         """Choose a theme from JupyterLab's menu: "Light" or "Dark"."""
         self.choose_from_menu("Settings", "Theme", f"JupyterLab {name}")
         self.page.locator(f"body[data-jp-theme-light={'true' if name == 'Light' else 'false'}]").wait_for(state="attached")
-        self.page.wait_for_timeout(600)  # the style sheet of a theme comes after its name
+        # The style sheet of a theme comes after its name.
+        self.page.wait_for_function(_IS_DARK, arg=name == "Dark")
+        self.at_rest()
 
     # ---- the explorer
 
@@ -239,11 +286,11 @@ class Notebook:
         mouse.move(goal["x"] + beyond * goal["width"], goal["y"] + goal["height"] / 2, steps=8)
         mouse.up()
 
-    def drawing(self, side: str) -> str:
+    def drawing(self, side: str) -> Drawing:
         """The pixels of the picture of an end, once it has been drawn."""
         self.page.evaluate("() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
         canvas = self.end(side).get_by_test_id("linearization-grid").locator("canvas").first
-        return str(canvas.evaluate("canvas => canvas.toDataURL()"))
+        return Drawing(str(canvas.evaluate("canvas => canvas.toDataURL()")))
 
     def settled(self) -> None:
         """Wait until the explorer shows the answer to everything that was asked."""
@@ -271,14 +318,31 @@ class Notebook:
 
     def run(self) -> None:
         """Run and wait for the report of this run."""
-        self.part("run").click()
-        self.has_run()
+        self.runs(self.part("run").click)
 
-    def has_run(self) -> None:
-        """Wait until the run that was just asked for has begun and ended."""
-        for running in ("true", "false"):
-            expect(self.explorer).to_have_attribute("data-running", running, timeout=PATIENCE)
+    def runs(self, begin: Callable[[], None]) -> None:
+        """Wait until the run that `begin` asks for has begun and ended."""
+        before = int(self.explorer.get_attribute("data-run") or 0)
+        begin()
+        expect(self.explorer).to_have_attribute("data-run", str(before + 1), timeout=PATIENCE)
+        expect(self.explorer).to_have_attribute("data-running", "false", timeout=PATIENCE)
         self.settled()
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Look again with every frame until something holds; for what follows a gesture a moment later."""
+        for _ in range(300):
+            if holds():
+                return
+            self.frame()
+        assert holds()
+
+    def frame(self) -> None:
+        """Wait for the next frame."""
+        self.page.evaluate("() => new Promise(requestAnimationFrame)")
+
+    def at_rest(self) -> None:
+        """Wait until the page has looked the same for half a second of frames, and nothing fades in or out."""
+        self.page.evaluate(_AT_REST)
 
     def to_top(self) -> None:
         """Scroll until the explorer begins where the notebook does."""

@@ -78,7 +78,7 @@ def test_axe_finds_nothing(desk: harness.Notebook, theme: str, state: str) -> No
     desk.show(SMALL)
     desk.to_top()
     STATES[state](desk)
-    desk.page.wait_for_timeout(600)  # what fades in has its colours then
+    desk.at_rest()  # what fades in has its colours then
     desk.picture(f"axe-{state.replace(' ', '-')}-{theme.lower()}")
     if not desk.page.evaluate("() => 'axe' in window"):
         desk.page.add_script_tag(path=AXE)

@@ -103,8 +103,7 @@ def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: ha
 
     # Run it, and read the report.
     tab_to(explorer, explorer.part("run"), "Shift+Tab")
-    press("Enter")
-    explorer.has_run()
+    explorer.runs(lambda: press("Enter"))
     explorer.part("report").locator("[data-verified=true]").wait_for()
     has_focus(explorer.part("run"))
     tab_to(explorer, explorer.part("tab-run"))
@@ -195,7 +194,7 @@ def test_single_keys_do_nothing_to_the_notebook(explorer: harness.Notebook) -> N
         for keys in ("a", "b", "dd", "x", "z", "m", "r", "00", "1", "l"):
             place.focus()
             explorer.page.keyboard.type(keys)
-    explorer.page.wait_for_timeout(300)
+    explorer.at_rest()
     assert cells(explorer) == before
     assert explorer.page.locator(".jp-Dialog").count() == 0
     # Once the explorer has been left, they are JupyterLab's again.

@@ -96,16 +96,16 @@ def _assert_small(notebook: harness.Notebook, report, how: str) -> None:
 def test_small_and_large_spaces(desk: harness.Notebook) -> None:
     desk.show("import isoviz\nexplorer = isoviz.explore(space={'x': 4, 'y': 4}, restore=False)")
     desk.open_drawer()
-    drawn = {desk.drawing("source")}
+    drawn = [desk.drawing("source")]
     for size in ("64", "512", "4096"):
         for dimension in ("x", "y"):
             desk.part(f"size-{dimension}").fill(size)
         desk.settled()
         expect(desk.part("array-extent")).to_contain_text(re.compile(rf"{int(size):,} × {int(size):,}"))
-        drawn.add(desk.drawing("source"))
+        drawn.append(desk.drawing("source"))
         desk.to_top()
         desk.picture(f"size-{size}")
-    assert len(drawn) == 4
+    assert all(each != drawn[0] for each in drawn[1:])
 
 
 SKETCH = """\

@@ -120,7 +120,7 @@ def test_scrubbing_goes_through_the_order_of_memory(explorer: harness.Notebook) 
     expect(explorer.fact("destination", "element")).not_to_have_text(before)
     play.click()
     rested = explorer.fact("destination", "element").inner_text()
-    explorer.page.wait_for_timeout(400)
+    explorer.at_rest()
     assert explorer.fact("destination", "element").inner_text() == rested
 
 
@@ -198,7 +198,8 @@ def test_a_linearization_view_alone_is_bound_both_ways(desk: harness.Notebook) -
     there.press("ArrowDown")
     expect(desk.part("linearization-facts")).to_contain_text("x = 0, y = 1")
     desk.picture("linearization-alone")
-    assert desk.python("print(dict(view.selection.index), view.selection.field)") == "{'x': 0, 'y': 1} a"
+    # The kernel is told of a selection at most ten times in a second.
+    desk.until(lambda: desk.python("print(dict(view.selection.index), view.selection.field)") == "{'x': 0, 'y': 1} a")
     desk.python('view.selection = {"x": 3, "y": 2}, "a"')
     expect(desk.part("linearization-facts")).to_contain_text("x = 3, y = 2")
     desk.python('view.value = "<y, x, F>"')

@@ -20,6 +20,12 @@ LARGE = FRESH.replace("96", "4096").replace("64", "4096")
 BLOCKED = "<x_in=4, y, x_out, F>"
 
 
+def is_kept(notebook: harness.Notebook, *texts: str) -> bool:
+    """Whether a file of this server's sessions has all of these texts: what is there is kept within a second."""
+    files = [path for path in notebook.lab.home.rglob("*.json") if "isoviz" in path.parts]
+    return any(all(text in path.read_text(encoding="utf-8") for text in texts) for path in files)
+
+
 def restart_kernel(notebook: harness.Notebook) -> None:
     notebook.choose_from_menu("Kernel", "Restart Kernel…")
     notebook.page.locator(".jp-Dialog .jp-mod-accept").click()
@@ -33,7 +39,7 @@ def test_a_kernel_that_is_restarted_takes_nothing_along(desk: harness.Notebook) 
     desk.part("size-x").fill("128")
     desk.settled()
     desk.close_drawer()
-    desk.page.wait_for_timeout(1500)  # what is there is kept within a second
+    desk.until(lambda: is_kept(desk, BLOCKED, '"128"'))
     restart_kernel(desk)
     expect(desk.part("status")).to_contain_text("run its cell again", timeout=harness.PATIENCE)
     desk.to_top()
@@ -75,7 +81,7 @@ def test_a_page_that_is_reloaded_shows_what_was_there(desk: harness.Notebook) ->
 def test_a_viewer_without_a_kernel_shows_the_last_state(desk: harness.Notebook, browser: Browser, tmp_path: Path) -> None:
     desk.show(FRESH)
     desk.choose_layout("destination", BLOCKED)
-    desk.page.wait_for_timeout(3000)  # the picture follows the state, at most every other second
+    desk.until(lambda: "x_in=4" in (desk.page.locator("[data-isoviz-static]").first.text_content() or ""))
     desk.save()
     command = [
         sys.executable,
@@ -166,16 +172,16 @@ def test_a_theme_is_switched_while_it_is_open(desk: harness.Notebook) -> None:
         desk.picture("theme-switched")
     finally:
         desk.choose_theme("Light")
-    assert (desk.explorer.evaluate(background), desk.drawing("source")) == light
+    desk.until(lambda: (desk.explorer.evaluate(background), desk.drawing("source")) == light)
 
 
 # What a full disk would do while bytes move: files may suddenly be no larger than they are.
 FULL_DISK = """\
-import resource, threading, time
+import resource, threading
 limits = resource.getrlimit(resource.RLIMIT_FSIZE)
 def fill(session=explorer.session):
     while session.state.run.stage != "move" or session.state.run.phase != "running":
-        time.sleep(0.0005)
+        threading.Event().wait(0.0005)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
 threading.Thread(target=fill, daemon=True).start()"""
 
@@ -244,7 +250,7 @@ def test_many_restarts_lose_nothing(desk: harness.Notebook) -> None:
         desk.open_drawer()
         desk.part("size-y").fill(str(size))
         desk.settled()
-        desk.page.wait_for_timeout(1500)
+        desk.until(lambda size=size: is_kept(desk, f'"{size}"'))
         restart_kernel(desk)
         expect(desk.part("status")).to_contain_text("run its cell again", timeout=harness.PATIENCE)
         desk.wait_for_kernel()

@@ -179,7 +179,7 @@ def test_a_wide_window_is_used(desk: harness.Notebook, page: harness.Notebook) -
     widths = {}
     for wide, high in ((1280, 900), (1920, 1080)):
         desk.page.set_viewport_size({"width": wide, "height": high})
-        desk.page.wait_for_timeout(300)
+        desk.at_rest()
         widths[wide] = {side: box_of(desk.end(side).get_by_test_id("linearization-grid")) for side in ("source", "destination")}
         widths[wide]["all"] = box_of(desk.explorer)
     assert widths[1920]["all"]["width"] > widths[1280]["all"]["width"] + 600
@@ -194,7 +194,7 @@ def test_narrow_windows_lose_nothing(desk: harness.Notebook, page: harness.Noteb
     desk.page.set_viewport_size({"width": width, "height": 900})
     desk.show(SCREENS[screen])
     desk.to_top()
-    desk.page.wait_for_timeout(500)
+    desk.at_rest()
     desk.picture(f"screen-{screen}-{width}")
     assert_readable(desk)
     edge = box_of(desk.explorer)
@@ -215,7 +215,7 @@ def test_zoomed_to_125_per_cent(browser: Browser, lab: harness.Lab, desk: harnes
         notebook.open()
         notebook.show(SCREENS[screen])
         notebook.to_top()
-        notebook.page.wait_for_timeout(500)
+        notebook.at_rest()
         notebook.picture(f"screen-{screen}-zoomed")
         assert_readable(notebook)
         assert notebook.errors == []
@@ -251,12 +251,12 @@ def theme(page: harness.Notebook, request: pytest.FixtureRequest) -> Iterator[st
 def test_all_that_matters_is_on_one_screen(desk: harness.Notebook, theme: str, screen: str) -> None:
     desk.show(SCREENS[screen])
     desk.to_top()
-    desk.page.wait_for_timeout(500)
+    desk.at_rest()
     desk.picture(f"screen-{screen}-1280-{theme.lower()}")
     assert_on_one_screen(desk)
     assert_readable(desk)
     desk.page.set_viewport_size({"width": 1920, "height": 1080})
-    desk.page.wait_for_timeout(500)
+    desk.at_rest()
     assert_on_one_screen(desk)
     desk.picture(f"screen-{screen}-1920-{theme.lower()}")
     assert_readable(desk)

@@ -41,6 +41,7 @@ export function Explorer({ connection, pane, side }: ExplorerProps): JSX.Element
       data-revision={snapshot?.frame.revision ?? 0}
       data-busy={busy ? "true" : "false"}
       data-phase={phase}
+      data-run={snapshot?.panes.run.now.number ?? 0}
       data-running={phase === "running" || phase === "cancelling" ? "true" : "false"}
     >
       {error !== undefined ? (
