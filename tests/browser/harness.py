@@ -347,11 +347,12 @@ class Notebook:
     def to_top(self) -> None:
         """Scroll until the explorer begins where the notebook does."""
         self.explorer.evaluate("element => element.scrollIntoView({block: 'start'})")
-        self.page.wait_for_timeout(100)
+        self.frame()
 
     def rest(self) -> None:
-        """As long as a quick person rests between two gestures."""
-        self.page.wait_for_timeout(120)
+        """A few frames, as long as a quick person rests between two gestures."""
+        for _ in range(8):
+            self.frame()
 
     def picture(self, name: str) -> Path:
         """A screenshot of the page, kept for people to look at."""

@@ -43,11 +43,18 @@ def test_mistakes_are_pointed_at_as_shown(
 
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 3
-    layout, run, many = blocks
-    names: dict[str, object] = {}
+    assert len(blocks) == 5
+    editor, view, layout, run, many = blocks
+    names: dict[str, Any] = {}
+    exec(editor, names)
+    exec(view, names)
+    assert names["view"].value == names["editor"].value
+    names["view"].close()
+    names["editor"].close()
     exec(layout, names)
-    for line in re.findall(r"^(hybrid\..*)", layout, re.MULTILINE):
+    lines = re.findall(r"^(blocked\..*)", layout, re.MULTILINE)
+    assert len(lines) == 2
+    for line in lines:
         code, comment = line.split("#")
         found = eval(code, names)
         assert str(found) == comment.strip() or str(getattr(found, "index", "")) in comment
