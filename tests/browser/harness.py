@@ -238,9 +238,16 @@ class Notebook:
         before = self.path.stat().st_mtime_ns
         yield
         deadline = time.monotonic() + 20
-        while self.path.stat().st_mtime_ns == before:
+        while self.path.stat().st_mtime_ns == before or not self._is_whole():
             assert time.monotonic() < deadline, f"the notebook was not saved {how}"
             self.frame()
+
+    def _is_whole(self) -> bool:
+        """Whether the file of the notebook has been written to its end."""
+        try:
+            return bool(json.loads(self.path.read_text(encoding="utf-8")))
+        except ValueError:
+            return False
 
     def choose_theme(self, name: str) -> None:
         """Choose a theme from JupyterLab's menu: "Light" or "Dark"."""
