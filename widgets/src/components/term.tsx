@@ -33,7 +33,8 @@ export function Term({ name, children }: TermProps): JSX.Element {
     setOpen(to);
   };
   useEffect(() => () => clearTimeout(timer.current), []);
-  useEffect(() => {
+  // Before the next key: an effect after the paint would miss an Escape that follows at once.
+  useLayoutEffect(() => {
     if (!open) return;
     const close = (): void => turnNow(false);
     const key = (event: KeyboardEvent): void => {

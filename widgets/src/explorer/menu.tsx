@@ -1,6 +1,6 @@
 // The menu of the explorer: open, save, export, copy.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/icon.tsx";
 import { useId, useView } from "../components/view.ts";
 import { chosenFile, copyPython, save, type News } from "./exports.ts";
@@ -38,7 +38,8 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
   ];
 
   const focus = (place: number): void => list.current?.querySelectorAll<HTMLElement>("[role=menuitem]")[place]?.focus();
-  useEffect(() => {
+  // Before the next key: an arrow that follows Enter at once moves on from the first item.
+  useLayoutEffect(() => {
     if (!open) return;
     focus(0);
     const away = (event: PointerEvent): void => {

@@ -1,6 +1,6 @@
 // The components of a layout as chips, fastest first; moved by mouse, finger or keyboard.
 import type { JSX, TargetedKeyboardEvent, TargetedPointerEvent } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { dimensionColour } from "../components/colours.ts";
 import { Term } from "../components/term.tsx";
 import { moved } from "../layouts/edits.ts";
@@ -75,7 +75,7 @@ export function Chips(props: ChipsProps): JSX.Element {
     places.current = now;
     follow();
   });
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (props.focus.current === null) return;
     chipOf(props.focus.current)?.focus();
     props.focus.current = null;
@@ -101,7 +101,7 @@ export function Chips(props: ChipsProps): JSX.Element {
     setDragged(null);
     props.focus.current = held.key;
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (dragged === null) return;
     const key = (event: KeyboardEvent): void => {
       const held = grip.current;

@@ -1,6 +1,6 @@
 // The controls of the picture: what colours say, which dimensions are drawn, where the others stand, and what is written.
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useId } from "../components/view.ts";
 import { Icon } from "../components/icon.tsx";
 import type { Linearization } from "../layouts/linearization.ts";
@@ -148,7 +148,8 @@ export function Drop({ label, children }: { label: string; children: ComponentCh
   const [open, setOpen] = useState(false);
   const box = useRef<HTMLDivElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Before the next key: an effect after the paint would miss an Escape that follows at once.
+  useLayoutEffect(() => {
     if (!open) return;
     const outside = (event: Event): void => {
       if (!event.composedPath().includes(box.current as EventTarget)) setOpen(false);
