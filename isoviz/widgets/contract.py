@@ -294,6 +294,15 @@ class OpenMachine(TypedDict):
     text: str
 
 
+class Watch(TypedDict):
+    """Compute what these views need, for as long as the sender shows them: names of views as in
+    `isoviz.widgets.consequences.derive.DEMANDS`. It replaces what the sender watched before.
+    """
+
+    kind: Literal["watch"]
+    views: list[str]
+
+
 Exported = Literal["session", "python", "plan", "machine", "page"]
 """What can be exported: the session and the plan as JSON, the machine as a machine file, Python that recreates the state, and a
 page (HTML)."""
@@ -307,7 +316,7 @@ class AskExport(TypedDict):
 
 
 Command = (
-    SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select
+    SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
     | OpenSession | OpenMachine | AskExport
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
@@ -327,4 +336,5 @@ class ExportMessage(TypedDict):
 
 
 Message = ExportMessage
-"""What the kernel sends in answer to a command, beside the state."""
+"""What the kernel sends in answer to a command, beside the state. Each has its `kind`, the `number` of the command, and an
+`error` in words, "" where there is none. Binary data go with it as buffers."""

@@ -17,9 +17,9 @@ import traitlets
 
 from isoviz.errors import CommandError, InputError, show
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.commands import read_command
+from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
+from isoviz.widgets.commands.reading import read_command
 from isoviz.widgets.consequences.derive import DEMANDS
-from isoviz.widgets.exports import answer, is_due
 from isoviz.widgets.notebook.static_picture import StaticPicture
 from isoviz.widgets.session import Session, transfer_text
 from isoviz.widgets.snapshot import snapshot, traits
@@ -121,7 +121,7 @@ class Explorer(anywidget.AnyWidget):
 
     def _receive(self, _widget: Any, content: Any, _buffers: Any) -> None:
         with suppress(CommandError):  # the session refuses it, in words
-            if read_command(content)["kind"] == "export":
+            if read_command(content)["kind"] in ANSWERED:
                 self._asked.append(content)
         self.session.send(content)  # which tells the publisher when the command is done
 
@@ -142,15 +142,16 @@ class Explorer(anywidget.AnyWidget):
                             setattr(self, name, value)
             except Exception as error:  # noqa: BLE001 - a defect: what cannot be sent is told, and the thread lives on
                 self.frame = {**told["frame"], "defect": ascii(describe(error))}
-            self._export(state)
+            self._answer(state)
 
-    def _export(self, state: State) -> None:
-        """Answer the exports that were asked for and whose turn has come: what was asked for before them is in the state."""
+    def _answer(self, state: State) -> None:
+        """Answer the commands whose turn has come: what was asked for before them is in the state."""
         waiting = list(self._asked)
         for content in waiting:
             if is_due(content, state):
                 self._asked.popleft()
-                self.send(answer(content, state))
+                found = answer(content, state)
+                self.send(found.message, list(found.buffers))
             else:
                 return
 

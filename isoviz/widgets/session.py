@@ -19,14 +19,15 @@ from isoviz.widgets.chosen.edits import edited
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
 from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.commands import envelope, read_command
+from isoviz.widgets.commands.command_steps import COMMAND_STEPS
+from isoviz.widgets.commands.reading import envelope, read_command
 from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import cancel_measuring
-from isoviz.widgets.consequences.where_it_runs import local_settings, reason_not_to_run
+from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Command
 from isoviz.widgets.run_thread import Finished, Progressed, Runner
 from isoviz.widgets.state import Derived, Refused, Run, State
-from isoviz.widgets.steps import asked, changed, computed, describe, measuring, redone, step_of, undone
+from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
 from isoviz.widgets.worker import Calculator, Worker
 
 KEPT_RUNS = 20
@@ -119,7 +120,7 @@ class Session(traitlets.HasTraits):
         both_ends: bool = True,
     ) -> None:
         start = settings or Settings()
-        first = State(start, Derived(start, demanded=LAYOUTS), demanded=LAYOUTS, both_ends=both_ends)
+        first = State(start, Derived(start, demanded=LAYOUTS), views=LAYOUTS, both_ends=both_ends)
         self._views: dict[int, frozenset[str]] = {}
         self._demanding = threading.Lock()
         super().__init__(state=first, settings=start, selection=first.selected.selection)
@@ -286,8 +287,7 @@ class Session(traitlets.HasTraits):
             case _Chosen(settings, notice):
                 return replace(changed(state, settings), notice=notice)
             case _Demanded(stages):
-                more = 0 if stages <= state.demanded else 1
-                return replace(state, demanded=stages, edits=state.edits + more)
+                return demanding(state, replace(state, views=stages))
             case _Selected(selection):
                 return replace(state, selected=state.selected.then(selection))
             case _Computed(number, result, final):
@@ -315,34 +315,21 @@ class Session(traitlets.HasTraits):
             return replace(state, refused=Refused(str(kind), str(error), client, number))
 
     def _done(self, state: State, command: Command, client: str | None, number: int | None) -> State:
-        match command["kind"]:
-            case "hello" | "export":  # the publisher answers the latter
-                return state
-            case "select":
-                return replace(state, selected=state.selected.then(Selection.of(command["selection"]), client, number))
-            case "measure":
-                return measuring(state)
-            case "run":
-                if "plan" not in state.demanded:
-                    self.demand(_PYTHON)
-                    state = replace(state, demanded=EVERYTHING, edits=state.edits + 1)
-                return self._start(replace(state, refused=None))
-            case "cancel":
-                if state.run.phase != "running":
-                    cancel_measuring()
-                    return replace(state, awaited=False, notice="")
-                self._runner.cancel()
-                return replace(state, run=replace(state.run, phase="cancelling"))
-            case "forget":
-                return replace(state, history=())
-            case "undo":
-                return undone(state)
-            case "redo":
-                return redone(state)
-            case "use-local":
-                return changed(state, local_settings(state.settings, state.derived.machine))
-            case _:
-                return changed(state, edited(state.settings, command), step=step_of(command))
+        kind = command["kind"]
+        if (step := COMMAND_STEPS.get(kind)) is not None:
+            return step(state, command, client, number)
+        if kind == "run":
+            if "plan" not in state.demanded:
+                self.demand(_PYTHON)
+                state = replace(state, views=EVERYTHING, edits=state.edits + 1)
+            return self._start(replace(state, refused=None))
+        if kind == "cancel":
+            if state.run.phase != "running":
+                cancel_measuring()
+                return replace(state, awaited=False, notice="")
+            self._runner.cancel()
+            return replace(state, run=replace(state.run, phase="cancelling"))
+        return changed(state, edited(state.settings, command), step=step_of(command))
 
     def _start(self, state: State) -> State:
         if state.run.active:

@@ -61,7 +61,8 @@ class Derived:
     in words what is being computed, "" at the end.
 
     `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
-    computer, `interval` which seconds its runs should take. `kept` are the results of the stages, `complete` says for which
+    computer, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
+    which plan it is about. `kept` are the results of the stages, `complete` says for which
     settings, demands and measurement all of them were.
     """
 
@@ -85,6 +86,7 @@ class Derived:
     not_runnable: str = ""
     offer_local: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
+    later: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
     complete: tuple[object, ...] = ()
 
@@ -130,6 +132,8 @@ class State:
     `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
     monotonic time `stepped`.
     `both_ends` says whether a transfer is shown, else it is one layout.
+    `views` are the stages that widgets and callers demand, `watched` those that a part of a browser view demands while it is
+    shown, by the name of the view.
     `edits` counts the changes of the settings and of what views demand of them (`demanded`, `measurement`: see `Derived`);
     `acknowledged` maps each browser view to its newest command that is in here;
     `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
@@ -141,7 +145,8 @@ class State:
     run: Run = Run()
     history: tuple[Run, ...] = ()
     selected: SelectionMade = field(default_factory=SelectionMade)
-    demanded: frozenset[str] = frozenset()
+    views: frozenset[str] = frozenset()
+    watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
     measurement: int = 0
     both_ends: bool = True
     edits: int = 0
@@ -155,6 +160,11 @@ class State:
     future: tuple[Settings, ...] = ()
     step: object = None
     stepped: float = 0.0
+
+    @property
+    def demanded(self) -> frozenset[str]:
+        """The stages that anybody demands."""
+        return self.views.union(*self.watched.values())
 
     @property
     def settled(self) -> bool:

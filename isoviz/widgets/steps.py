@@ -7,15 +7,18 @@ import time
 import traceback
 from dataclasses import replace
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import still_there
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.contract import Command
 from isoviz.widgets.state import Derived, State
 
 KEPT_STEPS = 200
 """Settings that undo brings back."""
+KEPT_WATCHERS = 8
+"""Browser views whose demands are kept. A page that was reloaded does not say that its views are gone."""
 PAUSE = 1.0
 """Seconds after which an edit of the same control is a step of its own: what a person did before then is done."""
 _MENUS = ("machine", "planner", "source-memory", "destination-memory")
@@ -79,6 +82,24 @@ def measuring(state: State) -> State:
     options = tuple(option for option in choice.options if option[0] != "measure")
     state = changed(state, replace(state.settings, machine=replace(choice, options=options)))
     return replace(state, measurement=next(_measurements), edits=state.edits + 1)
+
+
+def demanding(before: State, after: State) -> State:
+    """The state `after`, one edit further where more is demanded than `before`."""
+    return after if after.demanded <= before.demanded else replace(after, edits=after.edits + 1)
+
+
+def watching(state: State, client: str | None, views: list[str]) -> State:
+    """The state in which a view of the browser watches these views, and nothing else any more.
+
+    Raises:
+        InputError: there is no such view.
+    """
+    if unknown := [name for name in views if name not in DEMANDS]:
+        raise InputError(f"view {show(unknown[0])}: expected one of {', '.join(DEMANDS)}")
+    rest = {name: stages for name, stages in state.watched.items() if name != client}
+    newest = dict([*rest.items(), (client or "", frozenset().union(*(DEMANDS[name] for name in views)))][-KEPT_WATCHERS:])
+    return replace(state, watched=newest)
 
 
 def step_of(command: Command) -> object:

@@ -15,6 +15,18 @@ const NO_RUN: RunPart = {
 };
 const NO_LAYOUTS: LayoutPart = { dims: {}, fieldSizes: [], source: null, destination: null };
 
+/** What the kernel sends beside the state. */
+type Message = ExportMessage;
+
+/** What the kernel answers to a command: a message with binary data, or why there is none. */
+export interface Answer {
+  error: string;
+  message: Message | null;
+  buffers: readonly DataView[];
+}
+
+type Hearing = (content: Message, buffers: readonly DataView[]) => void;
+
 let views = 0;
 
 interface Pending {
@@ -30,7 +42,7 @@ export class Connection {
   private composed: Snapshot | null = null;
   private echoed: { over: ShownSettings; newest: number; settings: ShownSettings } | null = null;
   private listeners = new Set<() => void>();
-  private messages = new Set<(content: ExportMessage) => void>();
+  private messages = new Set<Hearing>();
   private farewells = new Set<() => void>();
   private timer: ReturnType<typeof setTimeout> | undefined;
   private silent = false;
@@ -38,8 +50,8 @@ export class Connection {
   gone = false;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
-  private readonly received = (content: ExportMessage): void => {
-    for (const listener of [...this.messages]) listener(content);
+  private readonly received = (content: Message, buffers?: readonly DataView[]): void => {
+    for (const listener of [...this.messages]) listener(content, buffers ?? []);
   };
 
   constructor(
@@ -121,24 +133,34 @@ export class Connection {
   }
 
   /** Asks for an export. Where there is none, `error` of the answer says why; it never rejects. */
-  exported(what: Exported): Promise<ExportMessage> {
+  async exported(what: Exported): Promise<ExportMessage> {
+    const { message, error } = await this.ask({ kind: "export", what });
+    return message?.kind === "export" ? message : { kind: "export", what, number: null, name: "", text: "", error };
+  }
+
+  /** Sends a command that the kernel answers with a message. Where there is none, `error` says why; it never rejects. */
+  ask(command: Command): Promise<Answer> {
     return new Promise((resolve) => {
       const ends: (() => void)[] = [];
-      const answer = (message: ExportMessage): void => {
+      const answer = (found: Answer): void => {
         for (const end of ends) end();
-        resolve(message);
+        resolve(found);
       };
       let number = 0;
-      const without = (error: string): void => answer({ kind: "export", what, number, name: "", text: "", error });
+      const without = (error: string): void => answer({ error, message: null, buffers: [] });
       const look = (): void => {
         const refusal = this.snapshot?.frame.refusal;
         if (this.gone) without("The kernel of this explorer is gone.");
         else if (number > 0 && refusal?.client === this.client && refusal.number === number) without(refusal.message);
       };
-      ends.push(this.hear((message) => message.what === what && message.number === number && answer(message)));
+      ends.push(
+        this.hear((message, buffers) => {
+          if (message.kind === command.kind && message.number === number) answer({ error: message.error, message, buffers });
+        }),
+      );
       ends.push(this.whenClosed(() => without("This view was closed.")));
       ends.push(this.listen(look));
-      number = this.send({ kind: "export", what });
+      number = this.send(command);
       look();
     });
   }
@@ -150,7 +172,7 @@ export class Connection {
   }
 
   /** Calls `listener` with every message of the kernel that is not state. */
-  hear(listener: (content: ExportMessage) => void): () => void {
+  hear(listener: Hearing): () => void {
     this.messages.add(listener);
     return () => this.messages.delete(listener);
   }

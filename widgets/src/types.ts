@@ -455,6 +455,15 @@ export interface Select {
   selection: ShownSelection;
 }
 
+/**
+ * Compute what these views need, for as long as the sender shows them: names of views as in
+ * `isoviz.widgets.consequences.derive.DEMANDS`. It replaces what the sender watched before.
+ */
+export interface Watch {
+  kind: "watch";
+  views: string[];
+}
+
 /** Choose what the text of a session file holds. `name` is the name of the file, for errors. */
 export interface OpenSession {
   kind: "open-session";
@@ -482,7 +491,7 @@ export interface AskExport {
 }
 
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | OpenSession | OpenMachine | AskExport;
+export type Command = SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {

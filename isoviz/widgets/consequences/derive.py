@@ -132,6 +132,14 @@ def derive(before: Derived) -> Iterator[Derived]:
         found.give("machine", making.machine)
         now = _with_plan(now, found)
         if not making.step:
+            for name, words in LATER.items():
+                if name not in demanded:
+                    continue
+                if not found.is_kept(name):
+                    yield replace(now, step=words)  # the plan is shown meanwhile
+                value = found.of(name)
+                later = now.later if value is None else {**now.later, name: value}
+                now = replace(now, later=later, problems=found.problems, kept=found.keep)
             made = Result((settings.machine, before.measurement), making.machine)
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
         yield replace(now, step=making.step)
@@ -174,5 +182,7 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
     )
 
 
+LATER: dict[str, str] = {}
+"""Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
 _ORDER = ("memories", "options", "transfer", "plan", "where", "interval")
 """The stages behind the machine, in the order in which their problems are told."""

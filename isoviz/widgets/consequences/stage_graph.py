@@ -50,6 +50,12 @@ class Evaluation:
             self.results[name] = self._result(self._stages[name])
         return self.results[name].value
 
+    def is_kept(self, name: str) -> bool:
+        """Whether the output of a stage is there without work: what it follows from is as before."""
+        stage = self._stages[name]
+        kept = self.results.get(name) or self._kept.get(name)
+        return kept is not None and kept.inputs == tuple([self.of(each) for each in stage.inputs])
+
     @property
     def problems(self) -> dict[str, Problem]:
         """What is wrong, by control, in all that was evaluated."""

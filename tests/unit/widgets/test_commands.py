@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from isoviz.errors import CommandError
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands import command_types, envelope, read_command
+from isoviz.widgets.commands.reading import command_types, envelope, read_command
 from isoviz.widgets.session import Session
 
 SMALL = settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32}, fields={"a": "float32"})

@@ -23,8 +23,9 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, 
 from isoviz.widgets.chosen.python_text import python_text, quoted, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import End, Row, Settings, settings_for
+from isoviz.widgets.commands.answers import is_due
+from isoviz.widgets.commands.exports import answer
 from isoviz.widgets.explorer import Explorer
-from isoviz.widgets.exports import answer, is_due
 from isoviz.widgets.session import Session
 
 SMALL = settings_for(machine="two-node", space={"x": 64, "y": 32}, fields={"a": "float32"})

@@ -14,7 +14,7 @@ from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.python_text import same_settings
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import settings_for
-from isoviz.widgets.commands import command_types
+from isoviz.widgets.commands.reading import command_types
 from isoviz.widgets.contract import Concerns, SetText
 from isoviz.widgets.matching import keys_of, mismatch
 from isoviz.widgets.panes.pane_table import PANES

@@ -298,3 +298,43 @@ def test_another_computer_cannot_be_measured() -> None:
     assert state.refused is not None
     assert state.refused.message == "measure: the machine is 'two-node'; only this computer can be measured"
     session.close()
+
+
+# ---- what a part of a view watches, and slow stages
+
+
+def test_a_view_watches_what_it_shows_and_nothing_more() -> None:
+    session = Session(SMALL)
+    try:
+        session.send({"kind": "watch", "views": ["plan"], "client": "one", "number": 1})
+        assert session.wait().demanded == EVERYTHING
+        session.send({"kind": "watch", "views": ["nothing"], "client": "one", "number": 2})
+        state = session.wait()
+        assert state.refused is not None
+        assert "nothing" in state.refused.message
+        session.send({"kind": "watch", "views": ["machine"], "client": "two", "number": 1})
+        session.send({"kind": "watch", "views": [], "client": "one", "number": 3})
+        assert session.wait().watched["two"] == DEMANDS["machine"]
+        assert session.state.watched["one"] == frozenset()
+    finally:
+        session.close()
+
+
+def test_slow_stages_come_after_the_plan_and_only_where_something_changed(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[object] = []
+
+    def slow(_problems: dict[str, Problem], plan: object) -> object:
+        calls.append(plan)
+        return plan, "explained"
+
+    monkeypatch.setattr(derivation, "STAGES", (*derivation.STAGES, Stage("slow", ("plan",), slow)))
+    monkeypatch.setattr(derivation, "LATER", {"slow": "Explaining"})
+    steps = list(derive(Derived(SMALL, demanded=EVERYTHING | {"slow"})))
+    shown = next(step for step in steps if step.step == "Explaining")
+    assert shown.plan is not None
+    assert not shown.later
+    assert steps[-1].later["slow"] == (shown.plan, "explained")
+    again = list(derive(replace(steps[-1], settings=replace(SMALL, slot_limit="1 GiB"))))
+    assert again[-1].later["slow"][0] == again[-1].plan
+    assert len(calls) == (1 if again[-1].plan == shown.plan else 2)
+    assert all(step.step != "Explaining" for step in derive(again[-1]))

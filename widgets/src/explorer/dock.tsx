@@ -1,6 +1,7 @@
 // The dock: what is wide, in tabs. It shows Run by itself when a run begins.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Icon } from "../components/icon.tsx";
 import { Tabs, type Tab } from "../components/tabs.tsx";
 import { useView } from "../components/view.ts";
 import { HopsPane } from "../panes/hops-pane.tsx";
@@ -8,15 +9,23 @@ import { MachinePane } from "../panes/machine-pane.tsx";
 import { NumbersPane } from "../panes/numbers-pane.tsx";
 import { RunPane } from "../panes/run-pane.tsx";
 
-const tabs: readonly Tab[] = [
+/** A tab of the dock. `watch` names the views whose contents the kernel computes only while the tab is shown. */
+interface DockTab extends Tab {
+  watch?: readonly string[];
+}
+
+const tabs: readonly DockTab[] = [
   { name: "hops", title: "Hops", content: () => <HopsPane /> },
   { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
   { name: "machine", title: "Machine", content: () => <MachinePane /> },
   { name: "run", title: "Runs", content: () => <RunPane /> },
 ];
 
-export function Dock(): JSX.Element {
-  const { snapshot } = useView();
+const NOTHING: readonly string[] = [];
+
+/** `wide`: the dock has the screen, but for the bar and the journey. */
+export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) => void }): JSX.Element {
+  const { connection, snapshot } = useView();
   const [chosen, choose] = useState("hops");
   const { number, phase } = snapshot.panes.run.now;
   const seen = useRef(number);
@@ -24,9 +33,29 @@ export function Dock(): JSX.Element {
     if (number !== seen.current && (phase === "running" || phase === "cancelling" || phase === "done" || phase === "failed")) choose("run");
     seen.current = number;
   }, [number, phase]);
+  const watched = tabs.find((tab) => tab.name === chosen)?.watch ?? NOTHING;
+  const told = useRef(NOTHING);
+  useEffect(() => {
+    if (watched === told.current) return;
+    told.current = watched;
+    connection.send({ kind: "watch", views: [...watched] });
+  }, [connection, watched]);
+  const size = (
+    <button
+      type="button"
+      class="iv-button iv-icon-button"
+      data-testid="dock-size"
+      aria-pressed={wide}
+      aria-label="Give the details the whole screen"
+      title={wide ? "Show source and destination again" : "Give the details the whole screen"}
+      onClick={() => widen(!wide)}
+    >
+      <Icon name={wide ? "shrink" : "expand"} />
+    </button>
+  );
   return (
-    <section class="iv-card iv-dock" data-testid="dock" aria-label="Details">
-      <Tabs label="Details" tabs={tabs} chosen={chosen} choose={choose} />
+    <section class="iv-card iv-dock" data-testid="dock" data-wide={wide} aria-label="Details">
+      <Tabs label="Details" tabs={tabs} chosen={chosen} choose={choose} aside={size} />
     </section>
   );
 }

@@ -13,6 +13,7 @@ import { Journey } from "./journey.tsx";
 export function Screen(): JSX.Element {
   const { connection } = useView();
   const [drawer, setDrawer] = useState(false);
+  const [wide, setWide] = useState(false);
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const close = (): void => {
@@ -25,11 +26,11 @@ export function Screen(): JSX.Element {
       <Errors />
       <div class={`iv-body${drawer ? " iv-with-drawer" : ""}`} inert={connection.gone}>
         {drawer && <Drawer id={`${id}-drawer`} close={close} />}
-        <div class="iv-main">
+        <div class={`iv-main${wide ? " iv-wide-dock" : ""}`}>
           <Journey />
-          <Ends />
-          <Inspector />
-          <Dock />
+          {!wide && <Ends />}
+          {!wide && <Inspector />}
+          <Dock wide={wide} widen={setWide} />
         </div>
       </div>
     </div>

@@ -9,7 +9,7 @@ from typing import Any
 from isoviz.errors import IsovizError
 from isoviz.widgets.chosen.python_text import python_text
 from isoviz.widgets.chosen.session_file import session_text
-from isoviz.widgets.commands import envelope
+from isoviz.widgets.commands.reading import envelope
 from isoviz.widgets.contract import Exported, ExportMessage
 from isoviz.widgets.state import State
 
@@ -18,10 +18,7 @@ _OF_SETTINGS: tuple[Exported, ...] = ("session", "python")
 
 
 def is_due(asked: Mapping[str, Any], state: State) -> bool:
-    """Whether the state holds all that was asked for before an export, and all that it needs."""
-    client, number = envelope(asked)
-    if client is not None and number is not None and state.acknowledged.get(client, -1) < number:
-        return False
+    """Whether the state holds all that an export needs."""
     return asked["what"] in _OF_SETTINGS or state.settled
 
 

@@ -1,0 +1,1 @@
+"""Commands of the browser: read, carried out on the state, answered."""

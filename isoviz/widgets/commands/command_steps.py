@@ -1,0 +1,43 @@
+"""What commands make of the state, by kind: pure functions of the state.
+
+Edits of the settings are in `isoviz.widgets.chosen.edits`; what starts and stops threads is in the session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from isoviz.widgets.chosen.selection import Selection
+from isoviz.widgets.consequences.where_it_runs import local_settings
+from isoviz.widgets.state import State
+from isoviz.widgets.steps import changed, demanding, measuring, redone, undone, watching
+
+Step = Callable[[State, Any, str | None, int | None], State]
+"""Takes the state, the command, the view that sent it and its number. It may raise an InputError, which refuses the command."""
+
+
+def _selected(state: State, command: Any, client: str | None, number: int | None) -> State:
+    return replace(state, selected=state.selected.then(Selection.of(command["selection"]), client, number))
+
+
+def _watching(state: State, command: Any, client: str | None, _number: int | None) -> State:
+    return demanding(state, watching(state, client, command["views"]))
+
+
+def _on_this_computer(state: State, _command: Any, _client: str | None, _number: int | None) -> State:
+    return changed(state, local_settings(state.settings, state.derived.machine))
+
+
+COMMAND_STEPS: dict[str, Step] = {
+    "hello": lambda state, *_: state,
+    "export": lambda state, *_: state,  # the publisher answers (isoviz.widgets.commands.answers)
+    "select": _selected,
+    "watch": _watching,
+    "measure": lambda state, *_: measuring(state),
+    "forget": lambda state, *_: replace(state, history=()),
+    "undo": lambda state, *_: undone(state),
+    "redo": lambda state, *_: redone(state),
+    "use-local": _on_this_computer,
+}
