@@ -154,13 +154,20 @@ class Notebook:
     def open(self) -> None:
         self.page.goto(self.lab.document_url.replace(self.lab.notebook.name, self.path.name))
         self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
-        self.wait_for_kernel()
+        try:
+            self.wait_for_kernel(PATIENCE / 3)
+        except PageTimeout:
+            # JupyterLab sometimes misses that a new kernel became idle. A user reloads the page; nothing of isoviz ran yet.
+            self.page.reload()
+            self.page.locator(".jp-Notebook .jp-CodeCell").first.wait_for()
+            self.wait_for_kernel()
 
-    def wait_for_kernel(self) -> None:
+    def wait_for_kernel(self, patience: float = PATIENCE) -> None:
         """Wait until there is a kernel (without one JupyterLab would ask which) and it is idle."""
         name = self.page.locator(".jp-NotebookPanel-toolbar .jp-Toolbar-kernelName").first
         expect(name).to_have_text(re.compile("Python"), timeout=PATIENCE)
-        self.page.locator(".jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status=idle]").first.wait_for()
+        idle = self.page.locator(".jp-NotebookPanel .jp-Notebook-ExecutionIndicator[data-status=idle]")
+        idle.first.wait_for(timeout=patience)
 
     def show(self, code: str) -> None:
         """Replace the first code cell by code that shows an explorer, and run it."""
