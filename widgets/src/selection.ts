@@ -19,6 +19,8 @@ export const NOTHING: ShownSelection = { entry: null, chunk: null, time: null, s
 interface Store {
   selection: ShownSelection;
   hover: HoveredEntry | null;
+  /** Names of the channels of a path that is pointed at, such as a candidate that was not chosen; null where none is. */
+  highlightedPath: readonly string[] | null;
   /** The newest selection of the kernel that has been looked at. */
   count: number;
   /** The views of this page. */
@@ -30,7 +32,7 @@ interface Store {
 
 type Stores = Map<string, Store>;
 
-const KEY = Symbol.for("isoviz.selections.1");
+const KEY = Symbol.for("isoviz.selections.2");
 
 function stores(): Stores {
   const page = globalThis as unknown as Record<symbol, Stores | undefined>;
@@ -51,7 +53,7 @@ class Membership {
     const selected = connection.snapshot?.selected;
     let store = stores().get(session);
     if (store === undefined) {
-      store = { selection: selected?.selection ?? NOTHING, hover: null, count: selected?.count ?? 0, clients: new Set(), listeners: new Set(), open: 0 };
+      store = { selection: selected?.selection ?? NOTHING, hover: null, highlightedPath: null, count: selected?.count ?? 0, clients: new Set(), listeners: new Set(), open: 0 };
       stores().set(session, store);
     }
     this.store = store;
@@ -75,6 +77,12 @@ class Membership {
   readonly hover = (entry: HoveredEntry | null): void => {
     if (same(this.store.hover, entry)) return;
     this.store.hover = entry;
+    tell(this.store);
+  };
+
+  readonly highlight = (path: readonly string[] | null): void => {
+    if (same(this.store.highlightedPath, path)) return;
+    this.store.highlightedPath = path;
     tell(this.store);
   };
 
@@ -145,6 +153,7 @@ function useStore<Value>(read: (store: Store) => Value): [Value, Membership] {
 
 const selectionOf = (store: Store): ShownSelection => store.selection;
 const hoverOf = (store: Store): HoveredEntry | null => store.hover;
+const highlightedOf = (store: Store): readonly string[] | null => store.highlightedPath;
 
 /** What is selected, and what changes it: selecting a stop lets a hop go, and a hop a stop. */
 export function useSelection(): [ShownSelection, (change: Partial<ShownSelection>) => void] {
@@ -156,4 +165,10 @@ export function useSelection(): [ShownSelection, (change: Partial<ShownSelection
 export function useHover(): [HoveredEntry | null, (entry: HoveredEntry | null) => void] {
   const [hover, member] = useStore(hoverOf);
   return [hover, member.hover];
+}
+
+/** The path that is pointed at, as names of its channels, and what changes it. The machine shows it beside the chosen path. */
+export function useHighlightedPath(): [readonly string[] | null, (channels: readonly string[] | null) => void] {
+  const [path, member] = useStore(highlightedOf);
+  return [path, member.highlight];
 }
