@@ -129,13 +129,13 @@ def __getattr__(name: str) -> object:
     home = _HOMES[name]
     try:
         module = importlib.import_module(home or f"isoviz.{name}")
+        value: object = module if home is None else getattr(module, name)
     except ModuleNotFoundError as error:
         if home != "isoviz.widgets" or (error.name or "").startswith("isoviz"):
             raise
         from isoviz.errors import MissingPartError
 
         raise MissingPartError("the explorer", "lab") from error
-    value: object = module if home is None else getattr(module, name)
     globals()[name] = value
     return value
 

@@ -1,16 +1,46 @@
-"""The explorer in a notebook, `isoviz.explore()`, and its panes alone."""
+"""The explorer in a notebook, `isoviz.explore()`, and its panes alone.
+
+Every name is loaded where it is first used: pages (`isoviz.widgets.pages`) are written without the packages of a notebook.
+"""
 
 from __future__ import annotations
 
-from isoviz.widgets.alone import Entry, LayoutEditor, LinearizationView
-from isoviz.widgets.chosen.examples import EXAMPLES
-from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, MachineChoice, PresetMachine
-from isoviz.widgets.chosen.selection import Selection
-from isoviz.widgets.chosen.session_file import settings_in
-from isoviz.widgets.chosen.settings import Settings
-from isoviz.widgets.explorer import Explorer
-from isoviz.widgets.session import Session
-from isoviz.widgets.show_explorer import explore
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.widgets.alone import Entry as Entry
+    from isoviz.widgets.alone import LayoutEditor as LayoutEditor
+    from isoviz.widgets.alone import LinearizationView as LinearizationView
+    from isoviz.widgets.chosen.examples import EXAMPLES as EXAMPLES
+    from isoviz.widgets.chosen.machine_choice import DescribedMachine as DescribedMachine
+    from isoviz.widgets.chosen.machine_choice import FileMachine as FileMachine
+    from isoviz.widgets.chosen.machine_choice import MachineChoice as MachineChoice
+    from isoviz.widgets.chosen.machine_choice import PresetMachine as PresetMachine
+    from isoviz.widgets.chosen.selection import Selection as Selection
+    from isoviz.widgets.chosen.session_file import settings_in as settings_in
+    from isoviz.widgets.chosen.settings import Settings as Settings
+    from isoviz.widgets.explorer import Explorer as Explorer
+    from isoviz.widgets.session import Session as Session
+    from isoviz.widgets.show_explorer import explore as explore
+
+# name → the module that holds it
+_HOMES = {
+    "EXAMPLES": "isoviz.widgets.chosen.examples",
+    "DescribedMachine": "isoviz.widgets.chosen.machine_choice",
+    "Entry": "isoviz.widgets.alone",
+    "Explorer": "isoviz.widgets.explorer",
+    "FileMachine": "isoviz.widgets.chosen.machine_choice",
+    "LayoutEditor": "isoviz.widgets.alone",
+    "LinearizationView": "isoviz.widgets.alone",
+    "MachineChoice": "isoviz.widgets.chosen.machine_choice",
+    "PresetMachine": "isoviz.widgets.chosen.machine_choice",
+    "Selection": "isoviz.widgets.chosen.selection",
+    "Session": "isoviz.widgets.session",
+    "Settings": "isoviz.widgets.chosen.settings",
+    "explore": "isoviz.widgets.show_explorer",
+    "settings_in": "isoviz.widgets.chosen.session_file",
+}
 
 __all__ = [
     "EXAMPLES",
@@ -28,3 +58,15 @@ __all__ = [
     "explore",
     "settings_in",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})
