@@ -49,17 +49,51 @@ class ShownMachineChoice(TypedDict):
     path: str
 
 
-class ShownSettings(TypedDict):
-    """Everything that can be chosen, as typed, right or wrong."""
+class ShownRange(TypedDict):
+    """The indices of a dimension that move, as typed: the dimension has the key `row`. `first` and `extent` are at the source,
+    `to` is the first index at the destination. "" stands for what is usual: from the first index, up to the last, to the same
+    index.
+    """
 
-    machine: ShownMachineChoice
+    row: int
+    first: str
+    extent: str
+    to: str
+
+
+class ShownPart(TypedDict):
+    """What moves: the ranges of some dimensions (all indices of the others), and the keys of the fields that stay."""
+
+    ranges: list[ShownRange]
+    leftOut: list[int]
+
+
+class ShownTransfer(TypedDict):
+    """A transfer of a session, as typed, right or wrong. `begin` is in seconds after the begin of all."""
+
+    key: int
+    name: str
+    priority: str
+    begin: str
     dimensions: list[ShownRow]
     fields: list[ShownRow]
     source: ShownChoice
     destination: ShownChoice
+    part: ShownPart
     planner: str
     slotLimit: str
     memoryLimit: str
+
+
+class ShownSettings(ShownTransfer):
+    """Everything that can be chosen: the transfer that is edited, the machine, and the transfers beside it, on the same machine.
+
+    `place` is where the transfer that is edited stands among all.
+    """
+
+    machine: ShownMachineChoice
+    place: int
+    beside: list[ShownTransfer]
 
 
 # ---- what can be chosen
@@ -235,6 +269,30 @@ class SetMachineOption(TypedDict):
     value: str
 
 
+class SetTransfer(TypedDict):
+    """Enter a text of the transfer with the key `transfer`."""
+
+    kind: Literal["set"]
+    field: Literal["transfer-name", "transfer-priority", "transfer-begin"]
+    transfer: int
+    value: str
+
+
+class ChoosePart(TypedDict):
+    """Choose what moves. `control` names what was used: edits of one control are one step to undo."""
+
+    kind: Literal["part"]
+    part: ShownPart
+    control: str
+
+
+class OneTransfer(TypedDict):
+    """Edit, copy or remove the transfer with the key `transfer`. A copy stands behind it and is edited from then on."""
+
+    kind: Literal["edit-transfer", "copy-transfer", "remove-transfer"]
+    transfer: int
+
+
 class DescribeMachine(TypedDict):
     """Choose the machine that this JSON object describes (the format of machine files)."""
 
@@ -265,10 +323,11 @@ class BeginFrom(TypedDict):
 class Bare(TypedDict):
     """A command without arguments.
 
-    `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again.
+    `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again,
+    `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
     """
 
-    kind: Literal["swap", "use-local", "undo", "redo", "run", "cancel", "forget", "measure", "hello"]
+    kind: Literal["swap", "use-local", "undo", "redo", "run", "cancel", "forget", "measure", "hello", "add-transfer"]
 
 
 class Select(TypedDict):
@@ -316,8 +375,8 @@ class AskExport(TypedDict):
 
 
 Command = (
-    SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
-    | OpenSession | OpenMachine | AskExport
+    SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
+    | OpenSession | OpenMachine | AskExport | ChoosePart | OneTransfer
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,8 @@ def explore(
     planner: str | None = None,
     slot_limit: str | int | None = None,
     memory_limit: str | int | None = None,
+    part: Mapping[str, Sequence[str | int]] | None = None,
+    moved_fields: Sequence[str] | None = None,
     pane: str = "explorer",
     restore: bool = True,
 ) -> Explorer:
@@ -43,8 +45,9 @@ def explore(
 
     Everything can be changed on screen; the arguments say where to begin: an `example` (a name in `EXAMPLES`), a machine preset
     with its options, a machine of your own or the path of a machine file, the sizes of the dimensions, the dtypes of the fields,
-    memory and layout of both ends, the planner and its limits (bytes, or text such as "32MiB"). `session` is a file of
-    `explorer.session.save`.
+    memory and layout of both ends, the planner and its limits (bytes, or text such as "32MiB").
+    `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
+    them everything moves. `session` is a file of `explorer.session.save`.
 
         explorer = isoviz.explore(space={"x": 512, "y": 512}, source=("node0.sys", "<F, x, y>"))
         explorer.session.wait().derived.plan
@@ -74,6 +77,8 @@ def explore(
         planner=planner,
         slot_limit=slot_limit,
         memory_limit=memory_limit,
+        part=part,
+        moved_fields=moved_fields,
         start=start if session is None else load_settings(session),
     )
     place = _place()

@@ -9,7 +9,16 @@ from typing import Any
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.menus import menus
 from isoviz.widgets.chosen.settings import Row, Settings
-from isoviz.widgets.contract import Concerns, Refusal, ShownColour, ShownMachineChoice, ShownProblem, ShownRow, ShownSettings
+from isoviz.widgets.contract import (
+    Concerns,
+    Refusal,
+    ShownColour,
+    ShownMachineChoice,
+    ShownProblem,
+    ShownRow,
+    ShownSettings,
+    ShownTransfer,
+)
 from isoviz.widgets.panes.pane_table import PANES
 from isoviz.widgets.state import Problem, Refused, State
 
@@ -66,11 +75,29 @@ def _settings(settings: Settings) -> ShownSettings:
         else {"kind": choice.kind, "name": choice.name, "options": {}, "path": choice.path}
     )
     return {
+        **_transfer(settings),
         "machine": machine,
+        "place": settings.place,
+        "beside": [_transfer(each) for each in settings.beside],
+    }
+
+
+def _transfer(settings: Settings) -> ShownTransfer:
+    return {
+        "key": settings.key,
+        "name": settings.name,
+        "priority": settings.priority,
+        "begin": settings.begin,
         "dimensions": _rows(settings.dimensions),
         "fields": _rows(settings.fields),
         "source": {"memory": settings.source.memory, "layout": settings.source.layout},
         "destination": {"memory": settings.destination.memory, "layout": settings.destination.layout},
+        "part": {
+            "ranges": [
+                {"row": each.row, "first": each.first, "extent": each.extent, "to": each.to} for each in settings.part.ranges
+            ],
+            "leftOut": list(settings.part.left_out),
+        },
         "planner": settings.planner,
         "slotLimit": settings.slot_limit,
         "memoryLimit": settings.memory_limit,

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Report
     from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.widgets.consequences.plans_beside import BesidePlan
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,7 @@ class Derived:
     what is older than the settings and cannot be renewed until a problem is solved: "source", "destination", "plan". `step` says
     in words what is being computed, "" at the end.
 
+    `begin` is when the transfer begins, in seconds after the begin of all of the session; `beside` are the plans of the others.
     `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
     computer, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
     which plan it is about. `kept` are the results of the stages, `complete` says for which
@@ -80,6 +82,8 @@ class Derived:
     machine: Machine | None = None
     transfer: Transfer | None = None
     plan: Plan | None = None
+    begin: float = 0.0
+    beside: tuple[BesidePlan, ...] = ()
     planned_on: Machine | None = None
     is_here: bool = False
     interval: ModelInterval | None = None

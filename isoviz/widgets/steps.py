@@ -107,6 +107,8 @@ def step_of(command: Command) -> object:
 
     None where the edit is a step by itself.
     """
+    if command["kind"] == "part":
+        return "part", command["control"]
     if command["kind"] != "set" or command["field"] in _MENUS:
         return None
     return tuple(value for key, value in command.items() if key != "value")

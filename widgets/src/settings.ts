@@ -1,6 +1,6 @@
 // What a command makes of the settings, as the kernel will say too (isoviz/widgets/chosen/edits.py). Commands that need the kernel to
 // know what they lead to (examples, undo, new rows) leave the settings as they are until its answer.
-import type { Command, SetMachineOption, SetRow, SetText, ShownRow, ShownSettings } from "./types.ts";
+import type { Command, SetMachineOption, SetRow, SetText, SetTransfer, ShownRow, ShownSettings, ShownTransfer } from "./types.ts";
 
 /** The two ends of a transfer. */
 export type Side = "source" | "destination";
@@ -15,12 +15,14 @@ export function applied(settings: ShownSettings, command: Command): ShownSetting
       return entered(settings, command);
     case "swap":
       return { ...settings, source: settings.destination, destination: settings.source };
+    case "part":
+      return { ...settings, part: command.part };
     default:
       return settings;
   }
 }
 
-function entered(settings: ShownSettings, command: SetText | SetRow | SetMachineOption): ShownSettings {
+function entered(settings: ShownSettings, command: SetText | SetRow | SetMachineOption | SetTransfer): ShownSettings {
   const { value } = command;
   switch (command.field) {
     case "machine":
@@ -47,7 +49,18 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
       return { ...settings, fields: withRow(settings.fields, command.row, { name: value }) };
     case "dimension-name":
       return renamed(settings, command.row, value);
+    case "transfer-name":
+      return withTransfer(settings, command.transfer, { name: value });
+    case "transfer-priority":
+      return withTransfer(settings, command.transfer, { priority: value });
+    case "transfer-begin":
+      return withTransfer(settings, command.transfer, { begin: value });
   }
+}
+
+function withTransfer(settings: ShownSettings, key: number, change: Partial<ShownTransfer>): ShownSettings {
+  if (settings.key === key) return { ...settings, ...change };
+  return { ...settings, beside: settings.beside.map((each) => (each.key === key ? { ...each, ...change } : each)) };
 }
 
 function sideOf(field: `${Side}-${string}`): Side {

@@ -264,17 +264,6 @@ export interface Frame {
   canRedo: boolean;
 }
 
-/**
- * The machine that was chosen. `kind` is "preset" (with its options as typed), "measured" (this computer, with its options
- * as typed), "file" (read from `path`) or "drawn" (described in Python or drawn by hand).
- */
-export interface ShownMachineChoice {
-  kind: "preset" | "measured" | "file" | "drawn";
-  name: string;
-  options: Record<string, string>;
-  path: string;
-}
-
 /** A dimension with its size, or a field with its dtype, as typed. `key` stays with the row while its name changes. */
 export interface ShownRow {
   key: number;
@@ -288,16 +277,71 @@ export interface ShownChoice {
   layout: string;
 }
 
-/** Everything that can be chosen, as typed, right or wrong. */
-export interface ShownSettings {
-  machine: ShownMachineChoice;
+/**
+ * The indices of a dimension that move, as typed: the dimension has the key `row`. `first` and `extent` are at the source,
+ * `to` is the first index at the destination. "" stands for what is usual: from the first index, up to the last, to the
+ * same index.
+ */
+export interface ShownRange {
+  row: number;
+  first: string;
+  extent: string;
+  to: string;
+}
+
+/** What moves: the ranges of some dimensions (all indices of the others), and the keys of the fields that stay. */
+export interface ShownPart {
+  ranges: ShownRange[];
+  leftOut: number[];
+}
+
+/**
+ * The machine that was chosen. `kind` is "preset" (with its options as typed), "measured" (this computer, with its options
+ * as typed), "file" (read from `path`) or "drawn" (described in Python or drawn by hand).
+ */
+export interface ShownMachineChoice {
+  kind: "preset" | "measured" | "file" | "drawn";
+  name: string;
+  options: Record<string, string>;
+  path: string;
+}
+
+/** A transfer of a session, as typed, right or wrong. `begin` is in seconds after the begin of all. */
+export interface ShownTransfer {
+  key: number;
+  name: string;
+  priority: string;
+  begin: string;
   dimensions: ShownRow[];
   fields: ShownRow[];
   source: ShownChoice;
   destination: ShownChoice;
+  part: ShownPart;
   planner: string;
   slotLimit: string;
   memoryLimit: string;
+}
+
+/**
+ * Everything that can be chosen: the transfer that is edited, the machine, and the transfers beside it, on the same
+ * machine. `place` is where the transfer that is edited stands among all.
+ */
+export interface ShownSettings {
+  key: number;
+  name: string;
+  priority: string;
+  begin: string;
+  dimensions: ShownRow[];
+  fields: ShownRow[];
+  source: ShownChoice;
+  destination: ShownChoice;
+  part: ShownPart;
+  planner: string;
+  slotLimit: string;
+  memoryLimit: string;
+  machine: ShownMachineChoice;
+  place: number;
+  beside: ShownTransfer[];
 }
 
 /** An option of a preset with its default. */
@@ -418,6 +462,14 @@ export interface SetMachineOption {
   value: string;
 }
 
+/** Enter a text of the transfer with the key `transfer`. */
+export interface SetTransfer {
+  kind: "set";
+  field: "transfer-name" | "transfer-priority" | "transfer-begin";
+  transfer: number;
+  value: string;
+}
+
 /** Choose the machine that this JSON object describes (the format of machine files). */
 export interface DescribeMachine {
   kind: "describe-machine";
@@ -443,10 +495,10 @@ export interface BeginFrom {
 
 /**
  * A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure`
- * measures this computer again.
+ * measures this computer again, `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
  */
 export interface Bare {
-  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello";
+  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer";
 }
 
 /** Select something in every view. */
@@ -490,8 +542,21 @@ export interface AskExport {
   what: Exported;
 }
 
+/** Choose what moves. `control` names what was used: edits of one control are one step to undo. */
+export interface ChoosePart {
+  kind: "part";
+  part: ShownPart;
+  control: string;
+}
+
+/** Edit, copy or remove the transfer with the key `transfer`. A copy stands behind it and is edited from then on. */
+export interface OneTransfer {
+  kind: "edit-transfer" | "copy-transfer" | "remove-transfer";
+  transfer: number;
+}
+
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | ChoosePart | OneTransfer;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {

@@ -15,6 +15,13 @@ const settings: ShownSettings = {
   planner: "auto",
   slotLimit: "",
   memoryLimit: "",
+  part: { ranges: [], leftOut: [] },
+  key: 1,
+  name: "Transfer 1",
+  priority: "0",
+  begin: "0",
+  place: 0,
+  beside: [],
 };
 
 const after = (...commands: Command[]): ShownSettings => commands.reduce(applied, settings);

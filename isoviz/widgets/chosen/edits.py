@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import cast
 
 from isoviz.errors import FileError, InputError, IsovizError, MachineError
 from isoviz.json_cursor import parse
@@ -13,6 +14,7 @@ from isoviz.widgets.chosen.layout_text import add_dimension, remove_dimension, r
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, PresetMachine
 from isoviz.widgets.chosen.session_file import settings_in
 from isoviz.widgets.chosen.settings import Row, Settings
+from isoviz.widgets.chosen.transfer_edits import with_others, with_rows_there, with_transfers_edited
 from isoviz.widgets.contract import Command, SetMachineOption, SetRow, SetText
 
 _NAMES = ("x", "y", "z", "w", "u", "v")
@@ -26,9 +28,15 @@ def edited(settings: Settings, command: Command) -> Settings:
         InputError: an edit of a row that is gone, an unknown example, options for a machine that is no preset, no description of
             a machine, or a file that holds no machine or no session.
     """
+    others = with_transfers_edited(settings, command)
+    return _of_one(settings, command) if others is None else others
+
+
+def _of_one(settings: Settings, command: Command) -> Settings:
+    """The settings after an edit of the transfer or of the machine."""
     match command["kind"]:
         case "set":
-            return _set(settings, command)
+            return _set(settings, cast("SetText | SetRow | SetMachineOption", command))
         case "describe-machine":
             return replace(settings, machine=DescribedMachine(machine_from_json(command["machine"])))
         case "open-machine":
@@ -38,7 +46,7 @@ def edited(settings: Settings, command: Command) -> Settings:
         case "example":
             if (example := EXAMPLES.get(command["value"])) is None:
                 raise InputError(f"example {command['value']!r}: expected one of {', '.join(EXAMPLES)}")
-            return example.settings
+            return with_others(example.settings, settings)
         case "add-dimension":
             name = _free_name(settings, _NAMES, "d", {row.name for row in settings.dimensions})
             added = replace(settings, dimensions=(*settings.dimensions, Row(settings.next_key, name, "4")))
@@ -50,10 +58,12 @@ def edited(settings: Settings, command: Command) -> Settings:
         case "remove-dimension":
             row = _row(settings.dimensions, command["row"])
             kept = tuple(other for other in settings.dimensions if other.key != row.key)
-            return _with_layouts(replace(settings, dimensions=kept), lambda text: remove_dimension(text, row.in_layouts))
+            fewer = with_rows_there(replace(settings, dimensions=kept))
+            return _with_layouts(fewer, lambda text: remove_dimension(text, row.in_layouts))
         case "remove-field":
             row = _row(settings.fields, command["row"])
-            return replace(settings, fields=tuple(other for other in settings.fields if other.key != row.key))
+            rest = tuple(other for other in settings.fields if other.key != row.key)
+            return with_rows_there(replace(settings, fields=rest))
         case "swap":
             return replace(settings, source=settings.destination, destination=settings.source)
     return settings

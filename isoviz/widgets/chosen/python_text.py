@@ -8,16 +8,19 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from isoviz.errors import IsovizError
+from isoviz.errors import InputError, IsovizError
 from isoviz.json_cursor import format_json
 from isoviz.machines import load, machine_to_json
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.part import Part
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import Row, Settings, settings_for
 
 WIDTH = 100
 """Characters of a line."""
+_NUMBERS = ("machine_options", "space", "part")
+"""Arguments whose texts may be numbers."""
 
 
 def python_text(settings: Settings) -> str:
@@ -42,7 +45,18 @@ def _without_keys(settings: Settings) -> Settings:
     machine = settings.machine
     if isinstance(machine, PresetMachine):
         machine = replace(machine, options=tuple(sorted(machine.options)))
-    return replace(settings, machine=machine, dimensions=bare(settings.dimensions), fields=bare(settings.fields))
+    places = {row.key: place for place, row in enumerate((*settings.dimensions, *settings.fields))}
+    part = settings.part.of_rows(*([row.key for row in rows] for rows in (settings.dimensions, settings.fields)))
+    ranges = (replace(each, row=places[each.row]) for each in part.ranges)
+    return replace(
+        settings,
+        machine=machine,
+        dimensions=bare(settings.dimensions),
+        fields=bare(settings.fields),
+        part=Part.of(ranges, (places[key] for key in part.left_out)),
+        key=0,
+        beside=tuple(map(_without_keys, settings.beside)),
+    )
 
 
 def _from(example: str | None, settings: Settings) -> str | None:
@@ -55,22 +69,38 @@ def _from(example: str | None, settings: Settings) -> str | None:
         "fields": {row.name: row.value for row in settings.fields},
         "source": (settings.source.memory, settings.source.layout),
         "destination": (settings.destination.memory, settings.destination.layout),
+        "part": {
+            row.name: (found.first, found.extent, found.to)
+            for row in settings.dimensions
+            if not (found := settings.part.range_of(row.key)).is_everything
+        },
+        "moved_fields": None
+        if not settings.part.left_out
+        else tuple(row.name for row in settings.fields if row.key not in settings.part.left_out),
         "planner": settings.planner,
         "slot_limit": settings.slot_limit,
         "memory_limit": settings.memory_limit,
     }
     if not isinstance(settings.machine, PresetMachine):
         del given["machine_options"]
-    if not same_settings(settings_for(**given, start=start), settings):
+    if not _says(given, start, settings):
         return None
     for name in tuple(given):
         fewer = {other: value for other, value in given.items() if other != name}
-        if same_settings(settings_for(**fewer, start=start), settings):
+        if _says(fewer, start, settings):
             given = fewer
     more, machine = _machine_text(settings.machine) if "machine" in given else ("", "")
     written = [] if example is None else [f"example={quoted(example)}"]
     written += [f"{name}={machine if name == 'machine' else _value(name, value)}" for name, value in given.items()]
     return f"import isoviz\n{more}\n{_call('explorer = isoviz.explore', written)}\n"
+
+
+def _says(given: dict[str, Any], start: Settings, settings: Settings) -> bool:
+    """Whether arguments lead to these settings."""
+    try:
+        return same_settings(settings_for(**given, start=start), settings)
+    except InputError:
+        return False  # a part of a dimension that the other arguments do not have
 
 
 def _machine_text(choice: MachineChoice) -> tuple[str, str]:
@@ -114,15 +144,15 @@ def _in_triple_quotes(text: str) -> str:
 
 def _value(name: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        return f"{{{', '.join(f'{quoted(key)}: {_number_or_text(name, text)}' for key, text in value.items())}}}"
+        return f"{{{', '.join(f'{quoted(key)}: {_value(name, each)}' for key, each in value.items())}}}"
     if isinstance(value, tuple):
-        return f"({', '.join(map(quoted, value))})"
-    return quoted(value)
+        return f"({', '.join(_value(name, each) for each in value)}{',' * (len(value) == 1)})"
+    return _number_or_text(value) if name in _NUMBERS else quoted(value)
 
 
-def _number_or_text(name: str, text: str) -> str:
+def _number_or_text(text: str) -> str:
     """A size as a number where it is written as one."""
-    return text if name != "fields" and re.fullmatch("0|[1-9][0-9]{0,18}", text) else quoted(text)
+    return text if re.fullmatch("0|[1-9][0-9]{0,18}", text) else quoted(text)
 
 
 def _call(function: str, written: list[str]) -> str:

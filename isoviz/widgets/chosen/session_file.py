@@ -1,8 +1,8 @@
 """Settings in a file: what a session was when it was saved.
 
-Version 3 is what `save_settings` writes. In version 2 a machine is a preset or a described one, and nothing says whether it was
-read from a file. Version 1 is from before machines could be described: it is an object without a version, in which `machine` is
-the name of a preset and `machineOptions` has its options.
+Version 4 is what `save_settings` writes. Version 3 knows one transfer, of the whole array. In version 2 a machine is a preset or
+a described one, and nothing says whether it was read from a file. Version 1 is from before machines could be described: it is an
+object without a version, in which `machine` is the name of a preset and `machineOptions` has its options.
 """
 
 from __future__ import annotations
@@ -16,11 +16,13 @@ from isoviz.json_cursor import format_json
 from isoviz.machines import machine_from_json, machine_to_json
 from isoviz.regular_files import read_some, write_text
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.part import Part, Range
 from isoviz.widgets.chosen.settings import End, Row, Settings
+from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, every_transfer, of_transfers
 from isoviz.widgets.contract import ShownChoice
 from isoviz.widgets.matching import mismatch
 
-VERSION = 3
+VERSION = 4
 MOST_BYTES = 64 << 20
 """A larger file is no session: a described machine of 100,000 channels has about 20 MB."""
 
@@ -56,15 +58,42 @@ class _KeptDrawn(TypedDict):
 _KeptMachine = _KeptPreset | _KeptMeasured | _KeptFile | _KeptDrawn
 
 
-class _KeptSettings(TypedDict):
-    machine: _KeptMachine
+class _KeptRange(TypedDict):
+    """The range of a dimension, by the place of the dimension."""
+
+    dimension: int
+    first: str
+    extent: str
+    to: str
+
+
+class _KeptPart(TypedDict):
+    """What moves; fields that stay by their places."""
+
+    ranges: list[_KeptRange]
+    leftOut: list[int]
+
+
+class _KeptTransfer(TypedDict):
+    name: str
+    priority: str
+    begin: str
     dimensions: list[_KeptRow]
     fields: list[_KeptRow]
     source: ShownChoice
     destination: ShownChoice
+    part: _KeptPart
     planner: str
     slotLimit: str
     memoryLimit: str
+
+
+class _KeptSettings(TypedDict):
+    """The machine, the transfers in their order, and the place of the one that is edited."""
+
+    machine: _KeptMachine
+    transfers: list[_KeptTransfer]
+    place: int
 
 
 class _File(TypedDict):
@@ -125,10 +154,14 @@ def settings_in(text: str | bytes, name: object) -> Settings:
         raise FileError(f"{name}: version {version} of the format; this isoviz reads up to {VERSION}")
     if version == 2:
         found = _of_version_2(found)
+    if version in (2, 3):
+        found = _of_version_3(found)
     if problem := mismatch(found, _File):
         raise FileError(f"{name}: {problem}")
     try:
         return _settings(cast("_File", found)["settings"])
+    except FileError as error:
+        raise FileError(f"{name}: {error}") from None
     except IsovizError as error:
         raise FileError(f"{name}: settings.machine.machine: {error}") from None
 
@@ -147,16 +180,33 @@ def _kept(settings: Settings) -> _KeptSettings:
         machine = {"kind": "file", "path": choice.path, "machine": machine_to_json(choice.machine)}
     else:
         machine = {"kind": "drawn", "machine": machine_to_json(choice.machine)}
+    return {"machine": machine, "transfers": [_kept_transfer(each) for each in every_transfer(settings)], "place": settings.place}
+
+
+def _kept_transfer(settings: Settings) -> _KeptTransfer:
     return {
-        "machine": machine,
+        "name": settings.name,
+        "priority": settings.priority,
+        "begin": settings.begin,
         "dimensions": _kept_rows(settings.dimensions),
         "fields": _kept_rows(settings.fields),
         "source": {"memory": settings.source.memory, "layout": settings.source.layout},
         "destination": {"memory": settings.destination.memory, "layout": settings.destination.layout},
+        "part": _kept_part(settings),
         "planner": settings.planner,
         "slotLimit": settings.slot_limit,
         "memoryLimit": settings.memory_limit,
     }
+
+
+def _kept_part(settings: Settings) -> _KeptPart:
+    ranges = [
+        {"dimension": place, "first": found.first, "extent": found.extent, "to": found.to}
+        for place, row in enumerate(settings.dimensions)
+        if not (found := settings.part.range_of(row.key)).is_everything
+    ]
+    left = [place for place, row in enumerate(settings.fields) if row.key in settings.part.left_out]
+    return cast("_KeptPart", {"ranges": ranges, "leftOut": left})
 
 
 def _kept_rows(rows: tuple[Row, ...]) -> list[_KeptRow]:
@@ -164,16 +214,36 @@ def _kept_rows(rows: tuple[Row, ...]) -> list[_KeptRow]:
 
 
 def _settings(kept: _KeptSettings) -> Settings:
+    transfers = tuple(_transfer(each) for each in kept["transfers"])
+    if not 1 <= len(transfers) <= MOST_TRANSFERS:
+        raise FileError(f"settings.transfers: {len(transfers)} transfers; expected 1 to {MOST_TRANSFERS}")
+    return of_transfers(transfers, kept["place"], Settings(machine=_machine(kept["machine"])))
+
+
+def _transfer(kept: _KeptTransfer) -> Settings:
+    dimensions, fields = _rows(kept["dimensions"], 1), _rows(kept["fields"], 1 + len(kept["dimensions"]))
     return Settings(
-        machine=_machine(kept["machine"]),
-        dimensions=_rows(kept["dimensions"], 1),
-        fields=_rows(kept["fields"], 1 + len(kept["dimensions"])),
+        name=kept["name"],
+        priority=kept["priority"],
+        begin=kept["begin"],
+        dimensions=dimensions,
+        fields=fields,
         source=End(**kept["source"]),
         destination=End(**kept["destination"]),
+        part=_part(kept["part"], dimensions, fields),
         planner=kept["planner"],
         slot_limit=kept["slotLimit"],
         memory_limit=kept["memoryLimit"],
     )
+
+
+def _part(kept: _KeptPart, dimensions: tuple[Row, ...], fields: tuple[Row, ...]) -> Part:
+    ranges = [
+        Range(dimensions[each["dimension"]].key, each["first"], each["extent"], each["to"])
+        for each in kept["ranges"]
+        if 0 <= each["dimension"] < len(dimensions)
+    ]
+    return Part.of(ranges, [fields[place].key for place in kept["leftOut"] if 0 <= place < len(fields)])
 
 
 def _machine(kept: _KeptMachine) -> MachineChoice:
@@ -199,7 +269,7 @@ def _of_version_1(found: dict[str, Any]) -> dict[str, Any]:
                 {"kept": "", **{key: value for key, value in row.items() if key != "key"}} if isinstance(row, dict) else row
                 for row in found[name]
             ]
-    return {"isoviz": "session", "version": VERSION, "settings": settings}
+    return _of_version_3({"isoviz": "session", "version": 3, "settings": settings})
 
 
 def _of_version_2(found: dict[str, Any]) -> dict[str, Any]:
@@ -211,6 +281,16 @@ def _of_version_2(found: dict[str, Any]) -> dict[str, Any]:
             settings = {**settings, "machine": _preset(machine["preset"], machine["options"])}
         elif set(machine) == {"described"}:
             settings = {**settings, "machine": {"kind": "drawn", "machine": machine["described"]}}
+    return {**found, "version": 3, "settings": settings}
+
+
+def _of_version_3(found: dict[str, Any]) -> dict[str, Any]:
+    """The same session in this version: its transfer is the only one, and all of it moves."""
+    settings = found.get("settings")
+    if isinstance(settings, dict):
+        one = {"name": "Transfer 1", "priority": "0", "begin": "0", "part": {"ranges": [], "leftOut": []}}
+        one |= {key: value for key, value in settings.items() if key != "machine"}
+        settings = {**{key: value for key, value in settings.items() if key == "machine"}, "transfers": [one], "place": 0}
     return {**found, "version": VERSION, "settings": settings}
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
+from isoviz.widgets.chosen.part import EVERYTHING, Part, Range
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -47,7 +48,12 @@ class End:
 
 @dataclass(frozen=True)
 class Settings:
-    """Everything that can be chosen in the explorer."""
+    """Everything that can be chosen in the explorer.
+
+    `part` says what moves. `name`, `priority` and `begin` (seconds after the begin of all) tell the transfer from the others of
+    the session, `beside`: settings as well, on the same machine, whose `machine`, `beside` and `place` say nothing. `key` stays
+    with a transfer; `place` is where the transfer of these settings stands among all (`isoviz.widgets.chosen.transfers`).
+    """
 
     machine: MachineChoice = THIS_COMPUTER
     dimensions: tuple[Row, ...] = (Row(1, "x", "2048"), Row(2, "y", "2048"))
@@ -57,6 +63,13 @@ class Settings:
     planner: str = "auto"
     slot_limit: str = ""
     memory_limit: str = ""
+    part: Part = EVERYTHING
+    name: str = "Transfer 1"
+    priority: str = "0"
+    begin: str = "0"
+    key: int = 1
+    place: int = 0
+    beside: tuple[Settings, ...] = ()
 
     def end(self, side: str) -> End:
         """The end called "source" or "destination"."""
@@ -88,16 +101,20 @@ def settings_for(
     planner: str | None = None,
     slot_limit: str | int | None = None,
     memory_limit: str | int | None = None,
+    part: Mapping[str, Sequence[str | int]] | None = None,
+    moved_fields: Sequence[str] | None = None,
     start: Settings | None = None,
 ) -> Settings:
     """`start` (the defaults unless given) with some values chosen; an end is (memory, layout).
 
     `machine` is the name of a preset, a machine, or the path of a machine file. Other dimensions than those of `start` get the
-    layouts `<F, x, y, …>` for the source and `<x, y, …, F>` for the destination, where none are given.
+    layouts `<F, x, y, …>` for the source and `<x, y, …, F>` for the destination, where none are given. `part` says for some
+    dimensions which indices move: (first index, extent), and the first index at the destination where it is another one.
+    `moved_fields` names the fields that move.
 
     Raises:
-        InputError: an end that is not a pair, a machine that is none of these, options for a machine that is no preset, or a file
-            that cannot be read or describes no machine.
+        InputError: an end that is not a pair, a part of a dimension or a field that is not there, a machine that is none of
+            these, options for a machine that is no preset, or a file that cannot be read or describes no machine.
     """
     chosen = start or Settings()
     if machine is not None:
@@ -122,9 +139,30 @@ def settings_for(
             if not isinstance(given, tuple | list) or len(given) != 2:
                 raise InputError(f"{side} {given!r}: expected a memory and a layout, such as ('node0.sys', '<F, x>')")
             chosen = chosen.with_end(side, End(str(given[0]), str(given[1])))
+    chosen = replace(chosen, part=_part(chosen, part, moved_fields))
     return replace(
         chosen,
         planner=chosen.planner if planner is None else planner,
         slot_limit=chosen.slot_limit if slot_limit is None else str(slot_limit),
         memory_limit=chosen.memory_limit if memory_limit is None else str(memory_limit),
     )
+
+
+def _part(chosen: Settings, part: Mapping[str, Sequence[str | int]] | None, moved_fields: Sequence[str] | None) -> Part:
+    """The part that these arguments name, that of `chosen` where there are none."""
+    dimensions, fields = {row.name: row.key for row in chosen.dimensions}, {row.name: row.key for row in chosen.fields}
+    kept = chosen.part.of_rows(dimensions.values(), fields.values())
+    ranges, left_out = kept.ranges, kept.left_out
+    if part is not None:
+        for name, given in part.items():
+            if name not in dimensions or isinstance(given, str) or not 2 <= len(given) <= 3:
+                raise InputError(
+                    f"part {name!r}: {given!r}; expected a dimension with (first index, extent) or (first index, extent, first "
+                    "index at the destination)"
+                )
+        ranges = tuple(Range(dimensions[name], *map(str, given)) for name, given in part.items())
+    if moved_fields is not None:
+        if absent := [name for name in moved_fields if name not in fields]:
+            raise InputError(f"moved_fields: {absent[0]!r} is not a field; the fields are {', '.join(fields)}")
+        left_out = tuple(key for name, key in fields.items() if name not in moved_fields)
+    return Part.of(ranges, left_out)

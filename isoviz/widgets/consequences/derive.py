@@ -6,11 +6,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, get_args
 
+from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.consequences.earlier_runs import interval_of, runs_known
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
+from isoviz.widgets.consequences.part_of_transfer import part_of, turn_of
 from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
+from isoviz.widgets.consequences.plans_beside import BesidePlan, control_of
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.consequences.where_it_runs import Where, where_of
 from isoviz.widgets.contract import Side
@@ -18,13 +21,16 @@ from isoviz.widgets.state import Derived, Problem, Result
 
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
+    from isoviz.machines import Machine
     from isoviz.planner import Plan
 
 T = TypeVar("T")
 
 LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 """What every session knows: it takes no machine."""
-EVERYTHING = LAYOUTS | {"machine", "memories", "options", "transfer", "plan", "where", "interval"}
+EVERYTHING = LAYOUTS | {
+    "machine", "memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans",
+}  # fmt: skip
 DEMANDS: dict[str, frozenset[str]] = {
     "explorer": EVERYTHING,
     "layout-editor": LAYOUTS,
@@ -68,10 +74,13 @@ STAGES: tuple[Stage, ...] = (
     _end("destination"),
     Stage("memories", ("machine", "source memory", "destination memory"), memories_of),
     Stage("options", ("planner", "slot limit", "memory limit"), options_of),
-    Stage("transfer", ("source", "destination", "source memory", "destination memory"), transfer_of),
+    Stage("part", ("chosen part", "dimension rows", "field rows", "space", "fields"), part_of),
+    Stage("turn", ("priority", "begin"), turn_of),
+    Stage("transfer", ("source", "destination", "source memory", "destination memory", "part", "turn"), transfer_of),
     Stage("plan", ("transfer", "machine", "memories", "options"), plan_of),
     Stage("where", ("plan", "machine", "choice"), where_of),
     Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
+    Stage("beside plans", ("beside", "machine", "choice"), lambda *given: _beside_plans(*given)),
 )
 
 
@@ -87,10 +96,31 @@ def _given(now: Derived) -> dict[str, object]:
         "planner": settings.planner,
         "slot limit": settings.slot_limit,
         "memory limit": settings.memory_limit,
+        "chosen part": settings.part,
+        "priority": settings.priority,
+        "begin": settings.begin,
+        "beside": settings.beside,
         "choice": settings.machine,
         "machine": None,
         "runs": runs_known() if "interval" in now.demanded else (),
     }
+
+
+def _beside_plans(
+    problems: dict[str, Problem], beside: tuple[Settings, ...], machine: Machine, choice: MachineChoice
+) -> tuple[BesidePlan, ...]:
+    """The plans of the other transfers, by the same stages."""
+    found = []
+    for settings in beside:
+        own = Evaluation(STAGES, {**_given(Derived(replace(settings, machine=choice))), "machine": machine}, {})
+        plan, turn, where = own.of("plan"), own.of("turn"), own.of("where")
+        if plan is None or turn is None:
+            reason = next((problem.message for problem in own.problems.values()), "There is no plan")
+            problems[control_of(settings.key)] = Problem(f"{settings.name}: {reason}")
+            found.append(BesidePlan(settings.key, settings.name, None, 0.0, reason))
+        else:
+            found.append(BesidePlan(settings.key, settings.name, plan, turn.begin, "", where.reason))
+    return tuple(found)
 
 
 def derive(before: Derived) -> Iterator[Derived]:
@@ -163,7 +193,7 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
     outputs = {name: found.of(name) for name in ("space", "fields", "source", "destination", *_ORDER) if name in now.demanded}
     stale = {side for side in get_args(Side) if outputs[side] is None}
     plan: Plan | None = outputs.get("plan")
-    now = replace(now, problems=found.problems, kept=found.keep)
+    now = replace(now, problems=found.problems, kept=found.keep, beside=outputs.get("beside plans") or ())
     if plan is None:
         if "plan" in now.demanded or now.plan is not None:
             stale.add("plan")
@@ -179,10 +209,11 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
         is_here=where.is_here,
         offer_local=not where.is_here,
         interval=outputs.get("interval"),
+        begin=outputs["turn"].begin,
     )
 
 
 LATER: dict[str, str] = {}
 """Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
-_ORDER = ("memories", "options", "transfer", "plan", "where", "interval")
+_ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans")
 """The stages behind the machine, in the order in which their problems are told."""

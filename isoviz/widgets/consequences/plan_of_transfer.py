@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.machines import Machine, Memory
     from isoviz.planner import Options, Plan, Transfer
+    from isoviz.widgets.consequences.part_of_transfer import Box, Turn
 
 
 def memories_of(problems: dict[str, Problem], machine: Machine, source: str, destination: str) -> Mapping[Side, Memory] | None:
@@ -29,16 +30,24 @@ def memories_of(problems: dict[str, Problem], machine: Machine, source: str, des
 
 
 def transfer_of(
-    problems: dict[str, Problem], source: Linearization, destination: Linearization, source_memory: str, destination_memory: str
+    problems: dict[str, Problem],
+    source: Linearization,
+    destination: Linearization,
+    source_memory: str,
+    destination_memory: str,
+    part: Box,
+    turn: Turn,
 ) -> Transfer | None:
-    """The transfer of everything from one end to the other."""
-    from isoviz.planner import Transfer
+    """The transfer of a part from one end to the other."""
+    from isoviz.planner import Instance, Transfer
 
-    return caught(
-        lambda: Transfer.whole(source.space, source.fields, source_memory, source.layout, destination_memory, destination.layout),
-        "transfer",
-        problems,
-    )
+    def make() -> Transfer:
+        here = Instance(source_memory, source.space, source.fields, source.layout)
+        there = Instance(destination_memory, destination.space, destination.fields, destination.layout)
+        box = (part.shape, part.source_origin, part.destination_origin)
+        return Transfer(here, there, *box, part.field_names, turn.priority)
+
+    return caught(make, "transfer", problems)
 
 
 def plan_of(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.state import Problem, State
 
 if TYPE_CHECKING:
@@ -59,10 +60,13 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
 def reason_not_to_run(state: State) -> str:
     """Why *Run* does nothing, in words; "" where it runs."""
     derived = state.derived
-    if derived.problems.keys() - {"transfer"}:
+    if any(not is_of_beside(control) for control in derived.problems.keys() - {"transfer"}):
         return "Correct the marked controls first: there is no plan to run."
     if derived.plan is None or "plan" in derived.stale:
         return "There is no plan to run."
+    for other in derived.beside:
+        if reason := other.not_runnable or other.reason:
+            return f"{other.name} runs with this one, and it cannot: {reason}"
     return derived.not_runnable
 
 
@@ -88,9 +92,8 @@ def local_settings(settings: Settings, machine: Machine | None) -> Settings:
     def here(name: str) -> str:
         return "node0.dsk" if kinds.get(name) == "DSK" else "node0.sys"
 
-    return replace(
-        settings,
-        machine=THIS_COMPUTER,
-        source=replace(settings.source, memory=here(settings.source.memory)),
-        destination=replace(settings.destination, memory=here(settings.destination.memory)),
-    )
+    def moved(each: Settings) -> Settings:
+        ends = {side: replace(each.end(side), memory=here(each.end(side).memory)) for side in ("source", "destination")}
+        return replace(each, source=ends["source"], destination=ends["destination"])
+
+    return replace(moved(settings), machine=THIS_COMPUTER, beside=tuple(map(moved, settings.beside)))

@@ -226,12 +226,15 @@ def written(tmp_path: Path, change: object) -> Path:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda data: data.update(version=99), "version 99 of the format; this isoviz reads up to 3"),
+        (lambda data: data.update(version=99), "version 99 of the format; this isoviz reads up to 4"),
         (lambda data: data.update(isoviz="plan"), "isoviz: expected 'session', got 'plan'"),
-        (lambda data: data["settings"].pop("planner"), "settings: the key 'planner' is missing; expected a text"),
         (
-            lambda data: data["settings"]["dimensions"][0].update(value=3),
-            r"settings.dimensions\[0\].value: expected a text, got 3",
+            lambda data: data["settings"]["transfers"][0].pop("planner"),
+            r"settings.transfers\[0\]: the key 'planner' is missing; expected a text",
+        ),
+        (
+            lambda data: data["settings"]["transfers"][0]["dimensions"][0].update(value=3),
+            r"settings.transfers\[0\].dimensions\[0\].value: expected a text, got 3",
         ),
         (lambda data: data["settings"].update(machine={"kind": "preset"}), "settings.machine: expected an object"),
         (lambda data: data["settings"]["machine"]["machine"].pop("memories"), "settings.machine.machine: .*memories"),

@@ -15,6 +15,7 @@ from isoviz.widgets.chosen.python_text import same_settings
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.commands.reading import command_types
+from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.contract import Concerns, SetText
 from isoviz.widgets.matching import keys_of, mismatch
 from isoviz.widgets.panes.pane_table import PANES
@@ -60,11 +61,13 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
     kind = draw.choice([kind for kind in command_types() if kind not in ("run", "cancel", "measure", "use-local")])
     if kind == "set":
         field = draw.choice(
-            [*get_args(keys_of(SetText)["field"]), "dimension-name", "dimension-size", "field-name", "field-dtype"]
-        )
+            [*get_args(keys_of(SetText)["field"]), "dimension-name", "dimension-size", "field-name", "field-dtype",
+             "transfer-name", "transfer-priority", "transfer-begin"]
+        )  # fmt: skip
         texts = LAYOUTS if field.endswith("layout") else MEMORIES if field.endswith("memory") else TEXTS
         value = draw.choice(("sapling", "two-node", "laptop", "nowhere")) if field == "machine" else draw.choice(texts)
         row = {"row": draw.choice(rows)} if field.partition("-")[0] in ("dimension", "field") else {}
+        row |= {"transfer": draw.choice([1, 2, 3])} if field.startswith("transfer-") else {}
         return {"kind": "set", "field": field, "value": value, **row}
     more: dict[str, Callable[[], dict[str, Any]]] = {
         "describe-machine": lambda: {"machine": draw.choice([DRAWN, {"name": "half"}])},
@@ -74,6 +77,18 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
         "remove-dimension": lambda: {"row": draw.choice(rows)},
         "remove-field": lambda: {"row": draw.choice(rows)},
         "export": lambda: {"what": "python"},
+        "part": lambda: {
+            "part": {
+                "ranges": [
+                    {"row": row, **{name: draw.choice(["", "0", "4", "x"]) for name in ("first", "extent", "to")}} for row in rows
+                ],
+                "leftOut": draw.choice([[], rows[-1:], rows]),
+            },
+            "control": draw.choice(["box", "fields"]),
+        },
+        "edit-transfer": lambda: {"transfer": draw.choice([1, 2, 3])},
+        "copy-transfer": lambda: {"transfer": draw.choice([1, 2, 3])},
+        "remove-transfer": lambda: {"transfer": draw.choice([1, 2, 3])},
         "select": lambda: {
             "selection": {
                 "entry": draw.choice([None, {"index": {"x": draw.randrange(20), "y": 1}, "field": "a"}]),
@@ -104,7 +119,7 @@ def test_nothing_breaks_and_undo_brings_everything_back(seed: int) -> None:
                 assert mismatch(panes[name], get_type_hints(part)["return"]) is None, name
             assert told["frame"]["acknowledged"] == {"a": number}
             if session.plan is not None:
-                assert state.derived.problems == {}
+                assert all(is_of_beside(control) for control in state.derived.problems)
                 assert same_settings(state.derived.settings, state.settings)
     for _ in range(len(session.state.past)):
         session.undo()
