@@ -69,6 +69,50 @@ def _whole(value: object) -> int:
         raise InputError(f"size {show(value)}: expected a number of bytes such as 65536 or '32MiB'") from None
 
 
+_QUANTITY = re.compile(
+    r"\s*(?P<number>(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)?(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?)\s*(?P<unit>\S*)\s*"
+)
+_RATES = {
+    "": 1.0,
+    "b/s": 1.0,
+    **{
+        f"{letter}{suffix}/s": float(base**power)
+        for power, letter in enumerate("kmgt", start=1)
+        for suffix, base in (("ib", 1024), ("b", 1000))
+    },
+}
+_SECONDS = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ns": 1e-9}
+
+
+def parse_rate(text: str) -> float:
+    """The bytes per second in `"3 GB/s"`, `"250MB/s"` or `"1.5e9"`. `kB`, `MB`, … are powers of 1000, `KiB`, `MiB`, … of 1024.
+
+    Raises:
+        InputError: the text is no rate.
+    """
+    return _quantity("rate", text, _RATES, "'3 GB/s' or '250 MB/s'")
+
+
+def parse_seconds(text: str) -> float:
+    """The seconds in `"5 µs"`, `"1.2 ms"`, `"20us"` or `"0.5"`.
+
+    Raises:
+        InputError: the text is no duration.
+    """
+    return _quantity("time", text, _SECONDS, "'5 µs' or '1.2 ms'")
+
+
+def _quantity(what: str, text: str, units: dict[str, float], example: str) -> float:
+    match = _QUANTITY.fullmatch(text) if len(text) <= 100 else None
+    unit = None if match is None else units.get(match["unit"].lower())
+    if match is None or unit is None or not any(char.isdigit() for char in match["number"]):
+        raise InputError(f"{what} {show(text)}: expected a number with a unit such as {example}")
+    try:
+        return float(match["number"].replace(",", "")) * unit
+    except (ValueError, OverflowError):
+        raise InputError(f"{what} {show(text)}: expected a number with a unit such as {example}") from None
+
+
 def format_bytes(count: float) -> str:
     """A size in binary units with three digits: `33554432` → `32 MiB`."""
     value = float(count)

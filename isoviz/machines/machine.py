@@ -17,6 +17,7 @@ from isoviz.machines.encoding import header_to_json, memory_to_json, resource_to
 from isoviz.machines.limits import Limits
 from isoviz.machines.measurement import Measurement
 from isoviz.machines.memory import Memory
+from isoviz.machines.positions import Positions
 
 if TYPE_CHECKING:
     import networkx
@@ -30,10 +31,12 @@ class Machine:
     - `limits`: the default limits of intermediate buffers.
     - `provenance`: the origin of the machine's figures.
     - `measurement`: the measurement behind the figures (`isoviz.probe`); None if there was none.
+    - `positions`: the positions of memories on a drawing, by name: any mapping of (x, y). Memories may lack one.
 
     Raises:
-        MachineError: there is no memory, a name is used twice, a channel uses an unknown resource, or an end of a channel is
-            unknown, does not suit the channel's kind (Isometry, table 2) or is on the wrong node.
+        MachineError: there is no memory, a name is used twice, a position is that of an unknown memory, a channel uses an unknown
+            resource, or an end of a channel is unknown, does not suit the channel's kind (Isometry, table 2) or is on the wrong
+            node.
     """
 
     name: str
@@ -43,6 +46,7 @@ class Machine:
     limits: Limits = field(default_factory=Limits)
     provenance: str = ""
     measurement: Measurement | None = None
+    positions: Mapping[str, tuple[float, float]] = field(default_factory=Positions)
 
     def __post_init__(self) -> None:
         name = checks.text("machine", "name", self.name)
@@ -57,6 +61,10 @@ class Machine:
         if not self.memories:
             raise checks.FieldError(owner, "memories", "expected at least one memory, got none")
         memories = {memory.name: memory for memory in self.memories}
+        object.__setattr__(self, "positions", Positions(self.positions))
+        for name in self.positions:
+            if name not in memories:
+                raise checks.FieldError(owner, "positions", f"no memory {name!r}; the machine has {some(memories)}")
         resources = {resource.name for resource in self.resources}
         for k, channel in enumerate(self.channels):
             if not _fits(channel, memories, resources):
@@ -102,8 +110,8 @@ class Machine:
     def digest(self) -> str:
         """A hexadecimal fingerprint of the machine, the same in every process.
 
-        It leaves out the devices of memories, since plans and predictions do not depend on them. Machines that differ in anything
-        else have different digests.
+        It leaves out the devices and the positions of memories, since plans and predictions do not depend on them. Machines that
+        differ in anything else have different digests.
         """
         rest = header_to_json(self.name, self.provenance, self.limits)
         memories = (replace(each, device=None) if each.device is not None else each for each in self.memories)

@@ -16,6 +16,7 @@ from isoviz.machines.limits import Limits
 from isoviz.machines.machine import Machine
 from isoviz.machines.measurement import Measurement, warn_elsewhere
 from isoviz.machines.memory import Memory
+from isoviz.machines.positions import Positions
 from isoviz.regular_files import base_of, read_some, write_text
 from isoviz.units import format_bytes
 
@@ -39,6 +40,8 @@ def machine_to_json(machine: Machine) -> dict[str, Any]:
     result["channels"] = [channel_to_json(channel) for channel in machine.channels]
     if machine.measurement is not None:
         result["measurement"] = machine.measurement.to_json()
+    if machine.positions:
+        result["positions"] = {name: list(place) for name, place in machine.positions.items()}
     return result
 
 
@@ -50,7 +53,7 @@ def machine_from_json(data: Mapping[str, Any]) -> Machine:
     """
     root = Node(data)
     root.choice("format", (FORMAT,))
-    optional = ("provenance", "limits", "resources", "channels", "measurement")
+    optional = ("provenance", "limits", "resources", "channels", "measurement", "positions")
     parts = root.members(("format", "version", "name", "memories"), optional)
     version = parts["version"].value
     if isinstance(version, bool) or version != VERSION:
@@ -62,7 +65,8 @@ def machine_from_json(data: Mapping[str, Any]) -> Machine:
     name = parts["name"].value
     provenance = parts["provenance"].value if "provenance" in parts else ""
     measurement = Measurement.from_json(parts["measurement"]) if "measurement" in parts else None
-    return root.build(lambda: Machine(name, memories, channels, resources, limits, provenance, measurement))
+    positions = parts["positions"].build(lambda: Positions(parts["positions"].value)) if "positions" in parts else Positions()
+    return root.build(lambda: Machine(name, memories, channels, resources, limits, provenance, measurement, positions))
 
 
 def _each(parts: Mapping[str, Node], key: str, read: Callable[[Node], T]) -> tuple[T, ...]:

@@ -219,13 +219,108 @@ export interface PlanPart {
   notes: string[];
 }
 
-/** A machine: how many memories and channels it has, where its figures come from, and its drawing as text. */
+/** A kind of memory that can be added, and the form of its device: "number", "directory" or "text". */
+export interface DrawnMemoryKind {
+  name: string;
+  words: string;
+  device: string;
+}
+
+/** A kind of channel, with the kinds of memory at its ends. `crosses` says whether it joins different nodes. */
+export interface DrawnChannelKind {
+  name: string;
+  words: string;
+  sources: string[];
+  destinations: string[];
+  crosses: boolean;
+}
+
+/**
+ * A memory. Sizes are bytes; null is no bound. `here` says whether this computer has it or emulates it, `place` is its
+ * position, [x, y], or null.
+ */
+export interface DrawnMemory {
+  name: string;
+  short: string;
+  kind: string;
+  node: number;
+  capacity: number | null;
+  slotLimit: number | null;
+  label: string;
+  emulated: boolean;
+  device: string;
+  here: boolean;
+  place: number[] | null;
+}
+
+/**
+ * A throughput function, shared by channels: its points, [run, rate] in bytes and bytes per second. One that depends on
+ * more than the run is not `editable`. `measured` are the samples that a clock gave. `latency` is in seconds; null where
+ * the function is one of samples. `smooth`: it is one of latency and bandwidth.
+ */
+export interface DrawnFunction {
+  points: number[][];
+  measured: number[][];
+  latency: number | null;
+  bandwidth: number;
+  smooth: boolean;
+  editable: boolean;
+}
+
+/**
+ * A channel. `source` and `destination` count the memories, `function` the functions, `origin` the origins, from 0. `uses`
+ * has pairs [resource, weight]; resources are counted as well. Set-up times are seconds.
+ */
+export interface DrawnChannel {
+  name: string;
+  kind: string;
+  source: number;
+  destination: number;
+  function: number;
+  setup: number;
+  conversionSetup: number;
+  inFlight: number;
+  uses: number[][];
+  origin: number;
+}
+
+/** A shared resource: bytes per second, or the amount that there is of a resource that is held while channels work. */
+export interface DrawnResource {
+  name: string;
+  capacity: number;
+  held: boolean;
+  origin: string;
+}
+
+/**
+ * All parts of a machine. `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some
+ * memories) or "simulated"; `absent` names the memories that this computer lacks, `emulable` those of them that main
+ * memory can stand in for.
+ */
+export interface CanvasPart {
+  memoryKinds: DrawnMemoryKind[];
+  channelKinds: DrawnChannelKind[];
+  memories: DrawnMemory[];
+  functions: DrawnFunction[];
+  origins: string[];
+  channels: DrawnChannel[];
+  resources: DrawnResource[];
+  runs: "here" | "emulated" | "simulated";
+  absent: string[];
+  emulable: string[];
+}
+
+/**
+ * A machine: how many memories and channels it has, where its figures come from, and its drawing as text. `canvas` has its
+ * parts; null where no view shows them.
+ */
 export interface MachinePart {
   name: string;
   memories: number;
   channels: number;
   provenance: string;
   drawing: string;
+  canvas: CanvasPart | null;
 }
 
 /** The parts of the panes by name; null where there is nothing to show yet. */
@@ -555,8 +650,140 @@ export interface OneTransfer {
   transfer: number;
 }
 
+/** An edit of the machine. A preset or a measured machine becomes a drawn one. */
+export type MachineEdit = NewMachine | NameMachine | AddMemory | SetMemory | Emulate | Place | Arrange | Delete | EditNode | Connect | SetChannel | SetUse | AddResource | SetResource | SetPoint | AddPoint | RemovePoint;
+
+/** Begin a machine with one main memory. */
+export interface NewMachine {
+  do: "new";
+}
+
+/** Give the machine a name. */
+export interface NameMachine {
+  do: "name-machine";
+  value: string;
+}
+
+/** Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. */
+export interface AddMemory {
+  do: "add-memory";
+  memoryKind: string;
+  node: number;
+  place: number[] | null;
+}
+
+/** Enter a text of a memory. */
+export interface SetMemory {
+  do: "set-memory";
+  memory: string;
+  field: "name" | "kind" | "node" | "capacity" | "slot-limit" | "device" | "label";
+  value: string;
+}
+
+/** Let main memory stand in for memories, or no longer; without names, for all that this computer lacks. */
+export interface Emulate {
+  do: "emulate";
+  memories: string[];
+  on: boolean;
+}
+
+/** Place memories, [x, y] by name. `goesOn` says that it belongs to the step before, as with a key that is held. */
+export interface Place {
+  do: "place";
+  positions: Record<string, number[]>;
+  goesOn: boolean;
+}
+
+/** Forget the positions of all memories, or add a node. */
+export interface Arrange {
+  do: "arrange" | "add-node";
+}
+
+/** Delete memories with their channels, channels, and resources, by name. */
+export interface Delete {
+  do: "delete";
+  memories: string[];
+  channels: string[];
+  resources: string[];
+}
+
+/** Copy a node a number of times (as typed), or delete it. */
+export interface EditNode {
+  do: "copy-node" | "delete-node";
+  node: number;
+  value: string;
+}
+
+/** Join two memories by a channel of a kind, or ("") of the first kind that fits. */
+export interface Connect {
+  do: "connect";
+  source: string;
+  destination: string;
+  channelKind: string;
+}
+
+/** Enter a text of a channel. */
+export interface SetChannel {
+  do: "set-channel";
+  channel: string;
+  field: "name" | "kind" | "bandwidth" | "latency" | "setup" | "conversion-setup" | "in-flight";
+  value: string;
+}
+
+/** Let a channel use a resource with a weight (as typed), or (null) not at all. */
+export interface SetUse {
+  do: "set-use";
+  channel: string;
+  resource: string;
+  weight: string | null;
+}
+
+/** Add a shared resource, which the channel of that name uses at once; "" for none. */
+export interface AddResource {
+  do: "add-resource";
+  channel: string;
+}
+
+/** Enter a text of a shared resource; `held` takes "yes" or "no". */
+export interface SetResource {
+  do: "set-resource";
+  resource: string;
+  field: "name" | "capacity" | "held";
+  value: string;
+}
+
+/** Move a point of a channel's throughput function, counted from 0: run in bytes, rate in bytes per second. */
+export interface SetPoint {
+  do: "set-point";
+  channel: string;
+  point: number;
+  run: number;
+  rate: number;
+}
+
+/** Add a point to a channel's throughput function, at a rate or (null) on the function as it is. */
+export interface AddPoint {
+  do: "add-point";
+  channel: string;
+  run: number;
+  rate: number | null;
+}
+
+/** Remove a point of a channel's throughput function. */
+export interface RemovePoint {
+  do: "remove-point";
+  channel: string;
+  point: number;
+}
+
+/** Edit the machine. */
+export interface EditMachine {
+  kind: "edit-machine";
+  edit: MachineEdit;
+}
+
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | ChoosePart | OneTransfer;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | ChoosePart | OneTransfer | EditMachine;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from isoviz.widgets.chosen.selection import Selection
+from isoviz.widgets.commands.machine_steps import machine_edited
 from isoviz.widgets.consequences.where_it_runs import local_settings
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import changed, demanding, measuring, redone, undone, watching
@@ -39,5 +40,6 @@ COMMAND_STEPS: dict[str, Step] = {
     "forget": lambda state, *_: replace(state, history=()),
     "undo": lambda state, *_: undone(state),
     "redo": lambda state, *_: redone(state),
+    "edit-machine": machine_edited,
     "use-local": _on_this_computer,
 }

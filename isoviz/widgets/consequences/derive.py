@@ -37,9 +37,9 @@ DEMANDS: dict[str, frozenset[str]] = {
     "linearization": LAYOUTS,
     "plan": EVERYTHING,
     "run": EVERYTHING,
-    "machine": LAYOUTS | {"machine", "memories"},
+    "machine": LAYOUTS | {"machine", "memories", "canvas"},
 }
-"""The stages that a view demands, by the name of the view."""
+"""The stages that a view demands, by the name of the view; "canvas" is no stage: it asks for the parts of the machine."""
 
 
 def _space(problems: dict[str, Problem], dimensions: tuple[Row, ...]) -> IndexSpace | None:
@@ -159,7 +159,9 @@ def derive(before: Derived) -> Iterator[Derived]:
         if now.corrections:
             yield replace(now, step="")
             return
-        found.give("machine", making.machine)
+        # A memory that was moved on the drawing leaves the plan as it is.
+        unplaced = replace(making.machine, positions={}) if making.machine.positions else making.machine
+        found.give("machine", unplaced)
         now = _with_plan(now, found)
         if not making.step:
             for name, words in LATER.items():

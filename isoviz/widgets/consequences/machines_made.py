@@ -60,6 +60,20 @@ def makings(choice: MachineChoice, measurement: int, problems: dict[str, Problem
         yield Making(None, "")
 
 
+def made_already(choice: PresetMachine) -> Machine | None:
+    """The machine of a choice without a wait: a preset is made at once, this computer has to be measured by then.
+
+    Raises:
+        MachineError: there is no such preset, or an option cannot be.
+    """
+    with _lock:
+        found = next((machine for key, machine in _made.items() if key[: len(choice.key())] == choice.key()), None)
+    if found is not None or choice.is_this_computer:
+        return found
+    options = _options_of(choice, {})
+    return None if options is None else _preset_machine(choice, options)
+
+
 def measure_again(progress: Callable[[str], None], directory: str | Path | None = None) -> Machine:
     """Measure this computer, and wait for it: `progress` is told what is measured, "disk, 40 %".
 

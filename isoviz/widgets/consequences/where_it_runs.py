@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
@@ -14,7 +15,8 @@ from isoviz.widgets.consequences.plans_beside import is_of_beside
 from isoviz.widgets.state import Problem, State
 
 if TYPE_CHECKING:
-    from isoviz.machines import Machine
+    from isoviz.backends.devices import ThisComputer
+    from isoviz.machines import Machine, Memory
     from isoviz.planner import Plan
 
 
@@ -55,6 +57,21 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
     if not absent:
         return ""
     return f"This computer lacks {' and '.join(absent)}. Only memories that are marked as emulated can be emulated."
+
+
+def absent_memories(machine: Machine) -> tuple[str, ...]:
+    """The memories of a machine that this computer neither has nor emulates, by name."""
+    from isoviz.backends.devices import ThisComputer
+
+    devices = ThisComputer()
+    return tuple(memory.name for memory in machine.memories if not _is_here(devices, memory))
+
+
+def _is_here(devices: ThisComputer, memory: Memory) -> bool:
+    try:
+        return devices.memory(memory) is not None
+    except IsovizError:  # the device that it is bound to is missing
+        return False
 
 
 def reason_not_to_run(state: State) -> str:

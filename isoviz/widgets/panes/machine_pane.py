@@ -1,4 +1,4 @@
-"""The machine: its name and its drawing."""
+"""The machine: its name, its drawing as text, and its parts where its canvas is shown."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.machines import draw
+from isoviz.widgets.panes.canvas_parts import CanvasPart, canvas_part
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
@@ -13,26 +14,31 @@ if TYPE_CHECKING:
 
 
 class MachinePart(TypedDict):
-    """A machine: how many memories and channels it has, where its figures come from, and its drawing as text."""
+    """A machine: how many memories and channels it has, where its figures come from, and its drawing as text.
+
+    `canvas` has its parts; null where no view shows them.
+    """
 
     name: str
     memories: int
     channels: int
     provenance: str
     drawing: str
+    canvas: CanvasPart | None
 
 
 def machine_part(state: State) -> MachinePart | None:
     """What the machine pane shows: the last machine there was, None before the first."""
-    return None if state.derived.machine is None else _machine(state.derived.machine)
+    return None if state.derived.machine is None else _machine(state.derived.machine, "canvas" in state.demanded)
 
 
 @lru_cache(maxsize=8)
-def _machine(machine: Machine) -> MachinePart:
+def _machine(machine: Machine, whole: bool) -> MachinePart:
     return {
         "name": machine.name,
         "memories": len(machine.memories),
         "channels": len(machine.channels),
         "provenance": machine.provenance,
         "drawing": draw(machine),
+        "canvas": canvas_part(machine) if whole else None,
     }

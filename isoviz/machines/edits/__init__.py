@@ -1,0 +1,1 @@
+"""Edits of machines: pure functions that take a machine and return another one."""

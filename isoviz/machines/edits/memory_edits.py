@@ -1,0 +1,108 @@
+"""Edits of memories: add, change, delete, place, emulate."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any
+
+from isoviz.errors import MachineError
+from isoviz.machines.channel import Channel
+from isoviz.machines.edits.channel_edits import refitted
+from isoviz.machines.edits.names import memory_name, on_node, renamed_memory
+from isoviz.machines.kinds import MemoryKind
+from isoviz.machines.machine import Machine
+from isoviz.machines.memory import Memory
+
+
+def new_machine(name: str = "drawn") -> Machine:
+    """A machine to begin with: one main memory, for a machine has at least one memory."""
+    return Machine(name, (Memory("node0.sys", MemoryKind.SYS),), provenance="drawn by hand")
+
+
+def with_memory(
+    machine: Machine, kind: str, node: int, place: tuple[float, float] | None = None, *, emulated: bool = False
+) -> tuple[Machine, str]:
+    """The machine with one more memory, and the memory's name.
+
+    Raises:
+        MachineError: there is no such kind, or the node or the place cannot be.
+    """
+    made = MemoryKind.of("memory", "kind", kind)
+    memory = Memory(memory_name(machine, made, node), made, node, emulated=emulated)
+    positions = machine.positions if place is None else {**machine.positions, memory.name: place}
+    return replace(machine, memories=(*machine.memories, memory), positions=positions), memory.name
+
+
+def changed_memory(machine: Machine, name: str, /, **changes: Any) -> tuple[Machine, str]:
+    """The machine with fields of one memory changed, and the memory's name then.
+
+    Channels follow a new name, and take another kind where the kind or the node of the memory asks for it. A memory that is named
+    after its node is renamed with it.
+
+    Raises:
+        MachineError: there is no such memory, a value is wrong, or no kind of channel fits any more.
+    """
+    if (new := changes.pop("name", name)) != name:
+        machine = renamed_memory(machine, name, replace(machine.memory(name), name=new).name)
+        name = new
+    before = machine.memory(name)
+    after = replace(before, **changes) if changes else before
+    memories = tuple(after if memory.name == name else memory for memory in machine.memories)
+    channels: tuple[Channel, ...] = machine.channels
+    if after.kind is not before.kind or after.node != before.node:
+        by_name = {memory.name: memory for memory in memories}
+        channels = tuple(
+            refitted(machine, channel, by_name) if name in (channel.source, channel.destination) else channel
+            for channel in machine.channels
+        )
+    machine = replace(machine, memories=memories, channels=channels)
+    there = on_node(name, before.node, after.node)
+    if after.node != before.node and not any(memory.name == there for memory in machine.memories):
+        return renamed_memory(machine, name, there), there
+    return machine, name
+
+
+def without_memories(machine: Machine, names: Collection[str]) -> Machine:
+    """The machine without some memories and without their channels.
+
+    Raises:
+        MachineError: there is no such memory, or none would be left.
+    """
+    for name in names:
+        machine.memory(name)
+    left = tuple(memory for memory in machine.memories if memory.name not in names)
+    if not left:
+        raise MachineError("A machine has at least one memory: add another one before you delete the last.")
+    return replace(
+        machine,
+        memories=left,
+        channels=tuple(each for each in machine.channels if each.source not in names and each.destination not in names),
+        positions={name: place for name, place in machine.positions.items() if name not in names},
+    )
+
+
+def emulating(machine: Machine, names: Collection[str], emulated: bool = True) -> Machine:
+    """The machine in which main memory stands in for these memories, or no longer does.
+
+    Raises:
+        MachineError: there is no such memory.
+    """
+    for name in names:
+        machine.memory(name)
+    memories = (replace(each, emulated=emulated) if each.name in names else each for each in machine.memories)
+    return replace(machine, memories=tuple(memories))
+
+
+def placed(machine: Machine, places: Mapping[str, tuple[float, float]]) -> Machine:
+    """The machine with memories at these places of its drawing.
+
+    Raises:
+        MachineError: there is no such memory, or a place is no pair of numbers.
+    """
+    return replace(machine, positions={**machine.positions, **places})
+
+
+def unplaced(machine: Machine) -> Machine:
+    """The machine without positions: whoever draws it places its memories."""
+    return replace(machine, positions={})

@@ -1,0 +1,57 @@
+"""Positions of memories on a drawing of their machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from isoviz import checks
+
+FARTHEST = 1e6
+"""The largest distance from the origin in each direction, in units of the drawing."""
+
+
+class Positions(Mapping[str, tuple[float, float]]):
+    """A frozen mapping: the name of a memory to the position of its centre, (x, y), x to the right and y down.
+
+    The unit is a CSS pixel at natural size. A memory without a position is placed by whoever draws the machine.
+
+    Raises:
+        MachineError: a position is no pair of finite numbers.
+    """
+
+    __slots__ = ("_places",)
+
+    def __init__(self, places: object = None) -> None:
+        if places is None:
+            places = {}
+        if not isinstance(places, Mapping):
+            raise checks.FieldError("positions", "positions", f"expected an object, got {checks.show(places)}")
+        self._places: dict[str, tuple[float, float]] = {
+            checks.text("positions", "name", name): _pair(name, given) for name, given in places.items()
+        }
+
+    def __getitem__(self, name: str) -> tuple[float, float]:
+        return self._places[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __hash__(self) -> int:
+        return hash(frozenset(self._places.items()))
+
+    def __reduce__(self) -> tuple[type[Positions], tuple[dict[str, tuple[float, float]]]]:
+        return type(self), (dict(self._places),)
+
+    def __repr__(self) -> str:
+        return f"Positions({self._places!r})"
+
+
+def _pair(name: str, given: Any) -> tuple[float, float]:
+    if isinstance(given, str | bytes) or not isinstance(given, list | tuple) or len(given) != 2:
+        raise checks.FieldError("positions", name, f"expected a pair (x, y), got {checks.show(given)}")
+    x, y = (checks.number("positions", name, each, low=-FARTHEST, high=FARTHEST) for each in given)
+    return x, y

@@ -1,0 +1,86 @@
+"""What an edit of the machine makes of the state: a drawn machine, with both ends of the transfer in step."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+from isoviz.errors import InputError
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
+from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.commands.edited_machine import edited_machine
+from isoviz.widgets.consequences.machines_made import made_already, nearest_memory
+from isoviz.widgets.contract import Side
+from isoviz.widgets.state import State
+from isoviz.widgets.steps import changed
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+
+
+def machine_edited(state: State, command: Any, _client: str | None, _number: int | None) -> State:
+    """The state after an edit of the machine.
+
+    Raises:
+        InputError: the edit cannot be, or the machine is still being made.
+    """
+    edit = command["edit"]
+    before = machine_in_hand(state)
+    found = edited_machine(before, edit)
+    if found.machine == before:
+        return replace(state, refused=None)
+    settings, moved = _with_ends(state.settings, before, found.machine, found.renamed)
+    machine = found.machine if edit["do"] == "new" else _drawn(before, found.machine, state.settings)
+    settings = replace(settings, machine=DescribedMachine(machine))
+    after = changed(state, settings, step=_step_of(edit))
+    return replace(after, notice=moved) if moved else after
+
+
+def machine_in_hand(state: State) -> Machine:
+    """The machine that is chosen.
+
+    Raises:
+        InputError: it is not made yet.
+    """
+    choice = state.settings.machine
+    if isinstance(choice, DescribedMachine):
+        return choice.machine
+    kept = state.derived.kept.get("machine")
+    if kept is not None and kept.inputs == (choice, state.measurement) and kept.value is not None:
+        return kept.value  # type: ignore[no-any-return]  # the value of that stage is a machine
+    found = made_already(choice)
+    if found is None:
+        raise InputError("The machine is still being made or measured: edit it once it is there.")
+    return found
+
+
+def _drawn(before: Machine, after: Machine, settings: Settings) -> Machine:
+    """The drawn machine: a preset or a measured machine gets a name of its own, and is no longer what was measured."""
+    name = after.name
+    if isinstance(settings.machine, PresetMachine) and name == before.name:
+        name = f"{name} (edited)"
+    only_moved = replace(after, positions={}) == replace(before, positions={})
+    return replace(after, name=name, measurement=after.measurement if only_moved else None)
+
+
+def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tuple[str, str] | None) -> tuple[Settings, str]:
+    """Settings whose ends are memories of the edited machine, and what is said of an end that moved."""
+    there = {memory.name for memory in after.memories}
+    had = {memory.name for memory in before.memories}
+    moved = []
+    for side in get_args(Side):
+        end = settings.end(side)
+        if renamed is not None and end.memory == renamed[0]:
+            settings = settings.with_end(side, replace(end, memory=renamed[1]))
+        elif end.memory not in there and end.memory in had:
+            name = nearest_memory(end.memory, before, after)
+            settings = settings.with_end(side, replace(end, memory=name))
+            moved.append(f"the {side} is now {after.memory(name).kind.words} ({name})")
+    return settings, f"The memory is gone: {', '.join(moved)}." if moved else ""
+
+
+def _step_of(edit: Any) -> object:
+    """What tells an edit that goes on with the one before: a memory that is moved by a key, press by press."""
+    if edit["do"] == "place" and edit["goesOn"]:
+        return ("place", *edit["positions"])
+    return None
