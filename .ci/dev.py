@@ -21,6 +21,7 @@ import time
 from pathlib import Path
 
 from environment import CONSTRAINTS, MADE_BY, NEWEST, OLDEST, ROOT, Environment, SetupError, clean_environment, say
+from lanes import Counts, beside
 
 WIDGETS = ROOT / "widgets"
 
@@ -58,6 +59,9 @@ class Steps:
         started = time.monotonic()
         code = subprocess.run(command, cwd=cwd, env=self.env.variables(**variables), check=False).returncode
         say(f"{name}: {'passed' if code == 0 else f'FAILED ({code})'} after {time.monotonic() - started:.1f} s")
+        return self.ended(name, code)
+
+    def ended(self, name: str, code: int) -> bool:
         if code != 0:
             self.failed.append(name)
         return code == 0
@@ -149,26 +153,54 @@ def chromium(env: Environment) -> str:
 def pytest(steps: Steps, arguments: list[str], **variables: str) -> None:
     """The Python tests; pytest's summary is the last thing that they print."""
     selection = []
-    if os.environ.get("BROWSER", "1") == "0":
+    if not with_browser():
         selection = ["-m", "not browser"]
     elif "ISOVIZ_CHROMIUM" not in variables:
         variables["ISOVIZ_CHROMIUM"] = chromium(steps.env)
-    steps("pytest", str(steps.env.python), "-m", "pytest", *selection, *arguments, **variables)
+    steps("pytest", *pytest_command(steps), *selection, *arguments, **variables)
+
+
+def pytest_command(steps: Steps) -> list[str]:
+    return [str(steps.env.python), "-m", "pytest"]
 
 
 def finish(steps: Steps) -> int:
     code = steps.result()
-    if os.environ.get("BROWSER", "1") == "0":
+    if not with_browser():
         say("the browser tests were left out (BROWSER=0)")
     return code
 
 
+def with_browser() -> bool:
+    return os.environ.get("BROWSER", "1") != "0"
+
+
 def test(arguments: list[str]) -> int:
-    """Everything, with seeded and reduced counts."""
+    """Everything, with seeded and reduced counts.
+
+    The browser tests, which wait a lot, run beside everything else; with options of one's own, all tests run one after the other.
+    """
     steps = Steps(testing_environment())
-    lint_steps(steps)
-    widget_steps(steps)
-    pytest(steps, arguments)
+    if arguments or not with_browser():
+        lint_steps(steps)
+        widget_steps(steps)
+        pytest(steps, arguments)
+        return finish(steps)
+    node_modules(steps)  # the browser tests need them as well
+    with tempfile.TemporaryDirectory() as folder:
+        counts = Counts(Path(folder))
+        # A cache of its own: both note the failed tests of their last run in it.
+        own = ["--junit-xml", counts.file("browser"), "-o", "cache_dir=.pytest_cache/browser"]
+        command = [sys.executable, str(Path(__file__)), "browser-tests", *own]
+        with beside(command, ROOT, dict(os.environ)) as browser_tests:
+            say("the browser tests run beside the other checks; what they print comes last")
+            lint_steps(steps)
+            widget_steps(steps)
+            steps("pytest", *pytest_command(steps), "-m", "not browser", "--junit-xml", counts.file("others"))
+            say("browser tests …")
+            passed = steps.ended("browser tests", browser_tests.wait())
+            say(f"browser tests: {'passed' if passed else 'FAILED'}")
+        say(f"all tests: {counts.words()}")
     return finish(steps)
 
 
@@ -191,6 +223,15 @@ def only_pytest(arguments: list[str]) -> int:
     steps = Steps(testing_environment())
     pytest(steps, arguments)
     return finish(steps)
+
+
+def browser_tests(arguments: list[str]) -> int:
+    """The browser tests alone. Takes the place of this process, so that Ctrl-C reaches them."""
+    steps = Steps(testing_environment())
+    variables = {"ISOVIZ_CHROMIUM": chromium(steps.env)}
+    os.chdir(ROOT)
+    command = [*pytest_command(steps), "-m", "browser", *arguments]
+    os.execve(command[0], command, steps.env.variables(**variables))
 
 
 def bench(arguments: list[str]) -> int:
@@ -242,6 +283,7 @@ COMMANDS = {
     "test": test,
     "test-full": test_full,
     "pytest": only_pytest,
+    "browser-tests": browser_tests,
     "bench": bench,
     "lint": lint,
     "format": format_code,

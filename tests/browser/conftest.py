@@ -7,7 +7,10 @@ from collections.abc import Generator, Iterator
 
 import harness
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
+
+# Other tests run beside these: what must come is given as long as everything else in the page.
+expect.set_options(timeout=harness.PATIENCE)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
