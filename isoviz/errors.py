@@ -207,5 +207,17 @@ class VerificationError(RunError):
     """The bytes of the destination are not those of the source."""
 
 
+class PolicyError(RunError):
+    """A scheduling policy did not say which transfer a channel serves next; `policy` is its name."""
+
+    def __init__(self, policy: str, channel: str, problem: str) -> None:
+        self.policy = policy
+        self.problem = problem
+        super().__init__(f"the scheduling policy {policy} {problem}", channel=channel)
+
+    def __reduce__(self) -> tuple[type[PolicyError], tuple[str, str | None, str]]:
+        return type(self), (self.policy, self.channel, self.problem)
+
+
 class Cancelled(RunError):  # noqa: N818  what happened, not a mistake
     """The transfer was cancelled before it was complete."""

@@ -228,7 +228,7 @@ class Simulator:
 
     def step(self) -> SimStep | None:
         """Process the next event; None if no event is left."""
-        while self._events:
+        while self._events or self._goes_on():
             when, _, event, version = heappop(self._events)
             if type(event) is _Flow:
                 if event.version != version:
@@ -252,7 +252,7 @@ class Simulator:
     def run(self, until: float | None = None) -> Trace:
         """Process all events, or those up to the time `until`. Returns the trace so far."""
         events, scheduler, carry_out = self._events, self.scheduler, self._carry_out
-        while events and (until is None or events[0][0] <= until):
+        while (events or self._goes_on()) and (until is None or events[0][0] <= until):
             when, _, event, version = heappop(events)
             if type(event) is _Server:
                 server = event
@@ -298,6 +298,12 @@ class Simulator:
     def _push(self, when: float, event: object, version: int = 0) -> None:
         self._sequence += 1
         heappush(self._events, (when, self._sequence, event, version))
+
+    def _goes_on(self) -> bool:
+        """No event is left. Fail the transfers that wait for a policy without an answer; returns whether events follow."""
+        if self.scheduler.may_stall:
+            self._carry_out(self.scheduler.stalled())
+        return bool(self._events)
 
     def _told(self, when: float, stimulus: Submit | Cancel) -> Sequence[Instruction] | None:
         """Submit or cancel a transfer. None if nothing happens, because it was cancelled before."""

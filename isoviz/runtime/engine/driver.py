@@ -55,10 +55,17 @@ class Driver:
         return [*self._real.dispatchers(), self._finisher, self._callbacks]
 
     def _granted(self, instructions: list[Instruction]) -> list[Instruction]:
-        """Mark the transfers whose buffers were granted: a thread is about to open their stores. The caller holds the lock."""
+        """Mark the transfers whose buffers were granted: a thread is about to open their stores. The caller holds the lock.
+
+        The instructions that are returned also fail the transfers that wait for a policy without an answer.
+        """
         for instruction in instructions:
             if type(instruction) is Allocate:
                 self._executions[instruction.transfer].is_granted = True
+        if self._scheduler.may_stall and not any(
+            execution.is_granted and execution.is_open is None for execution in self._executions.values()
+        ):
+            instructions += self._scheduler.stalled()
         return instructions
 
     def _carry_out(self, instructions: Iterable[Instruction], own: deque[Request] | None = None) -> None:
@@ -93,6 +100,8 @@ class Driver:
                         todo.extend(self._granted(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error))))
                     elif execution.stopped:
                         todo.extend(self._granted(self._scheduler.cancel(instruction.transfer)))
+                    else:
+                        todo.extend(self._granted([]))
             elif type(instruction) is Release:
                 unreleased = execution.release()
                 execution.error = execution.error or unreleased
@@ -189,6 +198,8 @@ class Driver:
         if finish.outcome == "cancelled" and execution.error is None:
             execution.error = Cancelled("cancelled; no destination file was left")
         with self._lock:
+            fault = self._scheduler.faults.pop(execution.number, None)
+            execution.error = execution.error or fault
             self._ending += 1
             del self._executions[execution.number]
         execution.over(execution)

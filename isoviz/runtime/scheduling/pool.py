@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from isoviz.errors import PolicyError, show
 from isoviz.runtime.scheduling.work import SendArrived
 
 if TYPE_CHECKING:
@@ -79,6 +80,43 @@ class XD:
         chunk = self.chunk
         return chunk < self.arrived and chunk < self.credit
 
+    def complete(self, chunk: int) -> bool:
+        """Count a finished request of a chunk. Returns whether the count of chunks moved without a gap has grown."""
+        if self.requests > 1:
+            count = self.partly.get(chunk, 0) + 1
+            if count < self.requests:
+                self.partly[chunk] = count
+                return False
+        if chunk != self.moved:  # an earlier chunk is not complete
+            self.partly[chunk] = self.requests
+            return False
+        self.partly.pop(chunk, None)
+        self.moved += 1
+        while self.partly.get(self.moved) == self.requests:
+            del self.partly[self.moved]
+            self.moved += 1
+        return True
+
+    def advanced(self) -> tuple[XD | None, XD | None]:
+        """Advance the counters of the neighbouring hops after it has moved chunks. Returns the XDs that can continue now."""
+        moved = self.moved
+        fed, freed = self.feeds, self.releases
+        if fed is not None and (not self.whole or moved == self.chunks):
+            fed.arrived = moved + self.lead
+            if fed.queued or not fed.ready:
+                fed = None
+            else:
+                fed.channel.wake(fed)
+        else:
+            fed = None
+        if freed is not None:
+            freed.credit = moved + self.slots
+            if freed.queued or not freed.ready:
+                freed = None
+            else:
+                freed.channel.wake(freed)
+        return fed, freed
+
 
 class Tells:
     """A hop on another rank that is informed of the progress of a hop here. The count it gets is `moved` + `lead`."""
@@ -145,10 +183,12 @@ class Level:
 class ChannelState:
     """The XDs of a channel by priority, and the number of its requests in flight."""
 
-    __slots__ = ("in_flight", "levels", "limit", "name", "policy", "top")
+    __slots__ = ("choose", "in_flight", "levels", "limit", "name", "policy", "top")
 
     def __init__(self, name: str, limit: int, policy: Policy) -> None:
         self.name, self.limit, self.policy = name, limit, policy
+        self.choose: Policy = policy if policy in (highest_priority_first, first_come_first_served) else checked(policy)
+        """The policy; one that isoviz does not know is checked."""
         self.in_flight = 0
         self.levels: dict[int, Level] = {}
         self.top: int | None = None
@@ -174,6 +214,11 @@ class ChannelState:
             self.top = max(self.levels) if self.levels else None
         xd.queued = False
 
+    def transfers(self) -> list[TransferState]:
+        """The transfers that have an unfinished XD here, in the order of their numbers."""
+        found = {xd.transfer for level in self.levels.values() for xd in level.unfinished}
+        return sorted(found, key=lambda transfer: transfer.number)
+
     def wake(self, xd: XD) -> None:
         """Queue an XD that can continue."""
         if not xd.queued:
@@ -182,7 +227,40 @@ class ChannelState:
 
 
 Policy = Callable[[ChannelState], "XD | None"]
-"""Chooses the XD of a channel that issues its next request; None if no XD may."""
+"""Chooses the XD of a channel that issues its next request; None if no XD may.
+
+It is asked again after each request that ends. An engine fails the transfers of a channel whose policy chooses none of them while
+no request is in flight, because nothing would ask it again.
+"""
+
+
+def checked(policy: Policy) -> Policy:
+    """A policy that raises PolicyError where `policy` raises an error, or answers with what the channel cannot issue."""
+
+    def choose(channel: ChannelState) -> XD | None:
+        try:
+            xd: Any = policy(channel)
+        except Exception as error:  # a policy of somebody else may raise anything
+            raise PolicyError(policy_name(policy), channel.name, f"raised {type(error).__name__}: {error}") from error
+        problem = ""
+        if xd is None:
+            return None
+        if not isinstance(xd, XD):
+            problem = f"answered with {show(xd)}, not with a hop of the channel or None"
+        elif xd.channel is not channel:
+            problem = f"answered with a hop of the channel {xd.channel.name}"
+        elif not xd.ready or xd.transfer.state is not RUNS:
+            problem = "answered with a hop that cannot continue now"
+        if problem:
+            raise PolicyError(policy_name(policy), channel.name, problem)
+        return xd  # type: ignore[no-any-return]
+
+    return choose
+
+
+def policy_name(policy: Policy) -> str:
+    """What a policy is called in messages and recordings."""
+    return getattr(policy, "__qualname__", None) or type(policy).__qualname__
 
 
 def highest_priority_first(channel: ChannelState) -> XD | None:

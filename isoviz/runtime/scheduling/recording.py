@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from isoviz.errors import InputError, RunError, show
+from isoviz.errors import InputError, PolicyError, RunError, show
 from isoviz.regular_files import open_for_reading
-from isoviz.runtime.scheduling.pool import ChannelState, Policy, first_come_first_served, highest_priority_first
+from isoviz.runtime.scheduling.pool import ChannelState, Policy, first_come_first_served, highest_priority_first, policy_name
 from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
 from isoviz.runtime.scheduling.scheduler import Counts, Scheduler
 from isoviz.runtime.scheduling.work import (
@@ -38,6 +38,7 @@ from isoviz.runtime.scheduling.work import (
     SendArrived,
     SendCredit,
     Settled,
+    Stalled,
     Stimulus,
     Stop,
     Submit,
@@ -54,6 +55,7 @@ _STIMULI: Mapping[str, Any] = {
     "done": Done,
     "failed": Failed,
     "cancel": Cancel,
+    "stalled": Stalled,
     "arrived": Arrived,
     "credit": Credit,
     "grant": Grant,
@@ -267,6 +269,20 @@ class Recorder:
         """See `Scheduler.cancel`."""
         return self.handle(Cancel(number))
 
+    def stalled(self) -> list[Instruction]:
+        """See `Scheduler.stalled`."""
+        return self.handle(Stalled())
+
+    @property
+    def may_stall(self) -> bool:
+        """See `Scheduler.may_stall`."""
+        return self.scheduler.may_stall
+
+    @property
+    def faults(self) -> dict[int, PolicyError]:
+        """See `Scheduler.faults`."""
+        return self.scheduler.faults
+
     @property
     def counts(self) -> Counts:
         """See `Scheduler.counts`."""
@@ -296,7 +312,7 @@ class Recorder:
 
 
 def _name(policy: Policy) -> str:
-    return next((name for name, known in POLICIES.items() if known is policy), getattr(policy, "__qualname__", repr(policy)))
+    return next((name for name, known in POLICIES.items() if known is policy), policy_name(policy))
 
 
 def _policy(name: str) -> Policy:

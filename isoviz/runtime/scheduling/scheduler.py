@@ -19,10 +19,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
-from isoviz.errors import InputError, LimitError
+from isoviz.errors import InputError, LimitError, PolicyError
 from isoviz.runtime.scheduling.admission import Admission
-from isoviz.runtime.scheduling.pool import ENDED, RUNS, STOPS, WAITS, XD, ChannelState, TransferState, highest_priority_first
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Submit, contradiction
+from isoviz.runtime.scheduling.pool import (
+    ENDED,
+    RUNS,
+    STOPS,
+    WAITS,
+    XD,
+    ChannelState,
+    TransferState,
+    highest_priority_first,
+    policy_name,
+)
+from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit, contradiction
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -50,7 +60,13 @@ class Scheduler:
     `isoviz.runtime.scheduling.rank_scheduler` has a scheduler that shares transfers with other ranks.
     """
 
-    handlers: ClassVar[Mapping[type, str]] = {Submit: "submit", Done: "done", Failed: "failed", Cancel: "cancel"}
+    handlers: ClassVar[Mapping[type, str]] = {
+        Submit: "submit",
+        Done: "done",
+        Failed: "failed",
+        Cancel: "cancel",
+        Stalled: "stalled",
+    }
     """The method for each kind of stimulus."""
 
     def __init__(
@@ -61,6 +77,8 @@ class Scheduler:
         policy: Policy = highest_priority_first,
     ) -> None:
         self.limits, self.policies, self.policy = dict(limits or {}), dict(policies or {}), policy
+        self.faults: dict[int, PolicyError] = {}
+        """What a policy did wrong, by the number of each transfer that failed for it."""
         self._channels: dict[str, ChannelState] = {}
         self._transfers: dict[int, TransferState] = {}
         self._admission = Admission(capacity or {})
@@ -127,9 +145,9 @@ class Scheduler:
                 self._end(transfer, out)
             self._fill(channel, out)
             return out
-        if self._complete(xd, chunk):
+        if xd.complete(chunk):
             # Advance all counters before channels choose: every XD that can continue now has to be among the candidates.
-            fed, freed = self._advanced(xd)
+            fed, freed = xd.advanced()
             if xd.tells:
                 for told in xd.tells:
                     told.tell(xd, out)
@@ -168,6 +186,25 @@ class Scheduler:
         if transfer is not None:
             for channel in self._give_up(transfer, "cancelled", "", out):
                 self._fill(channel, out)
+        return out
+
+    @property
+    def may_stall(self) -> bool:
+        """Whether a channel has a policy that isoviz does not know."""
+        return any(channel.choose is not channel.policy for channel in self._channels.values())
+
+    def stalled(self) -> list[Instruction]:
+        """Fail the transfers that wait for a policy without an answer, if no request is in flight: nothing would ask it again.
+
+        A driver calls it when no stimulus is to come but the ends of requests.
+        """
+        out: list[Instruction] = []
+        for channel in list(self._channels.values()):
+            if any(transfer.in_flight for transfer in self._transfers.values()):
+                break
+            if channel.choose is not channel.policy and channel.levels:
+                problem = "chose no transfer, and nothing else is under way"
+                self._refuse(channel, PolicyError(policy_name(channel.policy), channel.name, problem), out)
         return out
 
     # ---- state
@@ -226,48 +263,15 @@ class Scheduler:
 
     # ---- inside
 
-    def _complete(self, xd: XD, chunk: int) -> bool:
-        """Count a finished request of a chunk. Returns whether the count of chunks moved without a gap has grown."""
-        if xd.requests > 1:
-            count = xd.partly.get(chunk, 0) + 1
-            if count < xd.requests:
-                xd.partly[chunk] = count
-                return False
-        if chunk != xd.moved:  # an earlier chunk is not complete
-            xd.partly[chunk] = xd.requests
-            return False
-        xd.partly.pop(chunk, None)
-        xd.moved += 1
-        while xd.partly.get(xd.moved) == xd.requests:
-            del xd.partly[xd.moved]
-            xd.moved += 1
-        return True
-
-    def _advanced(self, xd: XD) -> tuple[XD | None, XD | None]:
-        """Advance the counters of the neighbouring hops after an XD has moved chunks. Returns the XDs that can continue now."""
-        moved = xd.moved
-        fed, freed = xd.feeds, xd.releases
-        if fed is not None and (not xd.whole or moved == xd.chunks):
-            fed.arrived = moved + xd.lead
-            if fed.queued or not fed.ready:
-                fed = None
-            else:
-                fed.channel.wake(fed)
-        else:
-            fed = None
-        if freed is not None:
-            freed.credit = moved + xd.slots
-            if freed.queued or not freed.ready:
-                freed = None
-            else:
-                freed.channel.wake(freed)
-        return fed, freed
-
     def _fill(self, channel: ChannelState, out: list[Instruction]) -> None:
         """Issue requests until the channel has as many in flight as it takes, or no XD can continue."""
-        policy = channel.policy
+        choose = channel.choose
         while channel.in_flight < channel.limit:
-            xd = policy(channel)
+            try:
+                xd = choose(channel)
+            except PolicyError as error:
+                self._refuse(channel, error, out)
+                return
             if xd is None:
                 return
             transfer = xd.transfer
@@ -278,6 +282,13 @@ class Scheduler:
             if xd.request == xd.requests:
                 xd.request = 0
                 xd.chunk += 1
+
+    def _refuse(self, channel: ChannelState, error: PolicyError, out: list[Instruction]) -> None:
+        """Fail all transfers that a channel has to serve, because its policy does not say which."""
+        for transfer in channel.transfers():
+            self.faults[transfer.number] = error
+            for other in self._give_up(transfer, "failed", str(error), out):
+                self._fill(other, out)
 
     def _admit(self, out: list[Instruction]) -> None:
         """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""

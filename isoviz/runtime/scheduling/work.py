@@ -260,6 +260,10 @@ class Cancel(NamedTuple):
     transfer: int
 
 
+class Stalled(NamedTuple):
+    """Nothing but the ends of requests is to come."""
+
+
 class Arrived(NamedTuple):
     """Another rank has written the first `chunks` chunks of the input of a hop.
 
@@ -311,7 +315,7 @@ class End(NamedTuple):
     reason: str = ""
 
 
-Stimulus = Submit | Done | Failed | Cancel | Arrived | Credit | Grant | Lend | Stop | End
+Stimulus = Submit | Done | Failed | Cancel | Stalled | Arrived | Credit | Grant | Lend | Stop | End
 
 
 # ---- instructions
