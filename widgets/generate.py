@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from isoviz import units  # noqa: E402 - the checkout's own, whatever else is installed
-from isoviz.widgets import contract, snapshot  # noqa: E402
+from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
 from isoviz.widgets.matching import keys_of, members_of  # noqa: E402
 from isoviz.widgets.panes.pane_table import PANES  # noqa: E402
@@ -52,7 +52,9 @@ class Types:
     """TypeScript of typed dictionaries and of all that they mention, each once, in the order in which they are met."""
 
     def __init__(self) -> None:
-        self.aliases = {repr(value): name for name, value in vars(contract).items() if _is_alias(value)}
+        homes = (contract, trace_contract)
+        self.aliases = {repr(value): name for home in homes for name, value in vars(home).items() if _is_alias(value)}
+        self.docs = {name: text for home in homes for name, text in _docs_of(home).items()}
         self.written: dict[str, str] = {}
 
     def of(self, kind: Any, alias: bool = True) -> str:
@@ -60,7 +62,7 @@ class Types:
         if alias and (name := self.aliases.get(repr(kind))) is not None:
             if name not in self.written:
                 self.written[name] = ""
-                self.written[name] = f"{_comment(_docs_of(contract)[name])}export type {name} = {self.of(kind, alias=False)};\n"
+                self.written[name] = f"{_comment(self.docs[name])}export type {name} = {self.of(kind, alias=False)};\n"
             return name
         origin = get_origin(kind)
         if origin in (Union, UnionType):

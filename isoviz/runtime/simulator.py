@@ -251,8 +251,19 @@ class Simulator:
 
     def run(self, until: float | None = None) -> Trace:
         """Process all events, or those up to the time `until`. Returns the trace so far."""
+        self.advance(until)
+        if until is not None:
+            self.now = max(self.now, until)
+        return self.trace()
+
+    def advance(self, until: float | None = None, most: int | None = None) -> bool:
+        """Process events up to the time `until`, at most `most` steps of them. Returns whether an event is left.
+
+        So a long simulation can be carried out in parts, and given up between them.
+        """
         events, scheduler, carry_out = self._events, self.scheduler, self._carry_out
-        while (events or self._goes_on()) and (until is None or events[0][0] <= until):
+        left = -1 if most is None else most  # below zero it never comes to zero
+        while left and (events or self._goes_on()) and (until is None or events[0][0] <= until):
             when, _, event, version = heappop(events)
             if type(event) is _Server:
                 server = event
@@ -261,14 +272,13 @@ class Simulator:
                     continue
                 server = event.server
             else:
-                self._told(when, event)  # type: ignore[arg-type]
+                left -= self._told(when, event) is not None  # type: ignore[arg-type]
                 continue
             self.now = when
             issue, reason = self._completed(server)
             carry_out(scheduler.done(*issue) if reason is None else scheduler.failed(*issue, reason))
-        if until is not None:
-            self.now = max(self.now, until)
-        return self.trace()
+            left -= 1
+        return bool(events)
 
     def trace(self) -> Trace:
         """The trace so far. Transfers that are still running end now in it."""

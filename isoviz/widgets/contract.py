@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
+from isoviz.widgets.trace_contract import AskSteps, AskTrace, StepsMessage, TraceMessage
+
 Side = Literal["source", "destination"]
 """The two ends of a transfer."""
 
@@ -533,7 +535,7 @@ class AskExport(TypedDict):
 
 Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
-    | OpenSession | OpenMachine | AskExport | ChoosePart | OneTransfer | EditMachine
+    | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | ChoosePart | OneTransfer | EditMachine
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 
@@ -551,6 +553,6 @@ class ExportMessage(TypedDict):
     error: str
 
 
-Message = ExportMessage
+Message = ExportMessage | TraceMessage | StepsMessage
 """What the kernel sends in answer to a command, beside the state. Each has its `kind`, the `number` of the command, and an
 `error` in words, "" where there is none. Binary data go with it as buffers."""

@@ -65,6 +65,7 @@ class Explorer(anywidget.AnyWidget):
     part_layout = traitlets.Dict(None, allow_none=True, help="the layouts of both ends").tag(sync=True)
     part_plan = traitlets.Dict(None, allow_none=True, help="the plan").tag(sync=True)
     part_machine = traitlets.Dict(None, allow_none=True, help="the machine").tag(sync=True)
+    part_trace = traitlets.Dict(None, allow_none=True, help="which traces there are").tag(sync=True)
     part_run = traitlets.Dict(None, allow_none=True, help="the runs").tag(sync=True)
 
     def __init__(

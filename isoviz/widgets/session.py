@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import traitlets
 
@@ -29,6 +29,10 @@ from isoviz.widgets.run_thread import Finished, Progressed, Runner
 from isoviz.widgets.state import Derived, Refused, Run, State
 from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
 from isoviz.widgets.worker import Calculator, Worker
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.runtime import Trace
 
 KEPT_RUNS = 20
 """Runs in the history."""
@@ -95,7 +99,8 @@ class Session(traitlets.HasTraits):
     The other traits are views of it for Python code: `session.plan`, `session.observe(…, names="report")`. Observers are
     called in the thread of the session. `session.selection` can be set as well.
 
-    `both_ends=False`: the session of one layout, which is compared with nothing.
+    `both_ends=False`: the session of one layout, which is compared with nothing. `trace` is shown by a view alone, with the words
+    that `trace_machine` has for its channels.
 
     What costs is computed where it is demanded: by a view (`demand`), by `wait`, `run` or `observe` where there is no view. Until
     then a session knows its layouts, and no machine is made or measured.
@@ -118,9 +123,18 @@ class Session(traitlets.HasTraits):
         compute: Callable[[Derived], Iterator[Derived]] = derive,
         execute: Callable[..., Any] | None = None,
         both_ends: bool = True,
+        trace: Trace | None = None,
+        trace_machine: Machine | None = None,
     ) -> None:
         start = settings or Settings()
-        first = State(start, Derived(start, demanded=LAYOUTS), views=LAYOUTS, both_ends=both_ends)
+        first = State(
+            start,
+            Derived(start, demanded=LAYOUTS),
+            views=LAYOUTS,
+            both_ends=both_ends,
+            given=trace,
+            given_machine=trace_machine,
+        )
         self._views: dict[int, frozenset[str]] = {}
         self._demanding = threading.Lock()
         super().__init__(state=first, settings=start, selection=first.selected.selection)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
     from isoviz.machines import Machine
     from isoviz.planner import Plan, Transfer
-    from isoviz.runtime import Report
+    from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
     from isoviz.widgets.consequences.plans_beside import BesidePlan
 
@@ -141,7 +141,7 @@ class State:
     `edits` counts the changes of the settings and of what views demand of them (`demanded`, `measurement`: see `Derived`);
     `acknowledged` maps each browser view to its newest command that is in here;
     `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
-    not have happened, with its traceback.
+    not have happened, with its traceback. `given` is the trace that a view alone shows, on the machine `given_machine`.
     """
 
     settings: Settings
@@ -164,6 +164,8 @@ class State:
     future: tuple[Settings, ...] = ()
     step: object = None
     stepped: float = 0.0
+    given: Trace | None = None
+    given_machine: Machine | None = None
 
     @property
     def demanded(self) -> frozenset[str]:

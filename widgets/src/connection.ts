@@ -3,7 +3,7 @@
 // The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
 // has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
 import { applied } from "./settings.ts";
-import type { Command, Exported, ExportMessage, Frame, LayoutPart, Model, RunPart, ShownSettings, Snapshot } from "./types.ts";
+import type { Command, Exported, ExportMessage, Frame, LayoutPart, Message, Model, RunPart, ShownSettings, Snapshot } from "./types.ts";
 
 /** Seconds without an answer after which the view says that the kernel is busy. */
 export const PATIENCE = 1.5;
@@ -14,9 +14,6 @@ const NO_RUN: RunPart = {
   history: [],
 };
 const NO_LAYOUTS: LayoutPart = { dims: {}, fieldSizes: [], source: null, destination: null };
-
-/** What the kernel sends beside the state. */
-type Message = ExportMessage;
 
 /** What the kernel answers to a command: a message with binary data, or why there is none. */
 export interface Answer {
@@ -83,6 +80,7 @@ export class Connection {
         layout: this.trait<LayoutPart | null>("part_layout") ?? NO_LAYOUTS,
         plan: this.trait("part_plan"),
         machine: this.trait("part_machine"),
+        trace: this.trait("part_trace"),
       },
     };
     return this.composed;

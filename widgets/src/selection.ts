@@ -44,6 +44,7 @@ class Membership {
   readonly store: Store;
   private timer: ReturnType<typeof setTimeout> | undefined;
   private last = -Infinity;
+  private passed = false;
   private readonly ends: (() => void)[];
 
   constructor(
@@ -63,14 +64,17 @@ class Membership {
     this.look();
   }
 
-  readonly select = (change: Partial<ShownSelection>): void => {
+  /** Selects; the kernel is not told of what is `passing`, such as the moments that an animation goes through. */
+  readonly select = (change: Partial<ShownSelection>, passing = false): void => {
     const before = this.store.selection;
     const next = { ...before, ...change };
     if (change.stop !== undefined && change.stop !== null) next.hop = null;
     else if (change.hop !== undefined && change.hop !== null) next.stop = null;
-    if (same(before, next)) return;
+    if (same(before, next) && (passing || !this.passed)) return;
+    this.passed = passing;
     this.store.selection = next;
     tell(this.store);
+    if (passing) return;
     this.timer ??= setTimeout(() => this.report(), Math.max(0, this.last + PAUSE - performance.now()));
   };
 
@@ -156,7 +160,7 @@ const hoverOf = (store: Store): HoveredEntry | null => store.hover;
 const highlightedOf = (store: Store): readonly string[] | null => store.highlightedPath;
 
 /** What is selected, and what changes it: selecting a stop lets a hop go, and a hop a stop. */
-export function useSelection(): [ShownSelection, (change: Partial<ShownSelection>) => void] {
+export function useSelection(): [ShownSelection, (change: Partial<ShownSelection>, passing?: boolean) => void] {
   const [selection, member] = useStore(selectionOf);
   return [selection, member.select];
 }

@@ -323,12 +323,31 @@ export interface MachinePart {
   canvas: CanvasPart | null;
 }
 
+/** A trace that can be asked for. `id` names it. `fresh` says whether it is of the plan that is shown. */
+export interface ShownTrace {
+  id: string;
+  requests: number;
+  seconds: number;
+  note: string;
+  fresh: boolean;
+}
+
+/** The traces that there are, by kind. `problems` says why a plan cannot be simulated, by kind. */
+export interface TracePart {
+  simulated: ShownTrace | null;
+  stored: ShownTrace | null;
+  measured: ShownTrace | null;
+  given: ShownTrace | null;
+  problems: Record<string, string>;
+}
+
 /** The parts of the panes by name; null where there is nothing to show yet. */
 export interface Panes {
   run: RunPart;
   layout: LayoutPart;
   plan: PlanPart | null;
   machine: MachinePart | null;
+  trace: TracePart;
 }
 
 /** A command that was refused: its kind, the view that sent it with its number (null where it did not say), and why. */
@@ -637,6 +656,24 @@ export interface AskExport {
   what: Exported;
 }
 
+/**
+ * Traces of a session: the plan simulated, the same stored and forwarded, the last run that ended well, and the one that a
+ * view alone was given.
+ */
+export type TraceKind = "simulated" | "stored" | "measured" | "given";
+
+/** Ask for a trace. */
+export interface AskTrace {
+  kind: "trace";
+  which: TraceKind;
+}
+
+/** Ask for the steps of the simulation from number `first` on: the scheduler's stimuli and answers in words. */
+export interface AskSteps {
+  kind: "steps";
+  first: number;
+}
+
 /** Choose what moves. `control` names what was used: edits of one control are one step to undo. */
 export interface ChoosePart {
   kind: "part";
@@ -783,7 +820,7 @@ export interface EditMachine {
 }
 
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | ChoosePart | OneTransfer | EditMachine;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | ChoosePart | OneTransfer | EditMachine;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {
@@ -794,6 +831,142 @@ export interface ExportMessage {
   text: string;
   error: string;
 }
+
+/** A column of the requests of a trace. `type` is that of NumPy, little-endian: "f8", "u1", "u2" or "u4". */
+export interface TraceColumn {
+  name: string;
+  type: string;
+}
+
+/** A channel of a trace: `count` requests from number `first` on, by start. `title` says what it is, `detail` where. */
+export interface TraceLane {
+  channel: string;
+  title: string;
+  detail: string;
+  first: number;
+  count: number;
+}
+
+/**
+ * What chunk c of a hop waits for besides its channel: that the hop of row `row` has moved chunk c − `lead`, or its last
+ * chunk where `whole`. `reason` is "data", "slot" or "chunk".
+ */
+export interface TraceDependency {
+  reason: string;
+  row: number;
+  lead: number;
+  whole: boolean;
+}
+
+/**
+ * A hop of a transfer: a row of a trace. `transfer` and `lane` count from 0; `hop` is its number within its transfer,
+ * `place` that on its path. It moves `chunks` chunks in `requests` requests each: `bytes` in all, `chunkBytes` for each
+ * chunk but the last.
+ */
+export interface TraceHop {
+  transfer: number;
+  hop: number;
+  path: number;
+  place: number;
+  lane: number;
+  chunks: number;
+  requests: number;
+  bytes: number;
+  chunkBytes: number;
+  waits: TraceDependency[];
+}
+
+/** A buffer behind the hop of row `row`; the hop of the next row empties it. */
+export interface TraceRing {
+  row: number;
+  memory: string;
+  title: string;
+  detail: string;
+  slots: number;
+  slotBytes: number;
+}
+
+/**
+ * A transfer of a trace; its hops are `hops` rows from `row` on. Times are in seconds from the begin of the trace.
+ * `admitted` is when it got its buffers, null if it never did. `alone` are the seconds that it takes on an idle machine,
+ * null if nobody knows.
+ */
+export interface TraceTransfer {
+  number: number;
+  label: string;
+  priority: number;
+  submitted: number;
+  admitted: number | null;
+  ended: number;
+  outcome: string;
+  reason: string;
+  bytes: number;
+  row: number;
+  hops: number;
+  alone: number | null;
+}
+
+/**
+ * What a trace is about: `count` requests in columns that go with it as buffers, in the order of `columns`. `id` names the
+ * trace, `where` its origin ("simulated", "measured"). `seconds` is from the first submission to the last end.
+ */
+export interface TraceHead {
+  id: string;
+  where: string;
+  seconds: number;
+  count: number;
+  note: string;
+  columns: TraceColumn[];
+  lanes: TraceLane[];
+  hops: TraceHop[];
+  rings: TraceRing[];
+  transfers: TraceTransfer[];
+}
+
+/** A trace, or why there is none. Its columns are the buffers of the message. */
+export interface TraceMessage {
+  kind: "trace";
+  which: TraceKind;
+  number: number | null;
+  trace: TraceHead | null;
+  error: string;
+}
+
+/** A request of a trace by its row, its chunk, and its number within the chunk. */
+export interface ShownRequest {
+  row: number;
+  chunk: number;
+  request: number;
+}
+
+/**
+ * A step of a simulation: what happened at `seconds`, in words, and each answer of the scheduler. `ended` is the request
+ * that ended with it, null if none did; `begun` are the requests that the scheduler hands to channels.
+ */
+export interface TraceStep {
+  seconds: number;
+  stimulus: string;
+  answers: string[];
+  ended: ShownRequest | null;
+  begun: ShownRequest[];
+}
+
+/** Steps of the simulation with the trace `id`, from number `first` on. `more` says whether others follow. */
+export interface StepsMessage {
+  kind: "steps";
+  number: number | null;
+  id: string;
+  first: number;
+  steps: TraceStep[];
+  more: boolean;
+  error: string;
+}
+
+/**
+ * What the kernel sends in answer to a command, beside the state. Each has its `kind`, the `number` of the command, and an
+ * `error` in words, "" where there is none. Binary data go with it as buffers.
+ */
+export type Message = ExportMessage | TraceMessage | StepsMessage;
 
 /** The part of an anywidget model that is used here. */
 export interface Model {

@@ -108,6 +108,6 @@ def still_there(selection: Selection, space: IndexSpace | None, fields: tuple[st
             selection = replace(selection, stop=None)
         if selection.chunk is not None and selection.chunk >= chunks:
             selection = replace(selection, chunk=None)
-        if selection.time is not None and not 0 <= selection.time <= plan.seconds:
+        if selection.time is not None and selection.time < 0:
             selection = replace(selection, time=None)
     return selection

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from isoviz.widgets.commands import exports
 from isoviz.widgets.commands.reading import envelope
+from isoviz.widgets.commands.trace_answers import steps_answer, trace_answer
 from isoviz.widgets.contract import Message
 from isoviz.widgets.state import State
 
@@ -35,6 +36,8 @@ class Answered(NamedTuple):
 
 ANSWERED: dict[str, Answered] = {
     "export": Answered(exports.is_due, lambda asked, state: Answer(exports.answer(asked, state))),
+    "trace": Answered(lambda _asked, _state: True, lambda asked, state: Answer(*trace_answer(asked, state))),
+    "steps": Answered(lambda _asked, _state: True, lambda asked, state: Answer(steps_answer(asked, state))),
 }
 """Commands that are answered, by kind."""
 

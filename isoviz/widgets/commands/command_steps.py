@@ -34,6 +34,8 @@ def _on_this_computer(state: State, _command: Any, _client: str | None, _number:
 COMMAND_STEPS: dict[str, Step] = {
     "hello": lambda state, *_: state,
     "export": lambda state, *_: state,  # the publisher answers (isoviz.widgets.commands.answers)
+    "trace": lambda state, *_: state,
+    "steps": lambda state, *_: state,
     "select": _selected,
     "watch": _watching,
     "measure": lambda state, *_: measuring(state),

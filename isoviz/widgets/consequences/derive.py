@@ -18,6 +18,7 @@ from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.consequences.where_it_runs import Where, where_of
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem, Result
+from isoviz.widgets.traces.simulating import simulation_of, stored_simulation_of
 
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
@@ -38,6 +39,9 @@ DEMANDS: dict[str, frozenset[str]] = {
     "plan": EVERYTHING,
     "run": EVERYTHING,
     "machine": LAYOUTS | {"machine", "memories", "canvas"},
+    "timeline": EVERYTHING | {"simulation"},
+    "stored": EVERYTHING | {"stored simulation"},
+    "trace": LAYOUTS,
 }
 """The stages that a view demands, by the name of the view; "canvas" is no stage: it asks for the parts of the machine."""
 
@@ -81,6 +85,8 @@ STAGES: tuple[Stage, ...] = (
     Stage("where", ("plan", "machine", "choice"), where_of),
     Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
     Stage("beside plans", ("beside", "machine", "choice"), lambda *given: _beside_plans(*given)),
+    Stage("simulation", ("plan", "machine", "turn", "name", "beside plans"), simulation_of),
+    Stage("stored simulation", ("plan", "machine", "turn", "name", "beside plans"), stored_simulation_of),
 )
 
 
@@ -99,6 +105,7 @@ def _given(now: Derived) -> dict[str, object]:
         "chosen part": settings.part,
         "priority": settings.priority,
         "begin": settings.begin,
+        "name": settings.name,
         "beside": settings.beside,
         "choice": settings.machine,
         "machine": None,
@@ -169,6 +176,8 @@ def derive(before: Derived) -> Iterator[Derived]:
                     continue
                 if not found.is_kept(name):
                     yield replace(now, step=words)  # the plan is shown meanwhile
+                for _ in found.parts_of(name):
+                    yield replace(now, step=words)  # a newer edit ends the stage here
                 value = found.of(name)
                 later = now.later if value is None else {**now.later, name: value}
                 now = replace(now, later=later, problems=found.problems, kept=found.keep)
@@ -215,7 +224,7 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
     )
 
 
-LATER: dict[str, str] = {}
+LATER: dict[str, str] = {"simulation": "Simulating", "stored simulation": "Simulating, stored and forwarded"}
 """Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
 _ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans")
 """The stages behind the machine, in the order in which their problems are told."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import isgenerator
 from typing import Any
 
 from isoviz.widgets.state import Problem, Result
@@ -15,6 +16,8 @@ class Stage:
 
     `inputs` names other stages and given values. `make` returns its output (None: there is none) and puts what is wrong into
     `problems`, by control. Unless `partial`, a stage that lacks an input has no output either, and is not called.
+
+    A long stage may be a generator, which returns its output. It yields often: there it can be given up (`Evaluation.parts_of`).
     """
 
     name: str
@@ -50,6 +53,11 @@ class Evaluation:
             self.results[name] = self._result(self._stages[name])
         return self.results[name].value
 
+    def parts_of(self, name: str) -> Iterator[None]:
+        """Make the output of a stage in parts: it yields wherever the stage does. Afterwards, `of` has the output."""
+        if name not in self.results:
+            self.results[name] = yield from self._made(self._stages[name])
+
     def is_kept(self, name: str) -> bool:
         """Whether the output of a stage is there without work: what it follows from is as before."""
         stage = self._stages[name]
@@ -67,6 +75,15 @@ class Evaluation:
         return {**self._kept, **self.results}
 
     def _result(self, stage: Stage) -> Result:
+        made = self._made(stage)
+        while True:
+            try:
+                next(made)
+            except StopIteration as ended:
+                found: Result = ended.value
+                return found
+
+    def _made(self, stage: Stage) -> Generator[None, None, Result]:
         inputs = tuple([self.of(each) for each in stage.inputs])
         kept = self._kept.get(stage.name)
         if kept is not None and kept.inputs == inputs:
@@ -74,4 +91,7 @@ class Evaluation:
         if not stage.partial and any(each is None for each in inputs):
             return Result(inputs, None)
         problems: dict[str, Problem] = {}
-        return Result(inputs, stage.make(problems, *inputs), problems)
+        value = stage.make(problems, *inputs)
+        if isgenerator(value):
+            value = yield from value
+        return Result(inputs, value, problems)

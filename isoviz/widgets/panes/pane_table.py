@@ -18,6 +18,7 @@ from isoviz.widgets.panes.layout_pane import layout_part
 from isoviz.widgets.panes.machine_pane import machine_part
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.panes.run_pane import run_part
+from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.state import State
 
 PANES: dict[str, Callable[[State], Mapping[str, object] | None]] = {
@@ -25,5 +26,6 @@ PANES: dict[str, Callable[[State], Mapping[str, object] | None]] = {
     "layout": layout_part,
     "plan": plan_part,
     "machine": machine_part,
+    "trace": trace_part,
 }
 """Panes by name, in the order in which the whole explorer shows them."""

@@ -8,6 +8,8 @@ import { HopsPane } from "../panes/hops-pane.tsx";
 import { MachinePane } from "../panes/machine-pane.tsx";
 import { NumbersPane } from "../panes/numbers-pane.tsx";
 import { RunPane } from "../panes/run-pane.tsx";
+import { TimelinePane } from "../timeline/timeline-pane.tsx";
+import { useWatch } from "../watch.ts";
 
 /** A tab of the dock. `watch` names the views whose contents the kernel computes only while the tab is shown. */
 interface DockTab extends Tab {
@@ -16,6 +18,7 @@ interface DockTab extends Tab {
 
 const tabs: readonly DockTab[] = [
   { name: "hops", title: "Hops", content: () => <HopsPane /> },
+  { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
   { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
   { name: "machine", title: "Machine", content: () => <MachinePane /> },
   { name: "run", title: "Runs", content: () => <RunPane /> },
@@ -25,7 +28,7 @@ const NOTHING: readonly string[] = [];
 
 /** `wide`: the dock has the screen, but for the bar and the journey. */
 export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) => void }): JSX.Element {
-  const { connection, snapshot } = useView();
+  const { snapshot } = useView();
   const [chosen, choose] = useState("hops");
   const { number, phase } = snapshot.panes.run.now;
   const seen = useRef(number);
@@ -34,12 +37,7 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
     seen.current = number;
   }, [number, phase]);
   const watched = tabs.find((tab) => tab.name === chosen)?.watch ?? NOTHING;
-  const told = useRef(NOTHING);
-  useEffect(() => {
-    if (watched === told.current) return;
-    told.current = watched;
-    connection.send({ kind: "watch", views: [...watched] });
-  }, [connection, watched]);
+  useWatch(watched);
   const size = (
     <button
       type="button"
