@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import json
 import re
 from html.parser import HTMLParser
+from typing import Any, NamedTuple
 
 VOID = {"meta", "br", "img", "input", "link", "hr"}
 
@@ -58,3 +62,31 @@ def check_self_contained(text: str) -> Outline:
     ids = outline.values("id")
     assert len(ids) == len(set(ids))
     return outline
+
+
+class SavedPage(NamedTuple):
+    """A page that draws itself: its part without scripts, what it draws, and the answers that it holds."""
+
+    static: Outline
+    content: dict[str, Any]
+    answers: dict[str, Any]
+
+
+def check_saved_page(text: str) -> SavedPage:
+    """Check that a page loads nothing, runs no script but its own, and holds all that it draws."""
+    assert text.startswith("<!DOCTYPE html>") and text.endswith("</html>")
+    outline = Outline(text)
+    assert "default-src 'none'" in outline.values("content")[0], "nothing may be loaded"
+    scripts = re.findall(r"<script([^>]*)>(.*?)</script>", text, flags=re.DOTALL)
+    assert outline.tags.count("script") == len(scripts)
+    packed = {}
+    for attributes, content in scripts[:-1]:
+        (name,) = re.findall(r'id="isoviz-([a-z0-9-]+)"', attributes)
+        packed[name] = gzip.decompress(base64.b64decode(content, validate=True))
+    assert scripts[-1][0] == "" and "isoviz.page.1" in scripts[-1][1], "the last script is the loader"
+    assert {"content", "answers", "code"} <= set(packed)
+    ids = outline.values("id")
+    assert len(ids) == len(set(ids))
+    static = text.partition('<main id="isoviz-static"')[2]
+    static = '<main id="isoviz-static"' + static.partition("</main>")[0] + "</main>"
+    return SavedPage(check_self_contained(static), json.loads(packed["content"]), json.loads(packed["answers"]))

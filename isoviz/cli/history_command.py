@@ -94,12 +94,12 @@ def _summary(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int) -> d
 
 
 def _page(entries: Sequence[LedgerEntry]) -> str:
-    from isoviz.figures.pages.prediction_page import prediction_page
+    from isoviz.widgets.pages.history_page import history_page
 
     found = _ways(entries)
     trial, model = "Predicted by a trial just before the run.", "Predicted by the throughput functions of the channels alone."
     ways = [("By a trial", trial, found["trial"]), ("By the model alone", model, found["model"])]
-    return prediction_page("Predictions and runs", ways)
+    return history_page("Predictions and runs", ways)
 
 
 def _text(entries: Sequence[LedgerEntry], book: Ledger, unreadable: int, listed: int) -> str:

@@ -49,9 +49,14 @@ def run(args: argparse.Namespace) -> int:
     if args.chrome is not None and report.trace is not None:
         write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode())
     if args.output is not None:
-        from isoviz.figures import page
+        from isoviz.widgets.pages.plan_page import plan_page
+        from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
-        write_file(args.output, page(report.plan, file.machine(), report).encode())
+        machine = file.machine()
+        page = plan_page(
+            report.plan, machine, kind="run", choice=machine_choice_of(file, machine), options=file.options, report=report
+        )
+        write_file(args.output, page.encode())
     if args.json:
         print_json(report.to_json())
     else:

@@ -24,15 +24,18 @@ def run(args: argparse.Namespace) -> int:
     """Plan and write the page."""
     from isoviz.cli.output import check_outputs, print_text, save_file
     from isoviz.errors import printable
-    from isoviz.figures import page
     from isoviz.measure.run_file import plan_transfer_file
     from isoviz.planner import explain_plan, load_transfer
+    from isoviz.widgets.pages.plan_page import plan_page
+    from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
     file = load_transfer(args.file)
     out = str(Path(args.file).with_suffix(".html")) if args.output is None else args.output
     check_outputs(args.file, (out,))
     machine = file.machine()
     plan = plan_transfer_file(file, machine, args.planner)
-    save_file(out, page(plan, machine=machine, explanation=explain_plan(plan, machine, file.options, turns=RIVALS)).encode())
+    explanation = explain_plan(plan, machine, file.options, turns=RIVALS)
+    page = plan_page(plan, machine, choice=machine_choice_of(file, machine), options=file.options, explanation=explanation)
+    save_file(out, page.encode())
     print_text(printable(out))
     return 0

@@ -168,11 +168,20 @@ def _summary(plan: Plan, trace: Trace, stored: Trace | None, args: argparse.Name
 
 
 def _page(plan: Plan, machine: Machine, file: TransferFile, trace: Trace, stored: Trace | None) -> str:
-    from isoviz.figures import page
     from isoviz.planner import chunk_curve
+    from isoviz.widgets.pages.plan_page import plan_page
+    from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
-    curve = chunk_curve(plan, machine, file.options)
-    return page(plan, machine, trace=trace, stored=None if stored is trace else stored, curve=curve)
+    return plan_page(
+        plan,
+        machine,
+        kind="simulate",
+        choice=machine_choice_of(file, machine),
+        options=file.options,
+        trace=trace,
+        stored=None if stored is trace else stored,
+        curve=chunk_curve(plan, machine, file.options),
+    )
 
 
 # ---- files

@@ -17,7 +17,7 @@ from isoviz.figures.machines.machine_html import machine_html
 from isoviz.figures.machines.measured_throughput import measured_throughput_svg
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
-from isoviz.figures.pages.html_page import page
+from isoviz.figures.pages.html_page import plan_sections
 from isoviz.figures.pages.prediction_page import prediction_page
 from isoviz.figures.plans.block_region import block_region_svg
 from isoviz.figures.plans.candidate_ranking import candidate_ranking_svg
@@ -73,9 +73,9 @@ __all__ = [
     "numpy_equivalent",
     "operating_points",
     "order_view",
-    "page",
     "path_svg",
     "plan_html",
+    "plan_sections",
     "plan_throughput_svg",
     "prediction_page",
     "prediction_scatter_svg",

@@ -521,9 +521,9 @@ class Watch(TypedDict):
     views: list[str]
 
 
-Exported = Literal["session", "python", "plan", "machine", "page"]
-"""What can be exported: the session and the plan as JSON, the machine as a machine file, Python that recreates the state, and a
-page (HTML)."""
+Exported = Literal["session", "python", "plan", "machine", "report", "trace", "page"]
+"""What can be exported: the session, the plan and the last report as JSON, the machine as a machine file, Python that recreates
+the state, the trace for ui.perfetto.dev, and a page (HTML)."""
 
 
 class AskExport(TypedDict):

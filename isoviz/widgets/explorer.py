@@ -16,12 +16,12 @@ import anywidget
 import traitlets
 
 from isoviz.errors import CommandError, InputError, show
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.answers import ANSWERED, answer, is_due
 from isoviz.widgets.commands.reading import read_command
 from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.notebook.static_picture import StaticPicture
-from isoviz.widgets.session import Session, transfer_text
+from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import describe

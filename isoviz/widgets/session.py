@@ -18,7 +18,7 @@ from isoviz.errors import ForkedError, InputError, show
 from isoviz.widgets.chosen.edits import edited
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.session_file import load_settings, save_settings
-from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.settings import Settings, transfer_text
 from isoviz.widgets.commands.command_steps import COMMAND_STEPS
 from isoviz.widgets.commands.reading import envelope, read_command
 from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
@@ -380,8 +380,3 @@ class Session(traitlets.HasTraits):
 
     def __repr__(self) -> str:
         return f"<isoviz explorer session: {transfer_text(self.settings)} on {self.settings.machine.name}>"
-
-
-def transfer_text(settings: Settings) -> str:
-    """The transfer in one line: `node0.dsk ⟨F, x⟩ → node0.sys ⟨x, F⟩`."""
-    return f"{settings.source.memory} {settings.source.layout} → {settings.destination.memory} {settings.destination.layout}"

@@ -45,6 +45,8 @@ export class Connection {
   private silent = false;
   /** Whether the kernel that this view belongs to is no more: it was restarted or shut down. */
   gone = false;
+  /** Whether this is a page without a kernel: what needs one is not offered. */
+  readonly offline: boolean;
   private readonly liveness = (): void => void this.send({ kind: "hello" });
   private readonly changed = (): void => this.arrived();
   private readonly received = (content: Message, buffers?: readonly DataView[]): void => {
@@ -57,6 +59,7 @@ export class Connection {
   ) {
     views += 1;
     this.client = `${Date.now().toString(36)}-${views}-${Math.random().toString(36).slice(2, 8)}`;
+    this.offline = model.get("offline") === true;
     model.on("change:frame", this.changed);
     model.on("msg:custom", this.received);
     model.on("comm_live_update", this.liveness); // it does not say which way it changed: asking tells
@@ -107,7 +110,7 @@ export class Connection {
 
   /** Whether commands of this view are on their way. */
   get waiting(): boolean {
-    return this.number > this.acknowledged;
+    return !this.offline && this.number > this.acknowledged;
   }
 
   /** Whether the kernel has not answered for a while. */
@@ -119,6 +122,10 @@ export class Connection {
   send(command: Command): number {
     this.number += 1;
     const number = this.number;
+    if (this.offline) {
+      this.model.send({ ...command, client: this.client, number });
+      return number;
+    }
     try {
       this.model.send({ ...command, client: this.client, number });
       this.pending.push({ number, command });

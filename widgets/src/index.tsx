@@ -2,6 +2,8 @@
 import { render as draw } from "preact";
 import { Connection } from "./connection.ts";
 import { Explorer } from "./explorer/explorer.tsx";
+import { drawPage } from "./offline/draw-page.tsx";
+import { savedPage } from "./offline/page-content.ts";
 import type { Model } from "./types.ts";
 
 /** Hides the static picture that stands beside this explorer for viewers without a kernel; returns what shows it again. */
@@ -31,5 +33,9 @@ function render({ model, el }: { model: Model; el: HTMLElement }): () => void {
     showStaticPicture();
   };
 }
+
+// In a saved page nobody calls `render`: the page has left what it shows.
+const saved = savedPage();
+if (saved !== null) drawPage(saved);
 
 export default { render };

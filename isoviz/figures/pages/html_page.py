@@ -1,4 +1,4 @@
-"""One self-contained HTML page for a plan and, if it ran, its run: to open, to send, to project."""
+"""Sections about a plan and, if it ran, its run, without scripts; and the frame of pages that hold nothing else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PAGE_STYLE = (
 )
 
 
-def page(
+def plan_sections(
     plan: Plan,
     machine: Machine,
     report: Report | None = None,
@@ -37,10 +37,10 @@ def page(
     trace: Trace | None = None,
     stored: Trace | None = None,
     curve: ChunkCurve | None = None,
-) -> str:
-    """A complete HTML page, without scripts or anything to load: path, hops, layouts of both ends, throughput functions; with
+) -> list[str]:
+    """Sections of HTML, without scripts or anything to load: path, hops, layouts of both ends, throughput functions; with
     `report` the figures of a run, with `explanation` why the plan is what it is, with `trace` what happened when (`stored`: the
-    same stored and forwarded; `curve`: other sizes of chunks). Follows the colour scheme of the system.
+    same stored and forwarded; `curve`: other sizes of chunks). They follow the colour scheme of the system.
 
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
@@ -83,7 +83,7 @@ def page(
         sections.append(_section(folded("The run as text", pre(report))))
     if trace is not None:
         sections.append(_section(folded(f"The {trace.where} run as text", pre(trace))))
-    return html_document(title, sections)
+    return sections
 
 
 def html_document(title: str, sections: Iterable[str]) -> str:

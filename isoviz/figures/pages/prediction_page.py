@@ -30,7 +30,12 @@ Way = tuple[str, str, Sequence[Outcome]]
 
 
 def prediction_page(title: str, ways: Sequence[Way], more: Iterable[str] = (), *, theme: ThemeName = "auto") -> str:
-    """A complete HTML page, without scripts or anything to load.
+    """A complete HTML page, without scripts or anything to load: `prediction_sections` in a frame."""
+    return html_document(title, prediction_sections(title, ways, more, theme=theme))
+
+
+def prediction_sections(title: str, ways: Sequence[Way], more: Iterable[str] = (), *, theme: ThemeName = "auto") -> list[str]:
+    """The sections of a page about predictions.
 
     Every way to predict has a section with key figures, a scatter with its histogram and errors by path; a way without outcomes
     is left out. The table of runs shows the first way. `more` are sections before it: HTML made by this package.
@@ -38,15 +43,14 @@ def prediction_page(title: str, ways: Sequence[Way], more: Iterable[str] = (), *
     shown = [way for way in ways if way[2]]
     header = f"<header><h1>{escape(title)}</h1></header>"
     if not shown:
-        return html_document(title, [header, paragraph("No runs."), *more])
+        return [header, paragraph("No runs."), *more]
     name, _, first = shown[0]
-    sections = [
+    return [
         header,
         *(f"<section>{prediction_section(*way, theme=theme)}</section>" for way in shown),
         *(f"<section>{each}</section>" for each in more),
         f"<section>{heading(f'Runs: {name[0].lower()}{name[1:]}', 2)}{outcome_table(first)}</section>",
     ]
-    return html_document(title, sections)
 
 
 def prediction_section(title: str, said: str, outcomes: Sequence[Outcome], *, theme: ThemeName = "auto") -> str:
@@ -74,7 +78,7 @@ def error_table(summaries: Sequence[ErrorSummary]) -> str:
     """Errors by path; the last row is for all."""
     rows = [
         (
-            Markup("<b>all</b>") if each.path == "all" else each.path,
+            Markup("<strong>all</strong>") if each.path == "all" else each.path,
             f"{each.count:,}",
             percent_text(each.median),
             percent_text(each.tail),

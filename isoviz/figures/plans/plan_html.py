@@ -60,7 +60,7 @@ def ends(transfer: Transfer, *, theme: ThemeName = "auto") -> tuple[str, str, st
             f"({each.space})",
             f"({each.fields})",
             format_bytes(each.linearization.nbytes),
-            _part(transfer, each),
+            moved_part(transfer, each) or "all",
         )
         for name, each in (("source", source), ("destination", destination))
     ]
@@ -282,8 +282,8 @@ def _transfer_facts(transfer: Transfer) -> str:
     return facts(key)
 
 
-def _part(transfer: Transfer, end: Instance) -> str:
-    """The part of an instance that moves, in its own coordinates."""
+def moved_part(transfer: Transfer, end: Instance) -> str:
+    """The part of an instance that moves, in its own coordinates; "" where all of it does."""
     shape = dict(zip(transfer.source.space.dims, transfer.shape, strict=True))
     origin = transfer.source_origin if end is transfer.source else transfer.destination_origin
     ranges = [
@@ -293,7 +293,7 @@ def _part(transfer: Transfer, end: Instance) -> str:
     ]
     if set(transfer.field_names) != set(end.fields.names):
         ranges.append(f"fields {', '.join(transfer.field_names)}")
-    return "; ".join(ranges) or "all"
+    return "; ".join(ranges)
 
 
 def _rate(value: float | None) -> str:

@@ -166,3 +166,8 @@ def _part(chosen: Settings, part: Mapping[str, Sequence[str | int]] | None, move
             raise InputError(f"moved_fields: {absent[0]!r} is not a field; the fields are {', '.join(fields)}")
         left_out = tuple(key for name, key in fields.items() if name not in moved_fields)
     return Part.of(ranges, left_out)
+
+
+def transfer_text(settings: Settings) -> str:
+    """The transfer in one line: `node0.dsk ⟨F, x⟩ → node0.sys ⟨x, F⟩`."""
+    return f"{settings.source.memory} {settings.source.layout} → {settings.destination.memory} {settings.destination.layout}"

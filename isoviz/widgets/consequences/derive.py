@@ -228,3 +228,38 @@ LATER: dict[str, str] = {"simulation": "Simulating", "stored simulation": "Simul
 """Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
 _ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans")
 """The stages behind the machine, in the order in which their problems are told."""
+
+
+def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
+    """What follows from a plan that is there already, for `before.settings`, as far as `before.demanded` asks for it."""
+    source, destination = plan.transfer.source, plan.transfer.destination
+    given = {
+        "space": source.space,
+        "fields": source.fields,
+        "source": source.linearization,
+        "destination": destination.linearization,
+        "memories": True,
+        "transfer": plan.transfer,
+        "plan": plan,
+    }
+    found = Evaluation([stage for stage in STAGES if stage.name not in given], {**_given(before), **given}, {})
+    found.give("machine", machine)
+    where: Where = found.of("where")
+    return replace(
+        before,
+        space=source.space,
+        fields=source.fields,
+        source=source.linearization,
+        destination=destination.linearization,
+        machine=machine,
+        transfer=plan.transfer,
+        plan=plan,
+        planned_on=machine,
+        is_here=where.is_here,
+        not_runnable=where.reason,
+        offer_local=not where.is_here,
+        interval=found.of("interval"),
+        later={name: value for name in LATER if name in before.demanded and (value := found.of(name)) is not None},
+        problems={},
+        step="",
+    )

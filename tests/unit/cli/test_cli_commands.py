@@ -10,10 +10,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from html_cases import check_saved_page
 
 from isoviz.cli import main
 from isoviz.cli.convert_command import parse_pairs, parse_space
 from isoviz.errors import InputError, TextError
+from isoviz.widgets.pages.page_frame import command_key
 
 TRANSFER = """
 [space]
@@ -123,7 +125,11 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for out in (tmp_path / "page.html", tmp_path / "transfer.html"):
         more = ["-o", str(out)] if out.name == "page.html" else []
         assert call(capsys, "show", path, *more) == (0, f"{out}\n", "")
-        assert out.read_text().lstrip().lower().startswith("<!doctype html")
+        saved = check_saved_page(out.read_text(encoding="utf-8"))
+        assert saved.content["page"]["kind"] == "show" and saved.content["page"]["said"]
+        assert "Constraints" in saved.static.text
+        python = saved.answers[command_key({"kind": "export", "what": "python"})]["message"]["text"]
+        assert "isoviz.explore(" in python
     status, _, error = call(capsys, "show", path, "-o", path)
     assert status == 2
     assert "itself" in error

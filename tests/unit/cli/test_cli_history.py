@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from html_cases import check_saved_page
 from prediction_cases import ENTRY
 
 from isoviz.cli import main
@@ -88,7 +89,11 @@ def test_what_came_true_of_trials_and_of_the_model(book: Ledger, capsys: pytest.
 def test_as_a_page(book: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     filled(book)
     assert main(["history", "-o", str(tmp_path / "page.html")]) == 0
-    assert "<svg" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    saved = check_saved_page((tmp_path / "page.html").read_text(encoding="utf-8"))
+    trial, model = saved.content["page"]["ways"]
+    assert (trial["all"]["count"], model["all"]["count"], model["all"]["median"]) == (3, 4, 0.5)
+    assert len(model["runs"]) == 4 and trial["picture"].startswith("<svg")
+    assert "median error" in saved.static.text and "svg" in saved.static.tags
     out, error = capsys.readouterr()
     assert out == "" and "wrote" in error
 

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from html_cases import check_self_contained
+from html_cases import check_saved_page
 from test_cli_commands import call, names_in, transfer
 
 from isoviz.runtime import Trace
@@ -60,7 +60,13 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     status, _, error = call(capsys, "simulate", path, "-o", str(page), "--chrome", str(chrome))
     assert status == 0
     assert error == f"wrote {chrome}\nwrote {page}\n"
-    outline = check_self_contained(page.read_text(encoding="utf-8"))
+    saved = check_saved_page(page.read_text(encoding="utf-8"))
+    assert [line["name"] for line in saved.content["page"]["lines"]] == [
+        "predicted by the plan",
+        "simulated",
+        "stored and forwarded",
+    ]
+    outline = saved.static
     for words in ("Timeline", "Pipelined against stored and forwarded", "Buffers", "Critical path", "Chunk size"):
         assert words in outline.text
     assert json.loads(chrome.read_text())["traceEvents"]
@@ -86,7 +92,7 @@ def test_without_room_to_store(tmp_path: Path, capsys: pytest.CaptureFixture[str
     status, out, error = call(capsys, "simulate", str(path), "-o", str(tmp_path / "page.html"))
     assert status == 0, error
     assert "stored and forwarded: no room" in out
-    assert "Pipelined against" not in check_self_contained((tmp_path / "page.html").read_text(encoding="utf-8")).text
+    assert "Pipelined against" not in check_saved_page((tmp_path / "page.html").read_text(encoding="utf-8")).static.text
     assert json.loads(call(capsys, "simulate", str(path), "--json")[1])["stored_and_forwarded"] is None
     status, out, error = call(capsys, "simulate", str(path), "--store-and-forward")
     assert (status, out) == (2, "") and "it has" in error

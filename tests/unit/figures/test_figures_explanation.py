@@ -16,7 +16,7 @@ from isoviz.figures import (
     candidate_ranking_svg,
     constraint_table_html,
     explanation_html,
-    page,
+    plan_sections,
     sweep_html,
     sweep_svg,
 )
@@ -94,12 +94,12 @@ def test_explanation_is_self_contained(name: str, theme: str) -> None:
 @pytest.mark.parametrize("name", CASES)
 def test_page_gets_its_sections(name: str) -> None:
     explanation = made(name)
-    text = page(explanation.plan, MACHINE, explanation=explanation)
+    text = "".join(plan_sections(explanation.plan, MACHINE, explanation=explanation))
     outline = check_self_contained(text)
     assert outline.tags.count("h1") == 1
     assert "Constraints" in outline.text and "Candidates" in outline.text and "held back by" in outline.text
     assert ("Block sizes that sustain" in outline.text) == (explanation.region is not None)
-    without = check_self_contained(page(explanation.plan, MACHINE))
+    without = check_self_contained("".join(plan_sections(explanation.plan, MACHINE)))
     assert "Constraints" not in without.text and "Hops in order" in without.text
     assert len(text) < 800_000
 
@@ -254,7 +254,7 @@ def test_hostile_words_are_escaped() -> None:
     hostile = replace(explanation, candidates=(chosen, evil), turns=(turn,), stages=stages)
     outline = check_self_contained(explanation_html(hostile))
     assert "What would make a rival win" in outline.text and EVIL in outline.text
-    check_self_contained(page(hostile.plan, MACHINE, explanation=hostile))
+    check_self_contained("".join(plan_sections(hostile.plan, MACHINE, explanation=hostile)))
 
 
 def test_sixty_candidates_fold_into_a_table() -> None:

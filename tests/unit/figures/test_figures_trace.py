@@ -25,7 +25,7 @@ from isoviz.figures import (
     critical_path_svg,
     critical_said,
     html,
-    page,
+    plan_sections,
     steps_text,
     timeline_svg,
 )
@@ -295,7 +295,9 @@ def test_chunk_curve_marks_choice_and_minimum(planner: str) -> None:
 
 
 def test_page_has_the_run() -> None:
-    text = page(made(), MACHINE, trace=traced("one"), stored=traced("stored"), curve=chunk_curve(made(), MACHINE))
+    text = "".join(
+        plan_sections(made(), MACHINE, trace=traced("one"), stored=traced("stored"), curve=chunk_curve(made(), MACHINE))
+    )
     outline = check_self_contained(text)
     assert outline.tags.count("h1") == 1
     for name in (
@@ -309,7 +311,7 @@ def test_page_has_the_run() -> None:
     ):
         assert name in outline.text
     assert len(text) < 500_000
-    assert "Timeline" not in check_self_contained(page(made(), MACHINE)).text
+    assert "Timeline" not in check_self_contained("".join(plan_sections(made(), MACHINE))).text
 
 
 def test_steps_in_words() -> None:

@@ -58,7 +58,10 @@ def test_a_good_command_is_read_without_its_envelope(command: dict[str, Any]) ->
         ({"kind": "set", "field": "planner", "value": 3}, "value: expected a text, got 3"),
         ({"kind": "set", "field": "dimension-size", "value": "3"}, "the key 'row' is missing"),
         ({"kind": "set", "field": "machine-option", "value": "3"}, "the key 'name' is missing; expected a text"),
-        ({"kind": "export", "what": "film"}, "what: expected 'session' or 'python' or 'plan' or 'machine' or 'page', got 'film'"),
+        (
+            {"kind": "export", "what": "film"},
+            "what: expected 'session' or 'python' or 'plan' or 'machine' or 'report' or 'trace' or 'page', got 'film'",
+        ),
         ({"kind": "select", "selection": {"stop": 1}}, "selection: the key 'entry' is missing"),
         ({"kind": "describe-machine", "machine": []}, "machine: expected an object, got a list"),
     ],

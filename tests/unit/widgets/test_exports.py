@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from html_cases import check_saved_page
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -162,7 +163,9 @@ def test_every_kind_of_export(session: Session) -> None:
     assert plan_from_json(json.loads(found["plan"]["text"])) == session.plan
     assert machine_from_json(json.loads(found["machine"]["text"])) == session.machine
     assert found["machine"]["name"] == "two-node.json"
-    assert found["page"]["text"].startswith("<!DOCTYPE html>") and "<script" not in found["page"]["text"]
+    saved = check_saved_page(found["page"]["text"])
+    assert saved.content["traits"]["part_plan"]["seconds"] == session.plan.seconds
+    assert {message["message"]["what"] for message in saved.answers.values()} == {"session", "python", "plan", "machine"}
     assert {Path(each["name"]).suffix for each in found.values()} == {".json", ".py", ".html"}
 
 

@@ -114,7 +114,7 @@ const figures: readonly FigureValue[] = [
   { name: "buffers", title: "buffers", term: "buffer", value: (plan) => (plan.buffers > 0 ? formatBytes(plan.bufferBytes) : "none") },
 ];
 
-function Figures(): JSX.Element {
+export function Figures(): JSX.Element {
   const { snapshot } = useView();
   const { plan } = snapshot.panes;
   const stale = snapshot.faults.stale.includes("plan");

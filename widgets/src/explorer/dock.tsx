@@ -12,11 +12,11 @@ import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { useWatch } from "../watch.ts";
 
 /** A tab of the dock. `watch` names the views whose contents the kernel computes only while the tab is shown. */
-interface DockTab extends Tab {
+export interface DockTab extends Tab {
   watch?: readonly string[];
 }
 
-const tabs: readonly DockTab[] = [
+export const tabs: readonly DockTab[] = [
   { name: "hops", title: "Hops", content: () => <HopsPane /> },
   { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
   { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },

@@ -12,6 +12,8 @@ const TYPES: Record<Exported, string> = {
   session: "application/json",
   plan: "application/json",
   machine: "application/json",
+  report: "application/json",
+  trace: "application/json",
   page: "text/html",
   python: "text/x-python",
 };

@@ -70,7 +70,7 @@ function measureColumns(rows: readonly ShownMeasure[]): readonly Column<ShownMea
   ];
 }
 
-function Report({ report }: { report: ShownReport }): JSX.Element {
+export function Report({ report }: { report: ShownReport }): JSX.Element {
   const tried =
     report.plannedSeconds === null
       ? []
@@ -112,7 +112,7 @@ function History({ history }: { history: readonly ShownPastRun[] }): JSX.Element
   return (
     <Folded title={`All ${counted(history.length, "run")}`} testid="history">
       <Table caption="Past runs, the newest first" columns={pastColumns} rows={history} keyOf={(run) => run.number} />
-      <Button label="Forget these runs" onClick={() => connection.send({ kind: "forget" })} />
+      {!connection.offline && <Button label="Forget these runs" onClick={() => connection.send({ kind: "forget" })} />}
     </Folded>
   );
 }

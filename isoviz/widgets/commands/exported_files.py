@@ -1,0 +1,77 @@
+"""The state of a session as files of its own kinds: name and text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError
+from isoviz.widgets.chosen.python_text import python_text
+from isoviz.widgets.chosen.session_file import session_text
+from isoviz.widgets.contract import Exported
+from isoviz.widgets.state import State
+
+if TYPE_CHECKING:
+    from isoviz.runtime import Trace
+
+MOST_REQUESTS = 1_000_000
+"""A trace with more requests is not written: its file would have hundreds of megabytes."""
+
+
+def exported_file(what: Exported, state: State) -> tuple[str, str]:
+    """The name of a file and its text.
+
+    Raises:
+        InputError: there is nothing of this kind.
+    """
+    from isoviz.json_cursor import format_json
+
+    derived = state.derived
+    if what == "session":
+        return "isoviz-session.json", session_text(state.settings)
+    if what == "python":
+        return "isoviz-session.py", python_text(state.settings)
+    if what == "machine":
+        if derived.machine is None:
+            raise InputError("There is no machine to export.")
+        from isoviz.machines import machine_to_json
+
+        return f"{_file_name(derived.machine.name)}.json", format_json(machine_to_json(derived.machine)) + "\n"
+    if what == "report":
+        if state.run.report is None:
+            raise InputError("There is no report to export: nothing has run yet.")
+        return "isoviz-report.json", format_json(state.run.report.to_json()) + "\n"
+    if derived.plan is None or derived.planned_on is None or "plan" in derived.stale:
+        raise InputError("There is no plan to export.")
+    if what == "plan":
+        from isoviz.planner import plan_to_json
+
+        return "isoviz-plan.json", format_json(plan_to_json(derived.plan)) + "\n"
+    if what == "trace":
+        trace = shown_trace(state)
+        return f"isoviz-trace-{trace.where}.json", json.dumps(trace.to_chrome(), allow_nan=False) + "\n"
+    raise InputError(f"export {what}: it is no file of a session's own kinds")
+
+
+def shown_trace(state: State) -> Trace:
+    """The trace of the last run where it was one of the plan that is shown, else that of the plan in virtual time.
+
+    Raises:
+        InputError: there is no plan, or it makes too many requests.
+    """
+    plan, machine, report = state.derived.plan, state.derived.planned_on, state.run.report
+    if plan is None or machine is None:
+        raise InputError("There is no plan to export.")
+    if report is not None and report.trace is not None and report.plan == plan:
+        return report.trace
+    from isoviz.runtime import simulate
+
+    if plan.chunk_count * len(plan.every_hop) > MOST_REQUESTS:
+        raise InputError(f"The trace has more than {MOST_REQUESTS:,} requests: `isoviz simulate --chrome` writes it.")
+    return simulate(plan, machine)
+
+
+def _file_name(name: str) -> str:
+    """A name that every file system takes."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or "machine"

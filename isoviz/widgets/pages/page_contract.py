@@ -1,0 +1,104 @@
+"""What a page holds beside the state: typed dictionaries, of which `widgets/src/types.ts` is generated as well."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+from isoviz.widgets.panes.layout_pane import ShownField
+
+PageKind = Literal["show", "simulate", "run", "explorer"]
+"""What a page is about: a plan, its simulation, its run, or the state of an explorer."""
+
+
+class PageLine(TypedDict):
+    """A time of the whole transfer in seconds, with its rate in bytes per second. `name` says how it is known."""
+
+    name: str
+    seconds: float
+    rate: float
+
+
+class PageEnd(TypedDict):
+    """One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does."""
+
+    dims: dict[str, int]
+    fields: list[ShownField]
+    layout: str
+    moved: str
+
+
+class PageEnds(TypedDict):
+    """Both ends."""
+
+    source: PageEnd
+    destination: PageEnd
+
+
+class PagePart(TypedDict):
+    """The rest of a page: sentences and times for the summary, the ends, and the views behind it.
+
+    `views` names the views that are folded below the summary, as the tabs of the dock are called; `opened` are those that are
+    open at first.
+    """
+
+    kind: PageKind
+    version: str
+    said: list[str]
+    lines: list[PageLine]
+    ends: PageEnds
+    views: list[str]
+    opened: list[str]
+
+
+class ErrorsOfPath(TypedDict):
+    """The errors of `count` predictions on paths of the same channels, as shares of the measured time.
+
+    `ratio` is the median of measured ÷ predicted, `worst` the largest factor between them. `coverage` is the share of the
+    intervals that held, null where there was none.
+    """
+
+    path: str
+    count: int
+    median: float
+    tail: float
+    ratio: float
+    worst: float
+    coverage: float | None
+
+
+class PredictedRun(TypedDict):
+    """A run: seconds predicted and measured, the interval of the prediction where there was one, and the error as a share."""
+
+    transfer: str
+    path: str
+    bytes: int
+    predicted: float
+    low: float | None
+    high: float | None
+    measured: float
+    error: float
+
+
+class WayToPredict(TypedDict):
+    """One way to predict: a title, a sentence on it, its errors over all runs and by path, its picture (SVG) and the runs, the
+    largest errors first. `leftOut` counts runs that are not listed.
+    """
+
+    title: str
+    said: str
+    all: ErrorsOfPath
+    paths: list[ErrorsOfPath]
+    picture: str
+    runs: list[PredictedRun]
+    leftOut: int
+
+
+class HistoryPart(TypedDict):
+    """What a page on predictions holds. `medianGoal` and `tailGoal` are the errors that are aimed at, as shares."""
+
+    kind: Literal["history"]
+    version: str
+    title: str
+    ways: list[WayToPredict]
+    medianGoal: float
+    tailGoal: float

@@ -1,0 +1,169 @@
+"""The page of a plan: what `isoviz show`, `simulate` and `run` write, and what the explorer exports."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, get_args
+
+from isoviz._version import __version__
+from isoviz.errors import IsovizError
+from isoviz.widgets.chosen.machine_choice import DescribedMachine
+from isoviz.widgets.commands.exported_files import exported_file
+from isoviz.widgets.contract import Exported, Side
+from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
+from isoviz.widgets.pages.page_frame import Embedded, html_page
+from isoviz.widgets.pages.state_of_plan import state_of_plan, with_views
+from isoviz.widgets.snapshot import snapshot, traits
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.machines import Machine
+    from isoviz.planner import ChunkCurve, Explanation, Instance, Options, Plan, Transfer
+    from isoviz.runtime import Report, Trace
+    from isoviz.widgets.chosen.machine_choice import MachineChoice
+    from isoviz.widgets.state import State
+
+_VIEWS: dict[PageKind, tuple[str, ...]] = {
+    "show": ("ends", "hops", "why", "machine", "layouts"),
+    "simulate": ("timeline", "ends", "hops", "machine", "layouts"),
+    "run": ("timeline", "ends", "hops", "machine", "layouts"),
+    "explorer": ("ends", "hops", "why", "timeline", "machine", "run", "layouts"),
+}
+"""The views behind the summary, by the kind of the page."""
+
+
+def plan_page(
+    plan: Plan,
+    machine: Machine,
+    *,
+    kind: PageKind = "show",
+    choice: MachineChoice | None = None,
+    options: Options | None = None,
+    report: Report | None = None,
+    explanation: Explanation | None = None,
+    trace: Trace | None = None,
+    stored: Trace | None = None,
+    curve: ChunkCurve | None = None,
+) -> str:
+    """A complete HTML page about a plan for `machine`, which draws itself from what it holds.
+
+    `choice` says how the machine was chosen and `options` which limits the plan has, for the session and the Python in the page.
+    `report` is that of a run of the plan, `explanation` says why it is what it is, `trace` what happened when (`stored`: the same
+    stored and forwarded; `curve`: other sizes of chunks).
+
+    Raises:
+        MachineError: the plan was made for a machine with other memories or channels.
+    """
+    state = state_of_plan(plan, machine, choice=choice or DescribedMachine(machine), options=options, report=report)
+    said, lines = _summary(plan, explanation), _lines(plan, report, trace, stored)
+    static = _static(plan, machine, report=report, explanation=explanation, trace=trace, stored=stored, curve=curve)
+    return _page(state, kind, said, lines, static)
+
+
+def state_page(state: State) -> str:
+    """The page of what an explorer shows: its plan, and its last run where that was a run of this plan.
+
+    Raises:
+        InputError: there is no plan.
+    """
+    from isoviz.errors import InputError
+
+    plan, machine, report = state.derived.plan, state.derived.planned_on, state.run.report
+    if plan is None or machine is None or "plan" in state.derived.stale:
+        raise InputError("There is no plan to export.")
+    ran = report if report is not None and report.plan == plan else None
+    lines = _lines(plan, ran, None, None)
+    return _page(with_views(state, ()), "explorer", _summary(plan, None), lines, _static(plan, machine, report=ran))
+
+
+def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], static: Sequence[str]) -> str:
+    plan = state.derived.plan
+    assert plan is not None
+    told = snapshot(state, 1, "page")
+    menus = {**told["menus"], "machines": [], "dtypes": [], "planners": [], "examples": []}
+    ends = {entry["name"] for entry in told["menus"]["memories"]} & set(plan.every_memory)
+    menus["memories"] = [entry for entry in told["menus"]["memories"] if entry["name"] in ends]
+    part: PagePart = {
+        "kind": kind,
+        "version": __version__,
+        "said": said,
+        "lines": lines,
+        "ends": {"source": _end(plan.transfer, "source"), "destination": _end(plan.transfer, "destination")},
+        "views": list(_VIEWS[kind]),
+        "opened": [],
+    }
+    content = {"page": part, "traits": {**traits(told), "menus": menus}}
+    return html_page(_title(state), content, static, [*_exports(state)])
+
+
+def _title(state: State) -> str:
+    source, destination = state.settings.source.memory, state.settings.destination.memory
+    return f"{source} → {destination} on {state.settings.machine.name}"
+
+
+def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
+    """The exports that need no kernel later."""
+    found: list[tuple[dict[str, Any], Embedded]] = []
+    for what in get_args(Exported):
+        if what in ("page", "trace"):
+            continue  # the page is there; a trace is embedded where the page shows one
+        try:
+            name, text = exported_file(what, state)
+        except IsovizError:
+            continue
+        message = {"kind": "export", "what": what, "name": name, "text": text, "error": ""}
+        found.append(({"kind": "export", "what": what}, Embedded(message)))
+    return found
+
+
+# ---- the summary
+
+
+def _summary(plan: Plan, explanation: Explanation | None) -> list[str]:
+    """What there is to say of the plan in a few sentences."""
+    from isoviz.figures.plans.plan_html import reasons
+    from isoviz.planner.explanation.explanation_words import summary
+
+    return list(reasons(plan)) if explanation is None else list(summary(explanation))
+
+
+def _lines(plan: Plan, report: Report | None, trace: Trace | None, stored: Trace | None) -> list[PageLine]:
+    """The times of the whole transfer, each as it is known."""
+
+    def line(name: str, seconds: float, nbytes: float) -> PageLine:
+        return {"name": name, "seconds": seconds, "rate": nbytes / seconds if seconds > 0 else 0.0}
+
+    if trace is None or report is not None:
+        return []
+    several = len(trace.transfers)
+    found = [line("predicted, one alone" if several > 1 else "predicted by the plan", plan.seconds, plan.bytes)]
+    found.append(line(f"simulated, {several:,} at once" if several > 1 else "simulated", trace.seconds, trace.nbytes))
+    if stored is not None:
+        found.append(line("stored and forwarded", stored.seconds, stored.nbytes))
+    return found
+
+
+# ---- the ends
+
+
+def _end(transfer: Transfer, side: Side) -> PageEnd:
+    from isoviz.figures.plans.plan_html import moved_part
+
+    end: Instance = getattr(transfer, side)
+    sizes = zip(end.fields.names, end.fields.sizes, strict=True)
+    return {
+        "dims": dict(end.space.as_dict()),
+        "fields": [{"name": name, "size": size} for name, size in sizes],
+        "layout": str(end.layout),
+        "moved": moved_part(transfer, end),
+    }
+
+
+# ---- the same without scripts
+
+
+def _static(plan: Plan, machine: Machine, **more: Any) -> list[str]:
+    from isoviz.figures import plan_sections
+    from isoviz.figures.charts.svg import escape
+
+    return [*plan_sections(plan, machine, **more), f"<footer>isoviz {escape(__version__)}</footer>"]

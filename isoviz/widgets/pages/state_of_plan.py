@@ -1,0 +1,110 @@
+"""The state of an explorer that shows a plan which is there already, made without a session and without its threads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
+from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
+from isoviz.widgets.consequences.derive import DEMANDS, LATER, derived_of_plan
+from isoviz.widgets.state import Derived, Run, State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from isoviz.machines import Machine
+    from isoviz.planner import Instance, Options, Plan, Transfer, TransferFile
+    from isoviz.runtime import Report
+
+
+def state_of_plan(
+    plan: Plan,
+    machine: Machine,
+    *,
+    choice: MachineChoice | None = None,
+    options: Options | None = None,
+    report: Report | None = None,
+    views: Iterable[str] = (),
+) -> State:
+    """The state in which a plan for `machine` is shown, with what `views` (names in `DEMANDS`) need of it.
+
+    `choice` says how the machine was chosen; without it the machine is one that was described. `report` is that of a run of the
+    plan.
+    """
+    settings = settings_of_plan(plan, choice or DescribedMachine(machine), options)
+    demanded = DEMANDS["explorer"].union(*(DEMANDS[view] for view in views))
+    derived = derived_of_plan(Derived(settings, demanded=demanded), plan, machine)
+    return State(settings, derived, run=Run() if report is None else _run(plan, report, transfer_text(settings)), computed=0)
+
+
+def with_views(state: State, views: Iterable[str]) -> State:
+    """A settled state of an explorer, with what `views` need of its plan where it is not there yet."""
+    derived = state.derived
+    demanded = frozenset().union(*(DEMANDS[view] for view in views))
+    if derived.plan is None or derived.planned_on is None or all(name in derived.later for name in LATER if name in demanded):
+        return state
+    found = derived_of_plan(replace(derived, demanded=derived.demanded | demanded), derived.plan, derived.planned_on)
+    return replace(state, derived=replace(derived, later={**found.later, **derived.later}))
+
+
+def machine_choice_of(file: TransferFile, machine: Machine) -> MachineChoice:
+    """How a transfer file chooses its machine."""
+    given = dict(file.machine_options)
+    if "file" in given:
+        return FileMachine(machine, str(file.folder / str(given["file"])))
+    name = str(given.pop("preset", LOCAL))
+    if isinstance(given.get("directory"), str):
+        given["directory"] = file.folder / given["directory"]
+    return PresetMachine(name, tuple((key, str(value)) for key, value in given.items()))
+
+
+def settings_of_plan(plan: Plan, choice: MachineChoice, options: Options | None = None) -> Settings:
+    """The settings that lead to a plan, as they would have been typed."""
+    source, destination = plan.transfer.source, plan.transfer.destination
+    sizes = source.space.as_dict()
+    dtypes = dict(zip(source.fields.names, map(_dtype_text, source.fields.dtypes), strict=True))
+    found = Settings(
+        machine=choice,
+        dimensions=rows(sizes, 1),
+        fields=rows(dtypes, 1 + len(sizes)),
+        source=_end(source),
+        destination=_end(destination),
+        planner=plan.planner,
+        slot_limit=_limit(options, "slot_limit"),
+        memory_limit=_limit(options, "memory_limit"),
+        priority=str(plan.transfer.priority),
+    )
+    return settings_for(start=found, **_part(plan.transfer)) if plan.transfer.is_partial else found
+
+
+def _part(transfer: Transfer) -> dict[str, Any]:
+    """Which part moves, as arguments of `settings_for`."""
+    dims, source, destination = transfer.source.space.dims, transfer.source_origin, transfer.destination_origin
+    if dims != transfer.destination.space.dims:
+        return {}  # an explorer has one index space: the page tells each end on its own
+    ranges = {dim: (source[k], transfer.shape[k], destination[k]) for k, dim in enumerate(dims)}
+    return {"part": ranges, "moved_fields": transfer.field_names}
+
+
+def _end(instance: Instance) -> End:
+    return End(instance.memory, str(instance.layout))
+
+
+def _limit(options: Options | None, name: str) -> str:
+    value = None if options is None else getattr(options, name)
+    return "" if value is None else str(value)
+
+
+def _dtype_text(dtype: Any) -> str:
+    """A dtype as it is typed; one without a short name as so many bytes."""
+    import numpy as np
+
+    try:
+        return str(dtype) if np.dtype(str(dtype)) == dtype else f"V{dtype.itemsize}"
+    except TypeError:
+        return f"V{dtype.itemsize}"
+
+
+def _run(plan: Plan, report: Report, text: str) -> Run:
+    return Run(1, "done", "verify", plan.bytes, plan=report.plan, transfer_text=text, report=report)

@@ -1,0 +1,121 @@
+"""Pages that draw themselves: complete, self-contained, safe for any name, small, and written without a notebook's packages."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from html_cases import check_saved_page
+
+from isoviz.layouts import FieldSpace, IndexSpace, Layout
+from isoviz.machines import Machine, Memory, MemoryKind, preset
+from isoviz.planner import Instance, Options, Transfer, plan
+from isoviz.runtime import HopMeasurement, Report
+from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.session_file import settings_in
+from isoviz.widgets.pages.history_page import history_page
+from isoviz.widgets.pages.page_frame import Embedded, command_key, html_page
+from isoviz.widgets.pages.plan_page import plan_page, state_page
+from isoviz.widgets.pages.state_of_plan import settings_of_plan, state_of_plan
+from isoviz.widgets.session import Session
+from isoviz.widgets.snapshot import snapshot
+
+MACHINE = preset("two-node")
+SIZES, FIELDS = IndexSpace(x=64, y=32), FieldSpace(a="int32", b="int64")
+PLAN = plan(Transfer.whole(SIZES, FIELDS, "node0.fbm0", "<F, x, y>", "node1.fbm0", "<y, x, F>"), MACHINE)
+EVIL = "</script><script>alert(1)</script><!--"
+"""A name that machines take."""
+
+
+def reported(verified: bool | None = True) -> Report:
+    hops = tuple(HopMeasurement(each.index, 1.5, 2 * PLAN.bytes, 3) for each in PLAN.hops)
+    return Report(PLAN, 0.5, 0.0, hops, verified)
+
+
+def test_a_page_holds_the_state_of_an_explorer() -> None:
+    """What a page shows is what the explorer shows of the same plan."""
+    session = Session(EXAMPLES["two-node"].settings)
+    try:
+        state = session.wait()
+        saved = check_saved_page(state_page(state))
+        told = json.loads(json.dumps(snapshot(state, 1)))
+        assert saved.content["traits"]["part_plan"] == told["panes"]["plan"]
+        assert saved.content["traits"]["part_layout"] == told["panes"]["layout"]
+        assert saved.content["traits"]["palette"] == told["palette"]
+        made = state_of_plan(state.derived.plan, state.derived.planned_on, choice=state.settings.machine)
+        assert json.loads(json.dumps(snapshot(made, 1)))["panes"]["plan"] == told["panes"]["plan"], "made without a session"
+    finally:
+        session.close()
+
+
+def test_answers_recreate_what_is_shown() -> None:
+    options = Options(slot_limit="1MiB")
+    saved = check_saved_page(plan_page(PLAN, MACHINE, kind="run", options=options, report=reported()))
+    texts = {message["message"]["what"]: message["message"]["text"] for message in saved.answers.values()}
+    assert set(texts) == {"session", "python", "plan", "machine", "report"}
+    again = settings_in(texts["session"], "session")
+    assert again.source == settings_of_plan(PLAN, again.machine).source and again.slot_limit == str(2**20)
+    assert json.loads(texts["report"])["verified"] is True
+    assert saved.content["traits"]["part_run"]["report"]["verdict"] == "Verified bit for bit"
+    assert saved.static.values("data-verified") == ["true"]
+
+
+def test_names_of_any_kind_stay_text() -> None:
+    memories = (Memory(f"a{EVIL}", MemoryKind.SYS), Memory("b\"'&", MemoryKind.REG))
+    channel = replace(MACHINE.channels[0], name=EVIL, kind="Memcpy", source=memories[0].name, destination=memories[1].name)
+    machine = Machine(EVIL, memories, (channel,), provenance=EVIL)
+    fields = FieldSpace.of({EVIL: "int32", "x\x00y": "int8"})
+    transfer = Transfer.whole(IndexSpace(x=6, y=5), fields, memories[0].name, "<F, x, y>", memories[1].name, "<y, x, F>")
+    saved = check_saved_page(plan_page(plan(transfer, machine, "direct"), machine))
+    assert saved.content["traits"]["part_plan"]["machine"] == EVIL
+    worse = f"{EVIL}\u2028\ud800"
+    page = html_page(worse, {"page": worse}, [], [({"kind": "x"}, Embedded({"kind": "x"}, (b"\x00\xff",)))])
+    assert check_saved_page(page).content == {"page": worse}
+
+
+def test_ends_on_spaces_of_their_own() -> None:
+    """A part of an array moves into another array: each end is told on its own spaces."""
+    source = Instance("node0.sys", IndexSpace(x=10, y=8), FieldSpace(a="int8", b="int16"), Layout("<F, x, y>"))
+    target = Instance("node0.reg", IndexSpace(y=4, x=10), FieldSpace(b="int16"), Layout("<y, x, F>"))
+    part = Transfer(source, target, shape=(3, 4), source_origin=(7, 2), field_names=("b",))
+    ends: Any = check_saved_page(plan_page(plan(part, MACHINE), MACHINE)).content["page"]["ends"]
+    assert ends["source"]["moved"] == "x 7 to 9; y 2 to 5; fields b" and ends["source"]["dims"] == {"x": 10, "y": 8}
+    assert ends["destination"]["dims"] == {"y": 4, "x": 10} and ends["destination"]["fields"] == [{"name": "b", "size": 2}]
+
+
+@pytest.mark.parametrize("kind", ["show", "run"])
+def test_pages_are_small(kind: Any) -> None:
+    found = EXAMPLES["two-node"].settings
+    session = Session(found)
+    try:
+        state = session.wait()
+        text = plan_page(state.derived.plan, state.derived.planned_on, kind=kind)
+    finally:
+        session.close()
+    assert len(text.encode()) <= 600_000
+
+
+def test_predictions_without_runs() -> None:
+    saved = check_saved_page(history_page("Predictions", [("By a trial", "Said.", [])]))
+    assert saved.content["page"]["ways"] == [] and "No runs." in saved.static.text
+
+
+def test_a_command_is_looked_up_as_the_browser_writes_it() -> None:
+    assert command_key({"what": "plan", "kind": "export"}) == '[["kind","export"],["what","plan"]]'
+
+
+def test_no_package_of_a_notebook_is_needed() -> None:
+    code = (
+        "import isoviz.cli.command_line, isoviz.widgets.pages.plan_page as one, isoviz.widgets.pages.history_page\n"
+        "import isoviz, sys\n"
+        "ends = 'node0.sys', '<F, x>', 'node0.reg', '<F, x>'\n"
+        "t = isoviz.Transfer.whole(isoviz.IndexSpace(x=8), isoviz.FieldSpace(a='i4'), *ends)\n"
+        "m = isoviz.machines.preset('two-node'); one.plan_page(isoviz.plan(t, m), m)\n"
+        "print(sorted({'traitlets', 'anywidget', 'ipywidgets', 'IPython', 'bokeh'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.stdout.strip(), done.returncode) == ("[]", 0), done.stderr

@@ -1,0 +1,114 @@
+// A saved page about a plan: one screen of summary, then the views of the explorer, folded.
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Term } from "../components/term.tsx";
+import { useView } from "../components/view.ts";
+import { Figures } from "../explorer/bar.tsx";
+import { tabs } from "../explorer/dock.tsx";
+import { Inspector } from "../explorer/inspector.tsx";
+import { Journey } from "../explorer/journey.tsx";
+import { machineWords, memoryWords, titleOf } from "../explorer/words.ts";
+import { Report } from "../panes/run-pane.tsx";
+import type { PageLine, PagePart } from "../types.ts";
+import { formatRate, formatSeconds } from "../units.ts";
+import { PageEnds } from "./page-ends.tsx";
+import { SavedFiles } from "./saved-files.tsx";
+
+const WORDS: Record<PagePart["kind"], string> = { show: "Plan", simulate: "Simulation", run: "Run", explorer: "Plan" };
+
+export function Page({ page }: { page: PagePart }): JSX.Element {
+  const { snapshot } = useView();
+  const { settings, menus, panes } = snapshot;
+  const [from, to] = [memoryWords(menus.memories, settings.source.memory), memoryWords(menus.memories, settings.destination.memory)];
+  const { report } = panes.run;
+  const views = [
+    { name: "ends", title: "Layouts of both ends", content: () => <PageEnds ends={page.ends} /> },
+    ...tabs,
+  ];
+  return (
+    <>
+      <header class="iv-page-head">
+        <div>
+          <h1>{titleOf(settings)}</h1>
+          <p class="iv-faint">
+            {WORDS[page.kind]} on {machineWords(settings.machine)} · {from} <code>{settings.source.memory}</code> → {to}{" "}
+            <code>{settings.destination.memory}</code>
+          </p>
+        </div>
+        <Figures />
+        <SavedFiles />
+      </header>
+      <Journey />
+      <div class="iv-page-summary">
+        <section class="iv-card iv-page-said" aria-label="In short" data-testid="page-said">
+          {report !== null ? (
+            <>
+              <h2>Predicted and measured</h2>
+              <Report report={report} />
+            </>
+          ) : (
+            <>
+              <h2>{page.lines.length > 0 ? "Predicted and simulated" : "Why"}</h2>
+              {page.lines.length > 0 && <Lines lines={page.lines} />}
+              {page.said.map((sentence) => (
+                <p key={sentence}>{sentence}</p>
+              ))}
+            </>
+          )}
+        </section>
+        <Inspector />
+      </div>
+      {page.views.map((name) => {
+        const view = views.find((each) => each.name === name);
+        return view === undefined ? null : (
+          <Section key={name} name={name} title={view.title} opened={page.opened.includes(name)}>
+            {view.content}
+          </Section>
+        );
+      })}
+      <footer class="iv-faint">isoviz {page.version}</footer>
+    </>
+  );
+}
+
+/** A view that is folded at first. It is drawn once it is opened: what is hidden has no size. */
+function Section({ name, title, opened, children }: { name: string; title: ComponentChildren; opened: boolean; children: () => ComponentChildren }): JSX.Element {
+  const [open, setOpen] = useState(opened);
+  return (
+    <details class="iv-card iv-page-view" data-testid={`view-${name}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>
+        <h2>{title}</h2>
+      </summary>
+      {open && children()}
+    </details>
+  );
+}
+
+function Lines({ lines }: { lines: readonly PageLine[] }): JSX.Element {
+  const most = Math.max(...lines.map((line) => line.seconds)) || 1;
+  return (
+    <table class="iv-table iv-page-lines">
+      <caption class="iv-hidden">Times of the whole transfer</caption>
+      <thead>
+        <tr>
+          <th scope="col" />
+          <th scope="col" class="iv-number">Time</th>
+          <th scope="col" class="iv-number"><Term name="throughput">Rate</Term></th>
+          <th scope="col" class="iv-measures-head">time, drawn</th>
+        </tr>
+      </thead>
+      <tbody>
+        {lines.map((line) => (
+          <tr key={line.name}>
+            <th scope="row">{line.name}</th>
+            <td class="iv-number">{formatSeconds(line.seconds)}</td>
+            <td class="iv-number">{formatRate(line.rate)}</td>
+            <td class="iv-measures" aria-hidden="true">
+              <span class="iv-measure iv-measure-measured" style={{ width: `${(100 * line.seconds) / most}%` }} />
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
