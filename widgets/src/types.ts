@@ -645,10 +645,10 @@ export interface OpenMachine {
 }
 
 /**
- * What can be exported: the session and the plan as JSON, the machine as a machine file, Python that recreates the state,
- * and a page (HTML).
+ * What can be exported: the session, the plan and the last report as JSON, the machine as a machine file, Python that
+ * recreates the state, the trace for ui.perfetto.dev, and a page (HTML).
  */
-export type Exported = "session" | "python" | "plan" | "machine" | "page";
+export type Exported = "session" | "python" | "plan" | "machine" | "report" | "trace" | "page";
 
 /** Ask for an export. */
 export interface AskExport {
@@ -967,6 +967,92 @@ export interface StepsMessage {
  * `error` in words, "" where there is none. Binary data go with it as buffers.
  */
 export type Message = ExportMessage | TraceMessage | StepsMessage;
+
+/** A time of the whole transfer in seconds, with its rate in bytes per second. `name` says how it is known. */
+export interface PageLine {
+  name: string;
+  seconds: number;
+  rate: number;
+}
+
+/** One end of the transfer with its own spaces. `moved` says which part of it moves; it is empty where all of it does. */
+export interface PageEnd {
+  dims: Record<string, number>;
+  fields: ShownField[];
+  layout: string;
+  moved: string;
+}
+
+/** Both ends. */
+export interface PageEnds {
+  source: PageEnd;
+  destination: PageEnd;
+}
+
+/**
+ * The rest of a page: sentences and times for the summary, the ends, and the views behind it. `views` names the views that
+ * are folded below the summary, as the tabs of the dock are called; `opened` are those that are open at first.
+ */
+export interface PagePart {
+  kind: "show" | "simulate" | "run" | "explorer";
+  version: string;
+  said: string[];
+  lines: PageLine[];
+  ends: PageEnds;
+  views: string[];
+  opened: string[];
+}
+
+/**
+ * The errors of `count` predictions on paths of the same channels, as shares of the measured time. `ratio` is the median
+ * of measured ÷ predicted, `worst` the largest factor between them. `coverage` is the share of the intervals that held,
+ * null where there was none.
+ */
+export interface ErrorsOfPath {
+  path: string;
+  count: number;
+  median: number;
+  tail: number;
+  ratio: number;
+  worst: number;
+  coverage: number | null;
+}
+
+/** A run: seconds predicted and measured, the interval of the prediction where there was one, and the error as a share. */
+export interface PredictedRun {
+  transfer: string;
+  path: string;
+  bytes: number;
+  predicted: number;
+  low: number | null;
+  high: number | null;
+  measured: number;
+  error: number;
+}
+
+/**
+ * One way to predict: a title, a sentence on it, its errors over all runs and by path, its picture (SVG) and the runs, the
+ * largest errors first. `leftOut` counts runs that are not listed.
+ */
+export interface WayToPredict {
+  title: string;
+  said: string;
+  all: ErrorsOfPath;
+  paths: ErrorsOfPath[];
+  picture: string;
+  runs: PredictedRun[];
+  leftOut: number;
+}
+
+/** What a page on predictions holds. `medianGoal` and `tailGoal` are the errors that are aimed at, as shares. */
+export interface HistoryPart {
+  kind: "history";
+  version: string;
+  title: string;
+  ways: WayToPredict[];
+  medianGoal: number;
+  tailGoal: number;
+}
 
 /** The part of an anywidget model that is used here. */
 export interface Model {

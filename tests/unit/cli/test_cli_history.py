@@ -90,9 +90,9 @@ def test_as_a_page(book: Ledger, tmp_path: Path, capsys: pytest.CaptureFixture[s
     filled(book)
     assert main(["history", "-o", str(tmp_path / "page.html")]) == 0
     saved = check_saved_page((tmp_path / "page.html").read_text(encoding="utf-8"))
-    trial, model = saved.content["page"]["ways"]
-    assert (trial["all"]["count"], model["all"]["count"], model["all"]["median"]) == (3, 4, 0.5)
-    assert len(model["runs"]) == 4 and trial["picture"].startswith("<svg")
+    (model,) = saved.content["page"]["ways"]  # no run had a trial
+    assert (model["title"], model["all"]["count"], len(model["runs"])) == ("By the model alone", 20, 20)
+    assert model["runs"][0]["measured"] == pytest.approx(0.0119) and model["picture"].startswith("<svg")
     assert "median error" in saved.static.text and "svg" in saved.static.tags
     out, error = capsys.readouterr()
     assert out == "" and "wrote" in error
