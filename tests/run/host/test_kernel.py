@@ -717,6 +717,23 @@ def test_nothing_is_compiled_that_cannot_be_kept(tmp_path: Path) -> None:
     assert "nothing can be kept" in second
 
 
+def test_kernels_are_compiled_by_one_process_at_a_time(tmp_path: Path) -> None:
+    """While one process compiles, those that start later leave it to that one."""
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path / "isoviz")}
+    later = "from isoviz.backends.host.kernels import preparation as p; p._in_background = lambda: print(1); print(p.prepare())"
+    code = f"""
+import subprocess, sys
+from isoviz.backends.host.kernels import kernel_cache as c, preparation as p
+begun = []; p._in_background = lambda: begun.append(1)
+with c.only_one(wait=False) as alone:
+    done = subprocess.run([sys.executable, "-c", {later!r}], capture_output=True, text=True, check=True)
+    print(alone, done.stdout.split())
+print(p.prepare(), begun)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.splitlines() == ["True ['False']", "False [1]"]
+
+
 def kept_kernels(tmp_path: Path) -> tuple[Path, dict[str, str]]:
     """A copy of the compiled kernels, and the environment in which it is used."""
     from isoviz.backends.host.kernels import kernel_cache as cache

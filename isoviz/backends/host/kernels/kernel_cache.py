@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
 _HERE = Path(__file__).parent
 _SOURCES = (
@@ -31,6 +31,8 @@ _SOURCES = (
     *sorted(f"compiled/{path.name}" for path in (_HERE / "compiled").glob("*.py")),
 )
 _DONE = "complete"
+_COMPILING = "compiling"
+"""The file that the process which compiles holds locked."""
 KEPT = 30 * 86400
 """Seconds for which unused kernels are kept."""
 
@@ -74,6 +76,33 @@ def _processor() -> str:
 
     config: Any = numba_config
     return f"{llvm.get_host_cpu_name()} {config.CPU_NAME} {config.CPU_FEATURES} {config.ENABLE_AVX}"
+
+
+@contextlib.contextmanager
+def only_one(*, wait: bool) -> Iterator[bool]:
+    """While the block runs, no other process is in such a block. `wait` waits for another one; else the value is False.
+
+    Where files cannot be locked, every process is let in: two that compile at the same time only waste time.
+    """
+    place = folder()
+    try:
+        import fcntl
+
+        file = (place / _COMPILING).open("ab") if place is not None and can_keep() else None
+    except (ImportError, OSError):
+        file = None
+    if file is None:
+        yield True
+        return
+    with file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:  # a file system without locks
+            pass
+        yield True
 
 
 def is_complete() -> bool:

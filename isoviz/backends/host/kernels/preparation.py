@@ -55,18 +55,14 @@ def prepare(*, wait: bool = False) -> bool:
             _reason = f"{SWITCH}=numpy"
             return False
         try:
-            if not (wait or cache.is_complete()):
-                return _left_to_another()
-            try:
-                _load()
-            except Exception:
-                in_use.compiled = None
-                if not cache.discard():
-                    raise
-                if not wait:
+            if cache.is_complete():
+                if not _loaded(wait):
                     return _left_to_another()
-                _load()  # The files that were kept are probably damaged.
-            cache.mark_complete()  # Last: a process that finds the mark does not measure at the same time.
+            elif not wait:
+                return _left_to_another()
+            else:
+                with cache.only_one(wait=True):  # what another process has compiled meanwhile is loaded
+                    _loaded(wait)
         except KeyboardInterrupt:
             in_use.compiled = None
             raise
@@ -122,6 +118,21 @@ def suiting() -> str:
     return f"for this processor: {chosen()}{f' ({tuning.SWITCH}=off)' if tuning.switch() == 'off' else ''}"
 
 
+def _loaded(wait: bool) -> bool:
+    """Load or compile the kernels. False where what was kept is damaged, so that they have to be compiled, without `wait`."""
+    try:
+        _load()
+    except Exception:
+        in_use.compiled = None
+        if not cache.discard():
+            raise
+        if not wait:
+            return False
+        _load()  # The files that were kept are probably damaged.
+    cache.mark_complete()  # Last: a process that finds the mark does not measure at the same time.
+    return True
+
+
 def _load() -> None:
     """Compile or load the kernels, take them into use, and choose what suits this processor."""
     from isoviz.backends.host.kernels.compiled import compiled
@@ -148,6 +159,12 @@ def _tune() -> None:
         choose(best)
 
 
+def is_compiled_elsewhere() -> bool:
+    """Whether another process is compiling the kernels now, or all of them are there."""
+    with cache.only_one(wait=False) as alone:
+        return not alone or cache.is_complete()
+
+
 def _left_to_another() -> bool:
     """Start a process that compiles the kernels for later processes. Returns False: this process continues with NumPy."""
     global _reason, _compiling  # There is one set of kernels for the process.
@@ -155,7 +172,7 @@ def _left_to_another() -> bool:
         _reason = "nothing can be kept of what is compiled"
         return False
     _reason = "they are being compiled in the background"
-    if _compiling is None:
+    if _compiling is None and not is_compiled_elsewhere():
         _compiling = _in_background()
     return False
 
