@@ -16,7 +16,15 @@ interface ControlsProps {
   dims: readonly string[];
   hasChunks: boolean;
   hasRuns: boolean;
+  /** Whether the other end is drawn beside this one. */
+  hasTwin: boolean;
   change: Change;
+}
+
+/** Whether the chunk of the selected entry is marked. */
+export interface Marking {
+  on: boolean;
+  set: (on: boolean) => void;
 }
 
 /** The menu of colours; digits can be chosen one by one. */
@@ -48,7 +56,7 @@ export function ColourMenu({ linear, options, hasChunks, change }: ControlsProps
 }
 
 /** Everything else that can be chosen. */
-export function MoreControls({ linear, options, dims, hasChunks, hasRuns, change }: ControlsProps): JSX.Element {
+export function MoreControls({ linear, options, dims, hasChunks, hasRuns, hasTwin, change, marking }: ControlsProps & { marking: Marking | null }): JSX.Element {
   const several = linear.fields.length > 1;
   const names = linear.dims.map((dim) => dim.name);
   return (
@@ -100,6 +108,8 @@ export function MoreControls({ linear, options, dims, hasChunks, hasRuns, change
       <Toggle label="order line" on={options.order} set={(order) => change({ order })} />
       {hasRuns && <Toggle label="request boxes" on={options.runs} set={(runs) => change({ runs })} />}
       {hasChunks && <Toggle label="chunks" on={options.chunks} set={(chunks) => change({ chunks })} />}
+      {marking !== null && <Toggle label="mark the chunk of the entry" on={marking.on} set={marking.set} />}
+      {hasTwin && <Toggle label="both ends zoom and move together" on={options.linked} set={(linked) => change({ linked })} />}
     </div>
   );
 }

@@ -6,15 +6,17 @@ import type { Linearization } from "../layouts/linearization.ts";
 import type { Entry } from "../layouts/order.ts";
 import type { RequestBox } from "../layouts/requests.ts";
 import { drawAxes, leftRoom, TOP } from "./drawing/axes-canvas.ts";
+import { gridOverlay, type ChosenChunk } from "./drawing/chunk-marks.ts";
 import { separables, type Colouring } from "./drawing/colouring.ts";
 import { drawGrid, NUMBERED, type Scene, type Store } from "./drawing/grid-canvas.ts";
 import type { Ink } from "./drawing/ink.ts";
 import { drawMarks } from "./drawing/marks.ts";
 import { cellOf, commonBlock, gridModel } from "./geometry/model.ts";
 import { hit, panelsIn, roomOf, type Geometry } from "./geometry/scene.ts";
-import { fitted, panned, resized, showing, zoomed, type Room, type Viewport } from "./geometry/viewport.ts";
+import { fitted, followed, panned, resized, showing, zoomed, type Room, type Viewport } from "./geometry/viewport.ts";
 import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
 import { moved } from "./keyboard.ts";
+import { axesOf, type Lens, type Seen } from "./lens.ts";
 import type { ViewOptions } from "./options.ts";
 
 /** What buttons outside of the grid can do with it. */
@@ -37,10 +39,17 @@ interface GridProps {
   chunks: ChunkNumbers | null;
   hovered: Entry | null;
   selected: Entry | null;
+  chunk: ChosenChunk | null;
   trail: number;
+  /** What both ends show; null where each is on its own. */
+  lens: Lens | null;
   label: string;
   onHover: (entry: Entry | null) => void;
   onSelect: (entry: Entry) => void;
+  /** An entry was clicked. */
+  onPick: (entry: Entry) => void;
+  /** Marks the chunk of an entry, or lets it go; null where there are no chunks. */
+  onChunk: ((entry: Entry | null) => void) | null;
   zoomer: RefObject<Zoomer | null>;
 }
 
@@ -88,7 +97,16 @@ export function Grid(props: GridProps): JSX.Element {
     if (viewport === shown.view) return;
     live.current = { ...shown, view: viewport };
     setView({ viewport, room: shown.room });
+    props.lens?.show(follow, { axes: axesOf(shown.model), viewport, room: shown.room });
   };
+  // What the other end shows is shown here as well, as long as both draw the same dimensions.
+  const [follow] = useState(() => (seen: Seen): void => {
+    const shown = live.current;
+    if (shown === null || axesOf(shown.model) !== seen.axes) return;
+    setView({ viewport: followed(seen.viewport, seen.room, shown.room), room: shown.room });
+  });
+  const axes = geometry === null ? "" : axesOf(geometry.model);
+  useEffect(() => props.lens?.join(follow), [props.lens, axes]);
   props.zoomer.current = {
     zoom: (factor) => change((viewport, room) => zoomed(viewport, room, factor, room.width / 2, room.height / 2)),
     fit: () => change((_, room) => fitted(room)),
@@ -107,15 +125,19 @@ export function Grid(props: GridProps): JSX.Element {
     drawAxes(context, current, ink, props.dimColour, current.panels[0]?.x ?? 0);
     if (canvas !== null) canvas.dataset["drawn"] = props.label; // what a test or a benchmark waits for
   }, [current, colours, numbers, ink, size, ratio, options, props.runs, props.chunks]);
+  const chunk = useMemo(
+    () => (current === null || ink === null || props.chunk === null ? null : gridOverlay(current, props.chunk, ink, size)),
+    [current, ink, props.chunk, size],
+  );
   useFrame(() => {
     const canvas = marks.current;
     const context = canvas === null ? null : fitCanvas(canvas, size, ratio);
     if (!context || current === null || ink === null) return;
     const lanes = options.numbers !== "none" && current.view.height / (current.panels[0]?.fields.length ?? 1) >= NUMBERED;
     const runs = options.runs ? props.runs : null;
-    drawMarks(context, current, { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes }, ink);
+    drawMarks(context, current, { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, chunk }, ink);
     if (canvas !== null) canvas.dataset["drawn"] = props.hovered === null ? "" : props.hovered.index.join(",");
-  }, [current, props.hovered, props.selected, props.trail, ink, size, ratio, options, props.runs]);
+  }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs]);
 
   // The selected entry is moved into what is seen, unless the pointer has chosen it: then it is seen already.
   useEffect(() => {
@@ -131,7 +153,7 @@ export function Grid(props: GridProps): JSX.Element {
       class="iv-lin-grid"
       role="application"
       tabIndex={0}
-      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory.`}
+      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory, C marks its chunk.`}
       data-testid="linearization-grid"
       onKeyDown={(event) => key(event, props, change)}
     >
@@ -147,6 +169,7 @@ function key(event: TargetedKeyboardEvent<HTMLDivElement>, props: GridProps, cha
   if (event.key === "+" || event.key === "=") middle(1.5);
   else if (event.key === "-") middle(1 / 1.5);
   else if (event.key === "0") change((_, room) => fitted(room));
+  else if (event.key === "c" && props.onChunk !== null) props.onChunk(props.selected);
   else {
     const entry = moved(props.linear, props.dims, props.selected, event.key);
     if (entry === null) return;
@@ -222,7 +245,7 @@ function usePointer(
       if (!known || event.type !== "pointerup" || travelled >= SLOP || shown === null) return;
       const point = at(event);
       const entry = hit(shown, point.x, point.y);
-      if (entry !== null) newest.current.props.onSelect(entry);
+      if (entry !== null) newest.current.props.onPick(entry);
     };
     const leave = (): void => {
       cancelAnimationFrame(request);

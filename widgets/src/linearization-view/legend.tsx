@@ -1,5 +1,6 @@
 // What the colours say, in one line.
 import type { ComponentChildren, JSX } from "preact";
+import { Icon } from "../components/icon.tsx";
 import type { ChunkNumbers } from "../layouts/chunks.ts";
 import type { Linearization } from "../layouts/linearization.ts";
 import { counted, formatBytes, formatCount } from "../units.ts";
@@ -18,9 +19,12 @@ interface LegendProps {
   bytes: number;
   /** Whether boxes of runs are drawn. */
   runs: boolean;
+  /** The selected chunk. */
+  chunk: number | null;
+  letGo: () => void;
 }
 
-export function Legend({ linear, colours, chunks, bytes, runs }: LegendProps): JSX.Element {
+export function Legend({ linear, colours, chunks, bytes, runs, chunk, letGo }: LegendProps): JSX.Element {
   const several = linear.fields.length > 1;
   return (
     <div class="iv-lin-legend" data-testid="linearization-legend">
@@ -30,11 +34,16 @@ export function Legend({ linear, colours, chunks, bytes, runs }: LegendProps): J
         <Item swatch={<i class="iv-lin-swatch iv-lin-hatched" />}>{formatBytes(linear.nbytes - linear.payload)} padding</Item>
       )}
       {runs && <Item swatch={<i class="iv-lin-swatch iv-lin-run" />}>request box</Item>}
+      {chunk !== null && (
+        <button type="button" class="iv-lin-button iv-lin-chunk" data-testid="linearization-chunk" title="Let the chunk go" onClick={letGo}>
+          <i class="iv-lin-swatch" /> chunk {formatCount(chunk)} <Icon name="remove" />
+        </button>
+      )}
     </div>
   );
 }
 
-function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs">): JSX.Element | null {
+function Scale({ linear, colours, chunks, bytes }: Omit<LegendProps, "runs" | "chunk" | "letGo">): JSX.Element | null {
   const ramp = <i class="iv-lin-ramp" style={{ background: gradient(colours.scale) }} />;
   switch (colours.by) {
     case "offset":

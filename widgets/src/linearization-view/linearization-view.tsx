@@ -6,6 +6,7 @@ import type { Connection } from "../connection.ts";
 import { layoutAtEnd } from "../layout-editor/ends.ts";
 import type { ChunkNumbers } from "../layouts/chunks.ts";
 import type { Side } from "../settings.ts";
+import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { LinearizationView as ValueView } from "./view.tsx";
 
@@ -13,7 +14,7 @@ const TITLES: Record<Side, string> = { source: "Source", destination: "Destinati
 
 export function LinearizationView({ side, compact = false }: { side: Side; compact?: boolean }): JSX.Element | null {
   const { connection, snapshot } = useView();
-  const [options, change] = useOptions(connection);
+  const { options, change, lens } = useShared(connection);
   const end = layoutAtEnd(connection, snapshot, side);
   const other = layoutAtEnd(connection, snapshot, side === "source" ? "destination" : "source");
   const [path] = snapshot.panes.plan?.paths ?? [];
@@ -33,6 +34,7 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
       chunks={chunks}
       options={options}
       onOptions={change}
+      lens={lens}
       compact={compact}
       title={TITLES[side]}
       {...(numpy === undefined ? {} : { numpy })}
@@ -42,15 +44,16 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
 
 interface Shared {
   options: ViewOptions;
+  readonly lens: Lens;
   listeners: Set<() => void>;
 }
 
 const shared = new WeakMap<Connection, Shared>();
 
 /** What is chosen about the pictures: both ends of a view share it. */
-function useOptions(connection: Connection): [ViewOptions, (change: Partial<ViewOptions>) => void] {
+function useShared(connection: Connection): { options: ViewOptions; change: (change: Partial<ViewOptions>) => void; lens: Lens } {
   let known = shared.get(connection);
-  if (known === undefined) shared.set(connection, (known = { options: OPTIONS, listeners: new Set() }));
+  if (known === undefined) shared.set(connection, (known = { options: OPTIONS, lens: new Lens(), listeners: new Set() }));
   const store = known;
   const [, again] = useState(store.options);
   useEffect(() => {
@@ -63,5 +66,5 @@ function useOptions(connection: Connection): [ViewOptions, (change: Partial<View
     store.options = { ...store.options, ...part };
     for (const listener of [...store.listeners]) listener();
   };
-  return [store.options, change];
+  return { options: store.options, change, lens: store.lens };
 }

@@ -19,6 +19,8 @@ export interface ViewOptions {
   readonly order: boolean;
   readonly runs: boolean;
   readonly chunks: boolean;
+  /** Whether both ends show the same part of the array. */
+  readonly linked: boolean;
 }
 
 export const OPTIONS: ViewOptions = {
@@ -32,6 +34,7 @@ export const OPTIONS: ViewOptions = {
   order: true,
   runs: true,
   chunks: true,
+  linked: true,
 };
 
 /** A cache line, in bytes. */

@@ -3,6 +3,7 @@ import type { JSX, TargetedMouseEvent, TargetedPointerEvent } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Linearization } from "../layouts/linearization.ts";
 import type { Entry } from "../layouts/order.ts";
+import { drawTapeChunk, firstEntry, type ChosenChunk } from "./drawing/chunk-marks.ts";
 import type { Colouring } from "./drawing/colouring.ts";
 import type { Ink } from "./drawing/ink.ts";
 import { byteAt, drawTape, drawTapeMarks, linesThatFit, tapeRows, windowFrom, type TapeGeometry } from "./drawing/tape-canvas.ts";
@@ -15,13 +16,14 @@ interface TapeProps {
   ink: Ink | null;
   hovered: Entry | null;
   selected: Entry | null;
+  chunk: ChosenChunk | null;
   label: string;
   onHover: (entry: Entry | null) => void;
   onSelect: (entry: Entry) => void;
 }
 
 export function Tape(props: TapeProps): JSX.Element {
-  const { linear, colours, ink, hovered, selected } = props;
+  const { linear, colours, ink, hovered, selected, chunk } = props;
   const frame = useRef<HTMLDivElement>(null);
   const base = useRef<HTMLCanvasElement>(null);
   const marks = useRef<HTMLCanvasElement>(null);
@@ -29,7 +31,7 @@ export function Tape(props: TapeProps): JSX.Element {
   const ratio = useRatio();
   const [firstLine, setFirstLine] = useState(0);
   const lines = linesThatFit(linear, size.width);
-  const focus = hovered ?? selected;
+  const focus = hovered ?? selected ?? (chunk === null ? null : firstEntry(chunk));
   const byte = focus === null ? 0 : linear.offset(focus.index, focus.field);
   const first = focus === null ? Math.min(firstLine, Math.max(0, Math.ceil(linear.nbytes / 64) - lines)) : windowFrom(firstLine, byte, lines, linear.nbytes);
   useEffect(() => setFirstLine(first), [first]);
@@ -47,8 +49,8 @@ export function Tape(props: TapeProps): JSX.Element {
       ...(selected === null ? [] : [{ entry: selected, colour: ink.accent, rim: ink.paper }]),
       ...(hovered === null ? [] : [{ entry: hovered, colour: "#05080c", rim: "#ffffff" }]),
     ];
-    drawTapeMarks(context, tape, byField, shown);
-  }, [tape, byField, ink, hovered, selected, size]);
+    drawTapeMarks(context, tape, byField, shown, chunk === null ? null : (pen) => drawTapeChunk(pen, tape, byField, chunk, ink));
+  }, [tape, byField, ink, hovered, selected, chunk, size]);
 
   const at = (event: TargetedPointerEvent<HTMLDivElement> | TargetedMouseEvent<HTMLDivElement>): Entry | null => {
     const box = event.currentTarget.getBoundingClientRect();

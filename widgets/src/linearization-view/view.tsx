@@ -4,6 +4,7 @@
 //   side        which end it is: "source" or "destination". The two fastest dimensions of the source are drawn unless others are chosen.
 //   palette     the colours of the dimensions     chunks    how the path numbers its chunks, or null
 //   options     what is chosen about the picture; with `onOptions` it is the parent's, so that both ends share it
+//   lens        what both ends show together, or null
 //   compact     the arrangement for about 430 × 330 pixels, which fills the height of its element; by its width unless it is said
 //   title       names the picture
 //   numpy       the NumPy array with the same bytes
@@ -12,7 +13,7 @@
 import type { JSX, RefObject } from "preact";
 import { useCallback, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { Icon, type IconName } from "../components/icon.tsx";
-import type { ChunkNumbers } from "../layouts/chunks.ts";
+import { chunkOf, type ChunkNumbers } from "../layouts/chunks.ts";
 import { compare } from "../layouts/compare.ts";
 import type { Linearization } from "../layouts/linearization.ts";
 import type { Entry } from "../layouts/order.ts";
@@ -21,6 +22,7 @@ import { useHover, useSelection } from "../selection.ts";
 import type { ShownColour } from "../types.ts";
 import { formatBytes, formatCount } from "../units.ts";
 import { ColourMenu, Drop, MoreControls, Slices } from "./controls.tsx";
+import { chosenChunk } from "./drawing/chunk-marks.ts";
 import { colouring, ofSlice } from "./drawing/colouring.ts";
 import { inkOf, type Ink } from "./drawing/ink.ts";
 import { Digits } from "./digits.tsx";
@@ -29,6 +31,7 @@ import { Facts } from "./facts.tsx";
 import { fastestDims } from "./geometry/model.ts";
 import { Grid, type Zoomer } from "./grid.tsx";
 import { useDark, useSize } from "./hooks.ts";
+import { Lens } from "./lens.ts";
 import { Legend } from "./legend.tsx";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { Player } from "./player.tsx";
@@ -43,6 +46,7 @@ export interface LinearizationProps {
   chunks?: ChunkNumbers | null;
   options?: ViewOptions;
   onOptions?: (change: Partial<ViewOptions>) => void;
+  lens?: Lens | null;
   compact?: boolean;
   title?: string;
   numpy?: string;
@@ -74,6 +78,15 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
   const selected = useMemo(() => entryFrom(linear, selection.entry), [linear, selection.entry]);
   const onHover = (entry: Entry | null): void => setHover(entry === null ? null : shownFrom(linear, entry));
   const onSelect = (entry: Entry): void => select({ entry: shownFrom(linear, entry) });
+  // Where colours say chunks, pointing at an entry means its chunk.
+  const markChunk = (entry: Entry | null, keep = false): void => {
+    const of = entry === null || chunks === null ? null : chunkOf(chunks, linear.dims, entry.index, entry.field);
+    select({ chunk: of === selection.chunk && !keep ? null : of });
+  };
+  const onPick = (entry: Entry): void => {
+    onSelect(entry);
+    if (options.colour === "chunk") markChunk(entry, true);
+  };
 
   const dims = shownDims(props.side === "destination" && twin !== null ? twin : linear, options);
   const fixed = Object.fromEntries(
@@ -96,7 +109,10 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
   const shown = hovered ?? selected;
   const elsewhere = shown !== null && linear.dims.some(({ name }, dim) => name in fixed && fixed[name] !== shown.index[dim]);
   const hasRuns = runs !== null && runs.entries > 1 && runs.entries < linear.payload / linear.entryBytes;
-  const controls = { linear, options, dims, hasChunks: chunks !== null && chunks.count > 1, hasRuns, change };
+  const hasChunks = chunks !== null && chunks.count > 1;
+  const controls = { linear, options, dims, hasChunks, hasRuns, hasTwin: twin !== null && (props.lens ?? null) !== null, change };
+  const chunk = useMemo(() => chosenChunk(linear, chunks, selection.chunk), [linear, chunks, selection.chunk]);
+  const marking = hasChunks && (selected !== null || chunk !== null) ? { on: chunk !== null, set: (on: boolean) => markChunk(on ? selected : null) } : null;
   const label = described(props.title ?? "Layout", linear);
   return (
     <section ref={root} class={`iv-lin${compact ? " iv-lin-compact" : ""}`} aria-label={props.title ?? "Linearization"} data-testid="linearization">
@@ -104,11 +120,11 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         <ColourMenu {...controls} />
         {compact ? (
           <Drop label="More about the picture">
-            <MoreControls {...controls} />
+            <MoreControls {...controls} marking={marking} />
             <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />
           </Drop>
         ) : (
-          <MoreControls {...controls} />
+          <MoreControls {...controls} marking={marking} />
         )}
         <div class="iv-lin-tools">
           <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
@@ -134,15 +150,19 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           chunks={chunks}
           hovered={hovered}
           selected={selected}
+          chunk={chunk}
           trail={playing ? TRAIL : 0}
+          lens={options.linked && twin !== null ? (props.lens ?? null) : null}
           label={label}
           onHover={onHover}
           onSelect={onSelect}
+          onPick={onPick}
+          onChunk={hasChunks ? markChunk : null}
           zoomer={zoomer}
         />
         <div class="iv-lin-aside">
           <Facts linear={linear} entry={shown} selected={selected} runBytes={kept} elsewhere={elsewhere} compact={compact} />
-          <Legend linear={linear} colours={gridColours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} />
+          <Legend linear={linear} colours={gridColours} chunks={chunks} bytes={bytes} runs={options.runs && hasRuns} chunk={chunk?.number ?? null} letGo={() => select({ chunk: null })} />
           {!compact && <Digits linear={linear} palette={palette} numpy={numpy ?? ""} />}
         </div>
       </div>
@@ -153,9 +173,10 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         ink={ink}
         hovered={hovered}
         selected={selected}
+        chunk={chunk}
         label={`Memory of ${label}: ${formatBytes(linear.nbytes)} as a strip`}
         onHover={onHover}
-        onSelect={onSelect}
+        onSelect={onPick}
       />
     </section>
   );

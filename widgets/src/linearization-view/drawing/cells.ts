@@ -4,7 +4,7 @@ import { isPadding, type GridModel, type Separable } from "../geometry/model.ts"
 import type { Panel } from "../geometry/scene.ts";
 import { meanOver, rangeOver } from "../geometry/separable.ts";
 import type { Viewport } from "../geometry/viewport.ts";
-import type { Colouring } from "./colouring.ts";
+import { colourOf, type Colouring } from "./colouring.ts";
 
 /** For each pixel along a direction: its first cell, the part of the cell that it lies in, and the cells up to its end. */
 interface Pixels {
@@ -77,6 +77,19 @@ export function cellPixels(
   const down = pixels(height, view.top, view.height * ratio, model.down.size);
   const parts = panel.fields.length;
   const inCells = view.height * ratio >= 1;
+  // Rows of one dimension hold whole blocks of the layout, but not of the chunks: there is no sum over column and row.
+  if (model.wrap > 0 && colours.by === "chunk") {
+    for (let y = 0; y < down.first.length; y += 1) {
+      const field = panel.fields[inCells ? Math.min(parts - 1, Math.floor((down.part[y] ?? 0) * parts)) : y % parts] ?? 0;
+      const [terms, base, row] = [colours.weights(model.across.dim, field), colours.base(field), (down.first[y] ?? 0) * model.wrap];
+      for (let x = 0; x < across.first.length; x += 1) {
+        const [from, to] = [row + (across.first[x] ?? 0), row + (across.end[x] ?? 0)];
+        const [low, high] = rangeOver(terms, from, to);
+        out[y * width + x] = colourOf(colours, base + meanOver(terms, from, to), base + low, base + high);
+      }
+    }
+    return clearOutside(out, width, model, across, down);
+  }
   const byField = panel.fields.map((field) => {
     const own = numbers[field] ?? { across: [], down: [], rest: 0 };
     return { rest: own.rest, right: sums(across, own.across, model.across.size, ranges), below: sums(down, own.down, model.down.size, ranges) };

@@ -16,6 +16,8 @@ export interface Marks {
   /** How many steps of the order line are drawn behind the selected entry. */
   readonly trail: number;
   readonly lanes: boolean;
+  /** What goes over the cells for the selected chunk. */
+  readonly chunk: HTMLCanvasElement | null;
 }
 
 /** Marks are at least so large, however small the cells are. */
@@ -25,6 +27,7 @@ export function drawMarks(context: CanvasRenderingContext2D, geometry: Geometry,
   const { ratio } = geometry.room;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
+  if (marks.chunk !== null) context.drawImage(marks.chunk, 0, 0);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.save();
   context.beginPath();

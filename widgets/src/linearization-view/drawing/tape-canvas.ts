@@ -208,18 +208,20 @@ function windowText(context: CanvasRenderingContext2D, linear: Linearization, el
   return [both, field].find((text) => text !== "" && context.measureText(text).width <= width) ?? "";
 }
 
-/** Marks of entries: in the strip a needle, in the window a frame. */
+/** Marks of entries: in the strip a needle, in the window a frame. `below` draws what they lie on. */
 export function drawTapeMarks(
   context: CanvasRenderingContext2D,
   tape: TapeGeometry,
   byField: boolean,
   marks: readonly { entry: Entry; colour: string; rim: string }[],
+  below: ((context: CanvasRenderingContext2D) => void) | null = null,
 ): void {
   const { linear, width, ratio } = tape;
   const rows = tapeRows(linear.fields.length, byField);
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, context.canvas.width, context.canvas.height);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  below?.(context);
   const { scale, first, last } = windowOf(tape);
   const top = rows.strip + rows.band + rows.lens + rows.labels;
   for (const { entry, colour, rim } of marks) {

@@ -77,6 +77,15 @@ export function resized(view: Viewport | null, before: Room | null, room: Room):
   return zoomed(view, room, 1, 0, 0);
 }
 
+/** The viewport that shows the part of the array that another grid of the same dimensions shows. */
+export function followed(view: Viewport, before: Room, room: Room): Viewport {
+  const whole = fitted(room);
+  if (isFitted(view, before)) return whole;
+  const width = limited((view.width * room.width) / before.width, whole.width, Math.max(whole.width, LARGEST.width));
+  const height = limited((view.height * room.height) / before.height, whole.height, Math.max(whole.height, LARGEST.height));
+  return inside({ left: view.left, top: view.top, width: snapped(width, room.ratio), height: snapped(height, room.ratio) }, room);
+}
+
 export function isFitted(view: Viewport, room: Room): boolean {
   const whole = fitted(room);
   return view.width <= whole.width && view.height <= whole.height;
