@@ -1,4 +1,4 @@
-"""JupyterLab as a process of its own: started, found by the address that it prints, and ended in all cases."""
+"""JupyterLab and Voila as processes of their own: started, found by the address that they print, and ended in all cases."""
 
 from __future__ import annotations
 
@@ -38,8 +38,10 @@ def variables(home: Path, *dropped: str) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def serving(command: Sequence[str], *, cwd: Path, env: dict[str, str], patience: float) -> Iterator[tuple[str, list[str]]]:
-    """Run a command that starts JupyterLab; gives the address that it printed, once it answers there, and its output so far.
+def serving(
+    command: Sequence[str], *, cwd: Path, env: dict[str, str], patience: float, address: re.Pattern[str] = ADDRESS
+) -> Iterator[tuple[str, list[str]]]:
+    """Run a command that starts a server; gives the address that it printed, once it answers there, and its output so far.
 
     Raises:
         AssertionError: no address within `patience` seconds, with all that was printed.
@@ -49,7 +51,7 @@ def serving(command: Sequence[str], *, cwd: Path, env: dict[str, str], patience:
     )
     output: list[str] = []
     found: queue.Queue[str | None] = queue.Queue()
-    reader = threading.Thread(target=_read, args=(process, output, found), daemon=True, name="server-output")
+    reader = threading.Thread(target=_read, args=(process, output, found, address), daemon=True, name="server-output")
     reader.start()
     try:
         deadline = time.monotonic() + patience
@@ -66,11 +68,11 @@ def serving(command: Sequence[str], *, cwd: Path, env: dict[str, str], patience:
             process.stdout.close()
 
 
-def _read(process: subprocess.Popen[str], output: list[str], found: queue.Queue[str | None]) -> None:
+def _read(process: subprocess.Popen[str], output: list[str], found: queue.Queue[str | None], pattern: re.Pattern[str]) -> None:
     assert process.stdout is not None
     for line in process.stdout:
         output.append(line)
-        if address := ADDRESS.search(line):
+        if address := pattern.search(line):
             found.put(address[0])
     found.put(None)
 

@@ -8,11 +8,16 @@ from isoviz._version import __version__
 from isoviz.errors import IsovizError
 from isoviz.widgets.chosen.machine_choice import DescribedMachine
 from isoviz.widgets.commands.exported_files import exported_file
+from isoviz.widgets.commands.trace_answers import trace_answer
+from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.contract import Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
-from isoviz.widgets.pages.state_of_plan import state_of_plan, with_views
+from isoviz.widgets.pages.state_of_plan import state_of_plan, with_traces, with_views
+from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.snapshot import snapshot, traits
+from isoviz.widgets.trace_contract import TraceKind
+from isoviz.widgets.traces.traces_there import trace_there
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +35,14 @@ _VIEWS: dict[PageKind, tuple[str, ...]] = {
     "explorer": ("ends", "hops", "why", "timeline", "machine", "run", "layouts"),
 }
 """The views behind the summary, by the kind of the page."""
+_OPENED: dict[PageKind, tuple[str, ...]] = {"show": (), "simulate": ("timeline",), "run": (), "explorer": ()}
+"""The views that are open at first."""
+
+
+_TRACES: tuple[TraceKind, ...] = ("simulated", "stored", "measured")
+"""The traces of a page, where there are any."""
+MOST_REQUESTS = 200_000
+"""Requests of a trace that a page holds at most: a few megabytes."""
 
 
 def plan_page(
@@ -54,7 +67,11 @@ def plan_page(
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
     """
-    state = state_of_plan(plan, machine, choice=choice or DescribedMachine(machine), options=options, report=report)
+    state = state_of_plan(
+        plan, machine, choice=choice or DescribedMachine(machine), options=options, report=report, views=_demanded(kind)
+    )
+    if trace is not None:
+        state = with_traces(state, trace, stored)
     said, lines = _summary(plan, explanation), _lines(plan, report, trace, stored)
     static = _static(plan, machine, report=report, explanation=explanation, trace=trace, stored=stored, curve=curve)
     return _page(state, kind, said, lines, static)
@@ -73,7 +90,9 @@ def state_page(state: State) -> str:
         raise InputError("There is no plan to export.")
     ran = report if report is not None and report.plan == plan else None
     lines = _lines(plan, ran, None, None)
-    return _page(with_views(state, ()), "explorer", _summary(plan, None), lines, _static(plan, machine, report=ran))
+    return _page(
+        with_views(state, _demanded("explorer")), "explorer", _summary(plan, None), lines, _static(plan, machine, report=ran)
+    )
 
 
 def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], static: Sequence[str]) -> str:
@@ -90,10 +109,33 @@ def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], 
         "lines": lines,
         "ends": {"source": _end(plan.transfer, "source"), "destination": _end(plan.transfer, "destination")},
         "views": list(_VIEWS[kind]),
-        "opened": [],
+        "opened": list(_OPENED[kind]),
     }
-    content = {"page": part, "traits": {**traits(told), "menus": menus}}
-    return html_page(_title(state), content, static, [*_exports(state)])
+    answers, left_out = _traces(state)
+    content = {"page": part, "traits": {**traits(told), "menus": menus, "part_trace": {**trace_part(state), **left_out}}}
+    return html_page(_title(state), content, static, [*_exports(state), *answers])
+
+
+def _demanded(kind: PageKind) -> tuple[str, ...]:
+    """The views of a page that need more than the plan, as `DEMANDS` calls them."""
+    return tuple(view for view in _VIEWS[kind] if view in DEMANDS)
+
+
+def _traces(state: State) -> tuple[list[tuple[dict[str, Any], Embedded]], dict[str, None]]:
+    """The traces that the page holds, as answers; and those that it leaves out."""
+    found: list[tuple[dict[str, Any], Embedded]] = []
+    left_out: dict[str, None] = {}
+    for which in _TRACES:
+        there = trace_there(state, which)
+        if there is None:
+            continue
+        if len(there.trace.requests) > MOST_REQUESTS:
+            left_out[which] = None
+            continue
+        command = {"kind": "trace", "which": which}
+        message, buffers = trace_answer(command, state)
+        found.append((command, Embedded({**message}, buffers)))
+    return found, left_out
 
 
 def _title(state: State) -> str:

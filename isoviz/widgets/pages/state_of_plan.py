@@ -9,13 +9,14 @@ from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMa
 from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import DEMANDS, LATER, derived_of_plan
 from isoviz.widgets.state import Derived, Run, State
+from isoviz.widgets.traces.simulating import Simulated, Simulation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isoviz.machines import Machine
     from isoviz.planner import Instance, Options, Plan, Transfer, TransferFile
-    from isoviz.runtime import Report
+    from isoviz.runtime import Report, Trace
 
 
 def state_of_plan(
@@ -46,6 +47,23 @@ def with_views(state: State, views: Iterable[str]) -> State:
         return state
     found = derived_of_plan(replace(derived, demanded=derived.demanded | demanded), derived.plan, derived.planned_on)
     return replace(state, derived=replace(derived, later={**found.later, **derived.later}))
+
+
+def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
+    """The state with simulations of its plan that were made already: `stored` is the same stored and forwarded."""
+    plan, machine = state.derived.plan, state.derived.planned_on
+    assert plan is not None and machine is not None
+    found = dict(state.derived.later)
+    found["simulation"] = _simulation(plan, machine, trace, pipelined=True)
+    if stored is not None:
+        found["stored simulation"] = _simulation(plan, machine, stored, pipelined=False)
+    return replace(state, derived=replace(state.derived, later=found))
+
+
+def _simulation(plan: Plan, machine: Machine, trace: Trace, *, pipelined: bool) -> Simulation:
+    begin = trace.begin
+    transfers = tuple(Simulated(plan, each.label, plan.transfer.priority, each.submitted - begin) for each in trace.transfers)
+    return Simulation(machine, transfers, pipelined, 0, trace)
 
 
 def machine_choice_of(file: TransferFile, machine: Machine) -> MachineChoice:

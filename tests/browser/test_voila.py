@@ -1,0 +1,85 @@
+"""The explorer under Voila: a notebook as an application, without JupyterLab around it."""
+
+from __future__ import annotations
+
+import json
+import re
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import harness
+import pytest
+import servers
+from playwright.sync_api import Browser, expect
+
+FONTS = "https://cdn.jsdelivr.net/npm/@fortawesome/"
+"""Voila itself asks for these."""
+ADDRESS = re.compile(r"http://localhost:\d+/(?=\s*$)")
+CODE = """\
+import isoviz
+small = {"space": {"x": 96, "y": 64}, "fields": {"re": "float32", "im": "float32"}}
+explorer = isoviz.explore(machine_options={"measure": "assumed"}, **small)
+"""
+ALONE = """\
+isoviz.LinearizationView(session=explorer, side="destination")
+"""
+
+
+def free_port() -> int:
+    """A port that nobody listens on: Voila does not say which one the system gave it."""
+    with socket.socket() as probe:
+        probe.bind(("localhost", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def voila(tmp_path_factory: pytest.TempPathFactory) -> Iterator[harness.Lab]:
+    """Voila with a notebook of two cells: the explorer, and a view of its session."""
+    home = tmp_path_factory.mktemp("voila")
+    notebook = home / "application.ipynb"
+    cells = [
+        {"cell_type": "code", "id": f"cell-{k}", "metadata": {}, "outputs": [], "execution_count": None, "source": code}
+        for k, code in enumerate((CODE, ALONE))
+    ]
+    kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
+    notebook.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
+    command = [sys.executable, "-m", "voila", notebook.name, "--no-browser", f"--port={free_port()}"]
+    environment = servers.variables(home)
+    with servers.serving(command, cwd=home, env=environment, patience=120, address=ADDRESS) as (url, output):
+        yield harness.Lab(url, Path(notebook), home, output)
+
+
+@pytest.fixture
+def notebook(browser: Browser, voila: harness.Lab) -> Iterator[harness.Notebook]:
+    found = harness.Notebook(browser, voila)
+    # Voila asks for a font of icons for other people's widgets. It does not get it, and nothing here needs it.
+    found.page.route(re.compile(r"^https?://(?!localhost[:/])"), lambda route: route.abort())
+    yield found
+    found.close()
+
+
+def test_layouts_plan_and_run(notebook: harness.Notebook) -> None:
+    notebook.page.goto(notebook.lab.url)
+    expect(notebook.explorer).to_have_attribute("data-pane", "explorer")
+    notebook.settled()
+    alone = notebook.page.get_by_test_id("explorer").nth(1)
+    expect(alone).to_have_attribute("data-pane", "linearization")
+    expect(alone.get_by_test_id("linearization-grid")).to_be_visible()
+    before = notebook.part("journey").inner_text()
+    notebook.drag_chip("destination", "x:0", to="y:0")
+    expect(notebook.part("destination-layout")).to_have_value("<y, x, F>")
+    notebook.settled()
+    assert notebook.part("journey").inner_text() != before, "the plan follows"
+    notebook.part("undo").click()
+    expect(notebook.part("destination-layout")).to_have_value("<x, y, F>")
+    notebook.settled()
+    notebook.run()
+    expect(notebook.part("verified")).to_have_attribute("data-verified", "true")
+    notebook.end("source").get_by_test_id("linearization-grid").hover()
+    expect(notebook.fact("destination", "entry")).not_to_have_text("point at one")
+    notebook.at_rest()
+    notebook.picture("voila")
+    assert notebook.errors == []
+    assert [url for url in notebook.elsewhere if not url.startswith(FONTS)] == [], "no request leaves the machine"
