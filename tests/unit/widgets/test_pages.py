@@ -14,9 +14,10 @@ from html_cases import check_saved_page
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
 from isoviz.machines import Machine, Memory, MemoryKind, preset
 from isoviz.planner import Instance, Options, Transfer, plan
-from isoviz.runtime import HopMeasurement, Report
+from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.session_file import settings_in
+from isoviz.widgets.pages import plan_page as page_module
 from isoviz.widgets.pages.history_page import history_page
 from isoviz.widgets.pages.page_frame import Embedded, command_key, html_page
 from isoviz.widgets.pages.plan_page import plan_page, state_page
@@ -55,13 +56,26 @@ def test_a_page_holds_the_state_of_an_explorer() -> None:
 def test_answers_recreate_what_is_shown() -> None:
     options = Options(slot_limit="1MiB")
     saved = check_saved_page(plan_page(PLAN, MACHINE, kind="run", options=options, report=reported()))
-    texts = {message["message"]["what"]: message["message"]["text"] for message in saved.answers.values()}
+    told = [answer["message"] for answer in saved.answers.values()]
+    texts = {message["what"]: message["text"] for message in told if message["kind"] == "export"}
     assert set(texts) == {"session", "python", "plan", "machine", "report"}
     again = settings_in(texts["session"], "session")
     assert again.source == settings_of_plan(PLAN, again.machine).source and again.slot_limit == str(2**20)
     assert json.loads(texts["report"])["verified"] is True
     assert saved.content["traits"]["part_run"]["report"]["verdict"] == "Verified bit for bit"
     assert saved.static.values("data-verified") == ["true"]
+
+
+def test_a_page_holds_the_traces_that_it_shows(monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = simulate(PLAN, MACHINE)
+    saved = check_saved_page(plan_page(PLAN, MACHINE, kind="simulate", trace=trace))
+    answer = saved.answers[command_key({"kind": "trace", "which": "simulated"})]
+    assert answer["message"]["trace"]["id"] == saved.content["traits"]["part_trace"]["simulated"]["id"]
+    assert len(answer["buffers"]) > 0 and saved.content["traits"]["part_trace"]["simulated"]["requests"] == len(trace.requests)
+    monkeypatch.setattr(page_module, "MOST_REQUESTS", len(trace.requests) - 1)
+    without = check_saved_page(plan_page(PLAN, MACHINE, kind="simulate", trace=trace))
+    assert without.content["traits"]["part_trace"]["simulated"] is None
+    assert command_key({"kind": "trace", "which": "simulated"}) not in without.answers
 
 
 def test_names_of_any_kind_stay_text() -> None:
