@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import simulate as simulate
     from isoviz.widgets import LayoutEditor as LayoutEditor
     from isoviz.widgets import LinearizationView as LinearizationView
+    from isoviz.widgets import MachineEditor as MachineEditor
     from isoviz.widgets import explore as explore
 
 # name → the module that holds it; None: the name is a module of its own
@@ -56,6 +57,7 @@ _HOMES: dict[str, str | None] = {
     "LayoutEditor": "isoviz.widgets",
     "LinearizationView": "isoviz.widgets",
     "Machine": "isoviz.machines",
+    "MachineEditor": "isoviz.widgets",
     "Options": "isoviz.planner",
     "Plan": "isoviz.planner",
     "Report": "isoviz.runtime",
@@ -100,6 +102,7 @@ __all__ = [
     "LayoutEditor",
     "LinearizationView",
     "Machine",
+    "MachineEditor",
     "Options",
     "Plan",
     "Report",

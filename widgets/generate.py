@@ -183,6 +183,8 @@ def snapshot_file() -> str:
 
     fields = {"a": "float32", "b": "float64"}
     session = Session(settings_for(machine_options={"measure": "assumed"}, space={"x": 64, "y": 32}, fields=fields))
+    session.demand("explorer")
+    session.demand("machine")
     session.wait()
     session.run()
     told = snapshot.snapshot(session.wait(), 1, "a session")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.session_file import settings_in as settings_in
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
+    from isoviz.widgets.machine_editor import MachineEditor as MachineEditor
     from isoviz.widgets.session import Session as Session
     from isoviz.widgets.show_explorer import explore as explore
 
@@ -34,6 +35,7 @@ _HOMES = {
     "LayoutEditor": "isoviz.widgets.alone",
     "LinearizationView": "isoviz.widgets.alone",
     "MachineChoice": "isoviz.widgets.chosen.machine_choice",
+    "MachineEditor": "isoviz.widgets.machine_editor",
     "PresetMachine": "isoviz.widgets.chosen.machine_choice",
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",
@@ -51,6 +53,7 @@ __all__ = [
     "LayoutEditor",
     "LinearizationView",
     "MachineChoice",
+    "MachineEditor",
     "PresetMachine",
     "Selection",
     "Session",

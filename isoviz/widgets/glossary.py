@@ -117,6 +117,11 @@ _MACHINES = {
     "emulated": "Main memory stands in for a device that this computer does not have. The speed is not that of the device.",
     "NUMA": "Main memory in parts, each close to some of the processors. Memory that is farther away is slower.",
     "rank": "One of the processes that MPI starts together. Each one carries out the hops of its memories.",
+    "capacity": "How many bytes fit into a memory.",
+    "resource capacity": "What there is of a shared resource for all channels together, in bytes per second.",
+    "device": "What a memory is bound to in reality: a directory, a GPU, a rank, a NUMA node.",
+    "latency": "The seconds that every contiguous run takes before its bytes move at the bandwidth of the channel.",
+    "in flight": "How many requests a channel has under way at the same time.",
     "resource": "Something that several channels share, such as a bus. What they use together cannot exceed its capacity.",
 }
 

@@ -7,7 +7,9 @@ export function Errors(): JSX.Element | null {
   const { snapshot, connection } = useView();
   const { refusal, defect } = snapshot.frame;
   // Where nobody knows who sent the command, every view tells of it.
-  const mine = refusal !== null && (refusal.client === null || refusal.client === connection.client);
+  // An edit of the machine that was refused is told of beside its control.
+  const beside = refusal?.kind === "edit-machine" && refusal.client === connection.client;
+  const mine = refusal !== null && !beside && (refusal.client === null || refusal.client === connection.client);
   if (!mine && defect === "") return null;
   return (
     <div class="iv-errors">

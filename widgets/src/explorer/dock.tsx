@@ -20,7 +20,7 @@ export const tabs: readonly DockTab[] = [
   { name: "hops", title: "Hops", content: () => <HopsPane /> },
   { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
   { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
-  { name: "machine", title: "Machine", content: () => <MachinePane /> },
+  { name: "machine", title: "Machine", watch: ["machine"], content: () => <MachinePane /> },
   { name: "run", title: "Runs", content: () => <RunPane /> },
 ];
 

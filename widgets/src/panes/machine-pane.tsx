@@ -1,22 +1,8 @@
-// The machine: its name, how much there is of it, and its drawing.
+// The machine, drawn and edited.
 import type { JSX } from "preact";
-import { useView } from "../components/view.ts";
-import { counted } from "../units.ts";
+import { MachineCanvas } from "../machine-canvas/machine-canvas.tsx";
 
-export function MachinePane(): JSX.Element {
-  const { snapshot } = useView();
-  const { machine } = snapshot.panes;
-  if (machine === null) return <p class="iv-faint">There is no machine yet.</p>;
-  return (
-    <div data-testid="machine-card">
-      <h3>{machine.name}</h3>
-      <p class="iv-faint">
-        {counted(machine.memories, "memory", "memories")}, {counted(machine.channels, "channel")}
-        {machine.provenance !== "" && <>; figures: {machine.provenance}</>}
-      </p>
-      <pre class="iv-drawing" tabIndex={0} role="region" aria-label={`Drawing of the machine ${machine.name}`} data-testid="machine-drawing">
-        {machine.drawing}
-      </pre>
-    </div>
-  );
+/** `alone`: there is no transfer around it. */
+export function MachinePane({ alone = false }: { alone?: boolean }): JSX.Element {
+  return <MachineCanvas alone={alone} />;
 }

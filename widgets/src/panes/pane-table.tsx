@@ -34,7 +34,7 @@ export const panes: Record<string, Pane> = {
   },
   plan: { title: "Plan", render: () => <PlanView /> },
   run: { title: "Run", render: () => <RunView /> },
-  machine: { title: "Machine", render: () => <MachinePane /> },
+  machine: { title: "Machine", render: () => <MachinePane alone /> },
 };
 
 function PlanView(): JSX.Element {

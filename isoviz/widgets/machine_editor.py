@@ -1,0 +1,114 @@
+"""The machine editor alone in a notebook, bound to a machine in both directions.
+
+editor = isoviz.MachineEditor("two-node")
+editor
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import uuid
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import traitlets
+
+from isoviz.errors import InputError, show
+from isoviz.machines import Machine
+from isoviz.machines.edits.memory_edits import new_machine
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, MachineChoice, machine_choice
+from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.session import Session
+
+if TYPE_CHECKING:
+    from isoviz.widgets.state import State
+
+
+class MachineEditor(Explorer):
+    """A machine as a drawing: memories and channels to add, connect, move and change, with a value that follows.
+
+        editor = isoviz.MachineEditor("two-node")
+        editor
+
+    - `machine`: a `Machine`, the name of a preset, or the `Path` of a machine file; without it, a machine with one memory.
+    - `session`: the session of an explorer (the explorer itself will do), whose machine is then edited.
+
+    `editor.value` is an `isoviz.Machine` that can be observed and set, to all that `machine` takes; None until a preset or this
+    computer is made. `editor.problem` says what was refused last. Observers are called in the thread that caused the change.
+    `close` ends the view, and its session where it made it.
+
+    Raises:
+        InputError: the machine is none of these. FileError, MachineError: the file holds no machine.
+    """
+
+    value = traitlets.Any(None, allow_none=True, help="the machine: an isoviz.Machine; may be set")
+    problem = traitlets.Unicode("", help='why the last edit was refused; "" where it was not')
+    _unfollow: Callable[[], None] | None = None
+
+    def __init__(
+        self, machine: Machine | MachineChoice | str | Path | None = None, *, session: Session | Explorer | None = None
+    ) -> None:
+        if isinstance(session, Explorer):
+            session = session.session
+        choice = None if machine is None else machine_choice(machine)
+        self._client = f"python-{uuid.uuid4().hex}"
+        self._numbers = itertools.count(1)
+        self._newest = 0
+        self._told = threading.local()
+        own = Settings(machine=choice or DescribedMachine(new_machine()))
+        super().__init__(session if isinstance(session, Session) else own, pane="machine")
+        if isinstance(session, Session) and choice is not None:
+            self._choose(choice)
+        self._unfollow = self.session.listen(self._follow)
+        self._follow(True)  # what changed before `listen`
+
+    def close(self) -> None:
+        """Take the view off the page, stop its threads, and end its session where it made it."""
+        if self._unfollow is not None:
+            self._unfollow()
+        super().close()
+
+    def __repr__(self) -> str:
+        return f"<isoviz machine editor: {self.value}>"
+
+    # ---- from Python to the session
+
+    @traitlets.validate("value")
+    def _checked(self, proposal: Any) -> Machine | None:
+        given: object = proposal["value"]
+        if getattr(self._told, "now", False):
+            return given if isinstance(given, Machine) else None
+        try:
+            choice = machine_choice(given)
+        except InputError as error:
+            raise traitlets.TraitError(f"value: expected a Machine, the name of a preset or a path, got {show(given)}") from error
+        self._choose(choice)
+        return choice.machine if isinstance(choice, DescribedMachine) else self.value
+
+    def _choose(self, choice: MachineChoice) -> None:
+        """Choose a machine. What the session says is not heard until it has this one."""
+        self._newest = next(self._numbers)
+        self.session.choose(replace(self.session.settings, machine=choice))
+        self.session.send({"kind": "hello", "client": self._client, "number": self._newest})
+
+    # ---- from the session to Python, in the thread of the session
+
+    def _follow(self, _finished: bool) -> None:
+        state: State = self.session.state
+        if state.acknowledged.get(self._client, 0) < self._newest:
+            return
+        choice = state.settings.machine
+        refused = state.refused
+        self._told.now = True
+        try:
+            self.problem = refused.message if refused is not None and refused.kind == "edit-machine" else ""
+            if isinstance(choice, DescribedMachine):
+                self.value = choice.machine
+            elif state.settled and state.derived.settings.machine == choice and "machine" not in state.derived.problems:
+                self.value = state.derived.machine
+        finally:
+            self._told.now = False

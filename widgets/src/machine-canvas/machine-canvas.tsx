@@ -1,0 +1,263 @@
+// The machine as a drawing to be edited: toolbar, drawing, and the editor of what is selected.
+import type { JSX } from "preact";
+import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { Button } from "../components/button.tsx";
+import { Folded } from "../components/card.tsx";
+import { Term } from "../components/term.tsx";
+import { useView } from "../components/view.ts";
+import { hopsOf } from "../explorer/words.ts";
+import { useHighlightedPath, useSelection } from "../selection.ts";
+import type { CanvasPart, MachinePart } from "../types.ts";
+import { formatRate } from "../units.ts";
+import { arranged } from "./arrangement.ts";
+import { ChannelEditor } from "./channel-editor.tsx";
+import { Drawing } from "./drawing.tsx";
+import { EditingContext, MACHINE, useCommands, useEditing, type Chosen, type Editing } from "./edits.ts";
+import { Refused } from "./field.tsx";
+import type { Point } from "./geometry.ts";
+import { MemoryEditor } from "./memory-editor.tsx";
+import { MachineOverview, NodeEditor, ResourceEditor } from "./node-editor.tsx";
+import { NO_ROUTE, routeOf, sceneOf, widthOf } from "./scene.ts";
+import { Stage, type Bead } from "./stage.ts";
+import { Toolbar } from "./toolbar.tsx";
+
+const NO_BEADS: readonly Bead[] = [];
+const NO_PATH: readonly string[] = [];
+
+/** `alone`: there is no transfer around it. */
+export function MachineCanvas({ alone = false }: { alone?: boolean }): JSX.Element {
+  const { connection, snapshot } = useView();
+  const { machine } = snapshot.panes;
+  if (machine === null || (machine.canvas === null && !connection.offline)) {
+    return (
+      <p class="iv-faint" data-testid="machine-card">
+        The machine is being made…
+      </p>
+    );
+  }
+  if (machine.canvas === null) return <InWords machine={machine} />;
+  return <Canvas machine={machine} part={machine.canvas} alone={alone} />;
+}
+
+function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPart; alone: boolean }): JSX.Element {
+  const { connection, snapshot } = useView();
+  const [selection, select] = useSelection();
+  const [candidate] = useHighlightedPath();
+  const commands = useCommands();
+  const [chosen, choose] = useState<Chosen>(MACHINE);
+  const [told, say] = useState("");
+  const stage = useMemo(() => new Stage(), []);
+  const expected = useRef<{ kind: "memory" | "channel" | "resource"; before: Set<string> } | null>(null);
+  const counts = useRef(countsOf(part));
+  const [dropped, drop] = useState<{ places: Map<string, Point>; number: number; over: CanvasPart } | null>(null);
+
+  const { settings } = connection;
+  const plan = alone || snapshot.faults.stale.includes("plan") ? null : snapshot.panes.plan;
+  const route = useMemo(() => (plan === null ? NO_ROUTE : routeOf(plan)), [plan]);
+  // What was dropped stays where it was dropped until the kernel says so too.
+  const held = dropped !== null && dropped.over === part && !commandRefused(commands.answered(dropped.number), commands.problem("canvas")) ? dropped : null;
+  const scene = useMemo(() => {
+    const places = arranged(part.memories);
+    for (const [name, place] of held?.places ?? []) if (places.has(name)) places.set(name, place);
+    return sceneOf(part, places);
+  }, [part, held]);
+  const machineKey = useMachineKey(part);
+
+  const namesOf = (kind: "memory" | "channel" | "resource"): string[] =>
+    (kind === "memory" ? part.memories : kind === "channel" ? part.channels : part.resources).map(({ name }) => name);
+  useEffect(() => {
+    const wanted = expected.current;
+    if (wanted !== null) {
+      const names = namesOf(wanted.kind);
+      const place = names.findIndex((name) => !wanted.before.has(name));
+      if (place >= 0) {
+        expected.current = null;
+        choose({ kind: wanted.kind, name: names[place] as string, place });
+        if (wanted.kind === "memory") stage.reveal(names[place] as string);
+        return;
+      }
+    }
+    const before = counts.current;
+    choose((now) => stillThere(now, part, before));
+    counts.current = countsOf(part);
+  }, [part]);
+
+  const editing: Editing = {
+    ...commands,
+    chosen,
+    choose: (next) => {
+      choose(next);
+      say("");
+      const stop = next.kind === "memory" ? route.stops.get(next.name) : undefined;
+      if (stop !== undefined) select({ stop });
+    },
+    expect: (kind) => {
+      expected.current = { kind, before: new Set(namesOf(kind)) };
+    },
+    part,
+  };
+  const place = useCallback(
+    (moved: Map<string, Point>, goesOn: boolean): void => {
+      // The first memory that is moved gives all of them a position: the others stay where they are.
+      const all = part.memories.every((memory) => memory.place !== null) ? moved : new Map([...scene.places, ...moved]);
+      const positions = Object.fromEntries([...all].map(([name, { x, y }]) => [name, [x, y]]));
+      const number = commands.send("canvas", { do: "place", positions, goesOn });
+      drop({ places: new Map([...(held?.places ?? []), ...all]), number, over: part });
+    },
+    [commands, part, scene, held],
+  );
+  const add = (kind: string, at: { clientX: number; clientY: number } | null): void => {
+    const point = at === null ? null : stage.pointOf(at);
+    const over = point === null ? null : stage.nodeAt(point);
+    const first = part.memories[0]?.node ?? 0;
+    const node = over ?? (chosen.kind === "node" ? chosen.node : chosen.kind === "memory" ? (part.memories[chosen.place]?.node ?? first) : first);
+    const world = point === null ? null : stage.toWorld(point);
+    editing.expect("memory");
+    commands.send("add", { do: "add-memory", memoryKind: kind, node, place: world === null || part.memories.some((memory) => memory.place === null) ? null : [Math.round(world.x), Math.round(world.y)] });
+  };
+  const go = (next: Chosen): void => {
+    editing.choose(next);
+    if (next.kind === "memory") stage.centre([next.name]);
+    const channel = next.kind === "channel" ? scene.edges[next.place] : undefined;
+    if (channel !== undefined) stage.centre([channel.source, channel.destination]);
+  };
+  return (
+    <EditingContext.Provider value={editing}>
+      <div class="iv-mc" data-testid="machine-card">
+        {!connection.offline && <Toolbar add={add} go={go} />}
+        <div class="iv-mc-main">
+          <div class="iv-mc-view">
+            <Drawing
+              stage={stage}
+              scene={scene}
+              route={route}
+              machine={machineKey}
+              candidate={candidate ?? NO_PATH}
+              beads={NO_BEADS}
+              ends={alone ? { source: "", destination: "" } : { source: settings.source.memory, destination: settings.destination.memory }}
+              selectedHop={selection.hop}
+              selectHop={(hop) => select({ hop })}
+              place={place}
+              say={say}
+            >
+              <Legend />
+            </Drawing>
+            <div class="iv-mc-below">
+              <Runs />
+              <p class="iv-faint" role="status" data-testid="canvas-status">
+                {told}
+              </p>
+              <Refused name="canvas" />
+            </div>
+          </div>
+          <div inert={connection.offline}>
+            <Editor machine={machine} alone={alone} />
+          </div>
+        </div>
+        <Folded title="The machine in words" testid="machine-words">
+          <InWords machine={machine} />
+        </Folded>
+      </div>
+    </EditingContext.Provider>
+  );
+}
+
+function InWords({ machine }: { machine: MachinePart }): JSX.Element {
+  return (
+    <pre class="iv-drawing" tabIndex={0} role="region" aria-label={`Drawing of the machine ${machine.name} in words`} data-testid="machine-drawing">
+      {machine.drawing}
+    </pre>
+  );
+}
+
+const commandRefused = (answered: boolean, problem: string): boolean => answered && problem !== "";
+
+/** A text that changes when another machine is shown: when more than one memory came or went at a time. */
+function useMachineKey(part: CanvasPart): string {
+  const last = useRef<{ part: CanvasPart; names: Set<string>; key: number } | null>(null);
+  if (last.current?.part !== part) {
+    const names = new Set(part.memories.map(({ name }) => name));
+    const before = last.current;
+    const changes = before === null ? Infinity : [...names].filter((name) => !before.names.has(name)).length + [...before.names].filter((name) => !names.has(name)).length;
+    // A memory that is renamed goes and comes.
+    last.current = { part, names, key: (before?.key ?? 0) + (changes > 2 ? 1 : 0) };
+  }
+  return String(last.current?.key ?? 0);
+}
+
+type Counts = Record<"memory" | "channel" | "resource", number>;
+
+const countsOf = (part: CanvasPart): Counts => ({ memory: part.memories.length, channel: part.channels.length, resource: part.resources.length });
+
+/** What is selected in the next state: a part that was renamed keeps its place; what is gone leaves the machine. */
+function stillThere(chosen: Chosen, part: CanvasPart, counts: Counts): Chosen {
+  if (chosen.kind === "machine") return chosen;
+  if (chosen.kind === "node") return part.memories.some(({ node }) => node === chosen.node) ? chosen : MACHINE;
+  const all: readonly { name: string }[] = chosen.kind === "memory" ? part.memories : chosen.kind === "channel" ? part.channels : part.resources;
+  const before = counts[chosen.kind];
+  const place = all.findIndex(({ name }) => name === chosen.name);
+  if (place >= 0) return place === chosen.place ? chosen : { ...chosen, place };
+  const there = all.length === before ? all[chosen.place] : undefined;
+  return there === undefined ? MACHINE : { ...chosen, name: there.name };
+}
+
+function Editor({ machine, alone }: { machine: MachinePart; alone: boolean }): JSX.Element {
+  const { snapshot } = useView();
+  const { chosen, part } = useEditing();
+  const memory = chosen.kind === "memory" ? part.memories[chosen.place] : undefined;
+  const channel = chosen.kind === "channel" ? part.channels[chosen.place] : undefined;
+  const resource = chosen.kind === "resource" ? part.resources[chosen.place] : undefined;
+  const { plan } = snapshot.panes;
+  const hop = alone || plan === null || channel === undefined ? undefined : hopsOf(plan).find((each) => each.hop.channel === channel.name)?.hop;
+  return (
+    <aside class="iv-mc-editor" data-testid="machine-editor" aria-label="What is selected of the machine">
+      {memory !== undefined ? (
+        <MemoryEditor key={chosen.kind === "memory" ? chosen.place : 0} memory={memory} alone={alone} />
+      ) : channel !== undefined ? (
+        <ChannelEditor key={chosen.kind === "channel" ? chosen.place : 0} channel={channel} operating={hop === undefined ? null : { run: hop.run, rate: hop.rate }} />
+      ) : resource !== undefined && chosen.kind === "resource" ? (
+        <ResourceEditor key={chosen.place} resource={resource} place={chosen.place} />
+      ) : chosen.kind === "node" ? (
+        <NodeEditor key={chosen.node} node={chosen.node} />
+      ) : (
+        <MachineOverview machine={machine} />
+      )}
+    </aside>
+  );
+}
+
+/** Where the machine runs, and what makes it run here. */
+function Runs(): JSX.Element {
+  const { part, send } = useEditing();
+  const lacking = part.absent.length > 2 ? `${part.absent.length} of its ${part.memories.length} memories` : part.absent.join(" and ");
+  return (
+    <div class="iv-mc-row" data-testid="machine-runs" data-runs={part.runs}>
+      <span class={`iv-tag iv-mc-runs iv-mc-runs-${part.runs}`}>
+        {part.runs === "here" ? "runs here" : part.runs === "emulated" ? <>runs here, <Term name="emulated">emulated</Term></> : <Term name="simulated">simulated only</Term>}
+      </span>
+      {part.absent.length > 0 && (
+        <span class="iv-faint" title={part.absent.join(", ")}>
+          This computer lacks {lacking}.
+        </span>
+      )}
+      {part.emulable.length > 0 && (
+        <Button label={part.emulable.length === 1 ? "Emulate it" : "Emulate these memories"} testid="emulate" onClick={() => send("emulate", { do: "emulate", memories: [...part.emulable], on: true })} />
+      )}
+      <Refused name="emulate" />
+    </div>
+  );
+}
+
+/** What the widths of lines mean. */
+function Legend(): JSX.Element {
+  return (
+    <div class="iv-mc-overlay iv-mc-legend" aria-hidden="true">
+      {[1e8, 1e9, 1e10, 1e11].map((rate) => (
+        <span key={rate}>
+          <i style={{ height: `${widthOf(rate)}px` }} />
+          {formatRate(rate)}
+        </span>
+      ))}
+    </div>
+  );
+}
