@@ -6,6 +6,7 @@ import contextlib
 import os
 import queue
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -35,6 +36,21 @@ def variables(home: Path, *dropped: str) -> dict[str, str]:
     folders = {name: str(home / folder) for name, folder in FOLDERS.items()}
     users = {f"XDG_{name}_HOME": str(home / folder) for name, folder in USER_FOLDERS.items()}
     return {**kept, **folders, **users, "NO_COLOR": "1"}
+
+
+def home_with_kernels(home: Path) -> dict[str, str]:
+    """`variables(home)`, where the home has the copy kernels that this checkout has compiled.
+
+    Without them the first kernel that starts there compiles them, and takes a processor from the tests for a minute.
+    """
+    from isoviz.backends.host.kernels import kernel_cache
+
+    place = kernel_cache.folder()
+    goal = home / USER_FOLDERS["CACHE"] / "isoviz"
+    if place is not None and kernel_cache.is_complete() and not (goal / place.name).exists():
+        goal.mkdir(mode=0o700, parents=True, exist_ok=True)
+        shutil.copytree(place, goal / place.name)
+    return variables(home)
 
 
 @contextlib.contextmanager

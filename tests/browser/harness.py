@@ -64,7 +64,7 @@ def running_lab(home: Path, *options: str) -> Iterator[Lab]:
         LAB_FOLDER.rename(kept)
     command = ["make", "lab", f"ARGS={' '.join(['--no-browser', '--port', '0', *options])}"]
     try:
-        with servers.serving(command, cwd=ROOT, env=servers.variables(home), patience=START) as (url, output):
+        with servers.serving(command, cwd=ROOT, env=servers.home_with_kernels(home), patience=START) as (url, output):
             yield Lab(url, LAB_FOLDER / "explorer.ipynb", home, output)
     finally:
         shutil.rmtree(LAB_FOLDER, ignore_errors=True)

@@ -46,7 +46,7 @@ def voila(tmp_path_factory: pytest.TempPathFactory) -> Iterator[harness.Lab]:
     kernel = {"kernelspec": {"name": "python3", "display_name": "Python 3", "language": "python"}}
     notebook.write_text(json.dumps({"cells": cells, "metadata": kernel, "nbformat": 4, "nbformat_minor": 5}), encoding="utf-8")
     command = [sys.executable, "-m", "voila", notebook.name, "--no-browser", f"--port={free_port()}"]
-    environment = servers.variables(home)
+    environment = servers.home_with_kernels(home)
     with servers.serving(command, cwd=home, env=environment, patience=120, address=ADDRESS) as (url, output):
         yield harness.Lab(url, Path(notebook), home, output)
 
