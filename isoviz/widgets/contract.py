@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Literal, TypedDict
 
-from isoviz.widgets.trace_contract import AskSteps, AskTrace, StepsMessage, TraceMessage
+from isoviz.widgets.trace_contract import AddUrgent, AskSteps, AskTrace, StepsMessage, TraceMessage
 
 Side = Literal["source", "destination"]
 """The two ends of a transfer."""
@@ -535,7 +535,7 @@ class AskExport(TypedDict):
 
 Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
-    | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | ChoosePart | OneTransfer | EditMachine
+    | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 

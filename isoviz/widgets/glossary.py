@@ -63,6 +63,9 @@ _PATHS = {
     "buffer": "Memory between two hops: a ring of slots that one hop fills and the next one empties.",
     "slot": "A part of a buffer that holds one chunk. With two slots, one is filled while the other is emptied.",
     "request box": "The entries that one request moves.",
+    "priority": "How urgent a transfer is. A channel serves the highest priority first; the others wait.",
+    "scheduler": "The part of isoviz that decides which request goes to which channel next, and which transfer gets buffers.",
+    "critical path": "The chain of requests that decides when the last byte arrives: each one waited for the one before it.",
     "pipelined": "All hops work at the same time, each on another chunk.",
     "share": "The part of the array that goes along one path, where a plan has several.",
 }

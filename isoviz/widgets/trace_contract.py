@@ -26,6 +26,12 @@ class AskSteps(TypedDict):
     first: int
 
 
+class AddUrgent(TypedDict):
+    """Add a transfer like the one that is edited, but more urgent than all. It begins in the middle of that one."""
+
+    kind: Literal["add-urgent"]
+
+
 class TraceColumn(TypedDict):
     """A column of the requests of a trace. `type` is that of NumPy, little-endian: "f8", "u1", "u2" or "u4"."""
 
@@ -87,8 +93,8 @@ class TraceRing(TypedDict):
 class TraceTransfer(TypedDict):
     """A transfer of a trace; its hops are `hops` rows from `row` on. Times are in seconds from the begin of the trace.
 
-    `admitted` is when it got its buffers, null if it never did. `alone` are the seconds that it takes on an idle machine, null if
-    nobody knows.
+    `admitted` is when it got its buffers, null if it never did. `alone` are the seconds that it takes on an idle machine, `key`
+    is its key in the session; both are null if they are not known.
     """
 
     number: int
@@ -103,6 +109,7 @@ class TraceTransfer(TypedDict):
     row: int
     hops: int
     alone: float | None
+    key: int | None
 
 
 class TraceHead(TypedDict):

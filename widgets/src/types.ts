@@ -674,6 +674,11 @@ export interface AskSteps {
   first: number;
 }
 
+/** Add a transfer like the one that is edited, but more urgent than all. It begins in the middle of that one. */
+export interface AddUrgent {
+  kind: "add-urgent";
+}
+
 /** Choose what moves. `control` names what was used: edits of one control are one step to undo. */
 export interface ChoosePart {
   kind: "part";
@@ -820,7 +825,7 @@ export interface EditMachine {
 }
 
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | ChoosePart | OneTransfer | EditMachine;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {
@@ -889,7 +894,7 @@ export interface TraceRing {
 /**
  * A transfer of a trace; its hops are `hops` rows from `row` on. Times are in seconds from the begin of the trace.
  * `admitted` is when it got its buffers, null if it never did. `alone` are the seconds that it takes on an idle machine,
- * null if nobody knows.
+ * `key` is its key in the session; both are null if they are not known.
  */
 export interface TraceTransfer {
   number: number;
@@ -904,6 +909,7 @@ export interface TraceTransfer {
   row: number;
   hops: number;
   alone: number | null;
+  key: number | null;
 }
 
 /**

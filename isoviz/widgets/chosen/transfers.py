@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
 from isoviz.widgets.chosen.settings import Settings
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
 
 MOST_TRANSFERS = 16
 """Transfers of a session: more would not be told apart on a screen."""
@@ -39,6 +43,26 @@ def duplicated(settings: Settings, key: int) -> Settings:
     place = _place_of(transfers, key)
     copy = replace(transfers[place], key=1 + max(each.key for each in transfers), name=_free_name(transfers))
     return _edited(settings, (*transfers[: place + 1], copy, *transfers[place + 1 :]), place + 1)
+
+
+def with_urgent(settings: Settings, plan: Plan | None) -> Settings:
+    """The settings with a copy of the transfer that is edited, more urgent than all. It begins when half of `plan` is over.
+
+    Raises:
+        InputError: there are too many transfers, or there is no plan.
+    """
+    if plan is None:
+        raise InputError("an urgent transfer needs a plan beside which it runs; there is none yet")
+    there = every_transfer(settings)
+    urgent = duplicated(settings, settings.key)
+    most = max(
+        [plan.transfer.priority, *(int(each.priority) for each in there if each.priority.strip().lstrip("+-").isdecimal())]
+    )
+    names = {each.name for each in there}
+    name = next(name for number in range(len(there) + 1) if (name := f"Urgent {number + 1}" if number else "Urgent") not in names)
+    begin = 0.5 * plan.seconds
+    text = {"name": name, "priority": str(most + 1), "begin": f"{begin:.4g}"}
+    return chosen(with_transfer(urgent, urgent.key, **text), settings.key)
 
 
 def removed(settings: Settings, key: int) -> Settings:

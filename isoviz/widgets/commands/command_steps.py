@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from isoviz.widgets.chosen.selection import Selection
+from isoviz.widgets.chosen.transfers import with_urgent
 from isoviz.widgets.commands.machine_steps import machine_edited
 from isoviz.widgets.consequences.where_it_runs import local_settings
 from isoviz.widgets.state import State
@@ -31,11 +32,16 @@ def _on_this_computer(state: State, _command: Any, _client: str | None, _number:
     return changed(state, local_settings(state.settings, state.derived.machine))
 
 
+def _with_urgent(state: State, _command: Any, _client: str | None, _number: int | None) -> State:
+    return changed(state, with_urgent(state.settings, state.derived.plan))
+
+
 COMMAND_STEPS: dict[str, Step] = {
     "hello": lambda state, *_: state,
     "export": lambda state, *_: state,  # the publisher answers (isoviz.widgets.commands.answers)
     "trace": lambda state, *_: state,
     "steps": lambda state, *_: state,
+    "add-urgent": _with_urgent,
     "select": _selected,
     "watch": _watching,
     "measure": lambda state, *_: measuring(state),

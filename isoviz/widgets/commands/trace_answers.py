@@ -37,7 +37,7 @@ def steps_answer(asked: Mapping[str, Any], state: State) -> StepsMessage:
     if simulation is None or there is None:
         return {**found, "error": "There is no simulation yet."}
     try:
-        steps = steps_told(simulation, first)
+        steps = steps_told(simulation, first, there.trace.begin)
     except IsovizError as error:
         return {**found, "error": str(error)}
     except Exception as error:  # noqa: BLE001 - a defect: told where the steps were asked for

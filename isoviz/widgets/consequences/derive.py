@@ -85,8 +85,8 @@ STAGES: tuple[Stage, ...] = (
     Stage("where", ("plan", "machine", "choice"), where_of),
     Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
     Stage("beside plans", ("beside", "machine", "choice"), lambda *given: _beside_plans(*given)),
-    Stage("simulation", ("plan", "machine", "turn", "name", "beside plans"), simulation_of),
-    Stage("stored simulation", ("plan", "machine", "turn", "name", "beside plans"), stored_simulation_of),
+    Stage("simulation", ("plan", "machine", "turn", "called", "beside plans"), simulation_of),
+    Stage("stored simulation", ("plan", "machine", "turn", "called", "beside plans"), stored_simulation_of),
 )
 
 
@@ -105,7 +105,7 @@ def _given(now: Derived) -> dict[str, object]:
         "chosen part": settings.part,
         "priority": settings.priority,
         "begin": settings.begin,
-        "name": settings.name,
+        "called": (settings.key, settings.name),
         "beside": settings.beside,
         "choice": settings.machine,
         "machine": None,

@@ -16,10 +16,13 @@ from isoviz.widgets.worker import Publisher
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
+    from isoviz.runtime import Trace
     from isoviz.widgets.state import Derived, State
 
 MOST_BYTES = 400_000
 """Bytes that the picture may add to a saved notebook; drawings beyond it are left out."""
+MOST_REQUESTS = 50_000
+"""Requests of a trace that is drawn."""
 SECONDS = 2.0
 """At least this long between two pictures."""
 PATIENCE = 20.0
@@ -103,6 +106,8 @@ class StaticPicture:
 
     def _drawn(self, state: State, heading: str) -> dict[str, str]:
         self._shown = _seen(state)
+        if state.given is not None:
+            return _trace_drawn(state.given, self._token)
         derived = state.derived
         lines = _lines(state, self._side)
         plan = "" if derived.plan is None or self._side != "both" else str(derived.plan)
@@ -129,6 +134,15 @@ class StaticPicture:
         if name not in self._drawings or self._drawings[name][0] != shows:
             self._drawings[name] = shows, picture_of(name, derived, _WIDTH)
         return self._drawings[name][1]
+
+
+def _trace_drawn(trace: Trace, token: str) -> dict[str, str]:
+    """A trace for viewers without a kernel: its figures, or text alone where these are too large or take too long."""
+    from isoviz.figures import html
+
+    drawn = html(trace) if len(trace.requests) <= MOST_REQUESTS else ""
+    shown = drawn if drawn and len(drawn.encode()) <= MOST_BYTES else _TABLE.format(escape(str(trace)))
+    return {"text/plain": str(trace), "text/html": f'<div data-isoviz-static="{token}" class="isoviz-static">{shown}</div>'}
 
 
 def _seen(state: State) -> tuple[object, ...]:

@@ -31,12 +31,12 @@ class PackedTrace(NamedTuple):
 
 
 def packed(
-    trace: Trace, name: str, machine: Machine | None = None, alone: Mapping[int, float] | None = None, note: str = ""
+    trace: Trace, name: str, machine: Machine | None = None, about: Mapping[int, tuple[float, int]] | None = None, note: str = ""
 ) -> PackedTrace:
     """Pack a trace. `name` identifies it. `machine` gives words for channels and memories; without it they have their names.
 
-    `alone` has the seconds that transfers take on an idle machine, by number. Times of the result count from the beginning of the
-    trace.
+    `about` has the seconds that transfers take on an idle machine, and their keys in the session, by number. Times of the result
+    count from the beginning of the trace.
     """
     import numpy as np
 
@@ -66,7 +66,7 @@ def packed(
         "request": _small(flat[:, 3][order]),
     }
     told: list[TraceColumn] = [{"name": column, "type": array.dtype.str[1:]} for column, array in columns.items()]
-    known = alone or {}
+    known = about or {}
     begins = np.concatenate([[0], np.cumsum(counts)])
     head: TraceHead = {
         "id": name,
@@ -156,7 +156,8 @@ def _rings(transfer: TransferSpan, machine: Machine | None, first: int) -> list[
     return found
 
 
-def _transfer(each: TransferSpan, begin: float, first: int, alone: float | None) -> TraceTransfer:
+def _transfer(each: TransferSpan, begin: float, first: int, about: tuple[float, int] | None) -> TraceTransfer:
+    alone, key = about or (None, None)
     return {
         "number": each.number,
         "label": each.label,
@@ -170,4 +171,5 @@ def _transfer(each: TransferSpan, begin: float, first: int, alone: float | None)
         "row": first,
         "hops": len(each.work.channels),
         "alone": alone,
+        "key": key,
     }

@@ -19,8 +19,10 @@ MOST_PASSED = 200_000
 """The most steps that are passed over before the first one that is told: some seconds."""
 
 
-def steps_told(simulation: Simulation, first: int = 0) -> list[TraceStep]:
+def steps_told(simulation: Simulation, first: int = 0, begin: float = 0.0) -> list[TraceStep]:
     """The steps of a simulation from number `first` on: one more than `MOST_STEPS` if there are so many.
+
+    Their times count from `begin` on.
 
     Raises:
         IsovizError: the plans cannot be simulated.
@@ -31,7 +33,7 @@ def steps_told(simulation: Simulation, first: int = 0) -> list[TraceStep]:
         simulator.advance(most=min(first, MOST_PASSED))
     found: list[TraceStep] = []
     while len(found) <= MOST_STEPS and (step := simulator.step()) is not None:
-        found.append(words.told(step))
+        found.append(words.told(step, begin))
     return found
 
 
@@ -51,14 +53,14 @@ class _Words:
         for work in self._works:
             self._first.append(self._first[-1] + len(work.channels))
 
-    def told(self, step: SimStep) -> TraceStep:
+    def told(self, step: SimStep, begin: float) -> TraceStep:
         """A step for the browser."""
         issues = [each for each in step.instructions if isinstance(each, Issue)]
         others = [_sentence(self._answer(each)) for each in step.instructions if not isinstance(each, Issue)]
         answers = [*others, *(_sentence(text) for text in self._issued(issues))]
         ended = step.stimulus if isinstance(step.stimulus, Done | Failed) and step.stimulus.hop >= 0 else None
         return {
-            "seconds": step.seconds,
+            "seconds": step.seconds - begin,
             "stimulus": _sentence(self._stimulus(step.stimulus)),
             "answers": answers or ["Nothing else can begin yet."],
             "ended": None if ended is None else self._request(ended),
@@ -80,7 +82,7 @@ class _Words:
             return f"{self._place(stimulus)} is done"
         if isinstance(stimulus, Cancel):
             return f"{self._label(stimulus.transfer)} is cancelled"
-        return "nothing happens any more"
+        return "the scheduler has nothing left to wait for"
 
     def _answer(self, instruction: Instruction) -> str:
         if isinstance(instruction, Allocate):

@@ -28,12 +28,14 @@ PART = 2_000
 
 
 class Simulated(NamedTuple):
-    """A transfer of a simulation: its plan, what it is called, its priority, and when it is submitted (seconds)."""
+    """A transfer of a simulation: its plan, what it is called, its priority, when it is submitted (seconds), and its key in the
+    session (`isoviz.widgets.chosen.transfers`)."""
 
     plan: Plan
     label: str
     priority: int
     start: float
+    key: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,25 +74,28 @@ class Simulation:
 
 
 def simulation_of(
-    _problems: dict[str, Problem], plan: Plan, machine: Machine, turn: Turn, name: str, beside: Sequence[BesidePlan]
+    _problems: dict[str, Problem], plan: Plan, machine: Machine, turn: Turn, called: tuple[int, str], beside: Sequence[BesidePlan]
 ) -> Generator[None, None, Simulation]:
     """The plan simulated, pipelined as it is, together with those beside it: a stage."""
-    return (yield from _simulated(machine, _transfers(plan, turn, name, beside), pipelined=True))
+    return (yield from _simulated(machine, _transfers(plan, turn, called, beside), pipelined=True))
 
 
 def stored_simulation_of(
-    _problems: dict[str, Problem], plan: Plan, machine: Machine, turn: Turn, name: str, beside: Sequence[BesidePlan]
+    _problems: dict[str, Problem], plan: Plan, machine: Machine, turn: Turn, called: tuple[int, str], beside: Sequence[BesidePlan]
 ) -> Generator[None, None, Simulation]:
     """The same, stored and forwarded: every hop moves everything before the next hop begins. A stage."""
-    return (yield from _simulated(machine, _transfers(plan, turn, name, beside), pipelined=False))
+    return (yield from _simulated(machine, _transfers(plan, turn, called, beside), pipelined=False))
 
 
-def _transfers(plan: Plan, turn: Turn, name: str, beside: Sequence[BesidePlan]) -> tuple[Simulated, ...]:
+def _transfers(plan: Plan, turn: Turn, called: tuple[int, str], beside: Sequence[BesidePlan]) -> tuple[Simulated, ...]:
     """The transfer that is edited, then the others that have a plan."""
+    own = Simulated(plan, called[1], plan.transfer.priority, turn.begin, called[0])
     others = [
-        Simulated(each.plan, each.name, each.plan.transfer.priority, each.begin) for each in beside if each.plan is not None
+        Simulated(each.plan, each.name, each.plan.transfer.priority, each.begin, each.key)
+        for each in beside
+        if each.plan is not None
     ]
-    return (Simulated(plan, name, plan.transfer.priority, turn.begin), *others)
+    return (own, *others)
 
 
 def _simulated(machine: Machine, transfers: tuple[Simulated, ...], pipelined: bool) -> Generator[None, None, Simulation]:

@@ -20,7 +20,8 @@ STAGES: dict[TraceKind, str] = {"simulated": "simulation", "stored": "stored sim
 
 
 class TraceThere(NamedTuple):
-    """A trace that there is: its name, the machine that it is of (if it is known), the seconds of transfers alone, and a note.
+    """A trace that there is: its name, the machine that it is of (if it is known), the seconds and keys
+    of its transfers (`isoviz.widgets.traces.packed_trace`), and a note.
 
     `fresh` says whether it is of the plan that is shown now.
     """
@@ -28,7 +29,7 @@ class TraceThere(NamedTuple):
     name: str
     trace: Trace
     machine: Machine | None
-    alone: dict[int, float]
+    about: dict[int, tuple[float, int]]
     note: str
     fresh: bool
 
@@ -43,8 +44,8 @@ def trace_there(state: State, which: TraceKind) -> TraceThere | None:
         found = simulation_there(state, which)
         if found is None or found.trace is None:
             return None
-        alone = {number: each.plan.seconds for number, each in enumerate(found.transfers)}
-        return TraceThere(_name(found.trace), found.trace, found.machine, alone, found.note, is_fresh(state, found))
+        about = {number: (each.plan.seconds, each.key) for number, each in enumerate(found.transfers)}
+        return TraceThere(_name(found.trace), found.trace, found.machine, about, found.note, is_fresh(state, found))
     if which == "given":
         return None if state.given is None else TraceThere(_name(state.given), state.given, state.given_machine, {}, "", True)
     report = state.run.report or next((run.report for run in state.history if run.report is not None), None)
@@ -69,7 +70,7 @@ def is_fresh(state: State, simulation: Simulation) -> bool:
 
 def packed_trace(there: TraceThere) -> PackedTrace:
     """The trace packed for the browser; the latest ones are remembered."""
-    return _packed.of(lambda: packed(there.trace, there.name, there.machine, there.alone, there.note), there.trace)
+    return _packed.of(lambda: packed(there.trace, there.name, there.machine, there.about, there.note), there.trace)
 
 
 def _name(trace: Trace) -> str:

@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { placeAfter } from "../components/tabs.tsx";
 import { Thumbnail } from "../linearization-view/thumbnail.tsx";
 import { useSelection } from "../selection.ts";
+import { ChunkMark, movingText, SlotMarks, useJourneyMoment, type JourneyMoment } from "../timeline/journey-marks.tsx";
 import type { ShownHop, ShownPath, ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
 import { shortLayout, within } from "./words.ts";
@@ -25,6 +26,7 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
   const [selection, select] = useSelection();
   const [at, setAt] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
+  const moment = useJourneyMoment();
   const count = path.stops.length + path.hops.length;
   // Stops and hops take turns: stop i has place 2 i, hop i has place 2 i + 1.
   const chosen =
@@ -60,11 +62,11 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
       {path.stops.flatMap((stop, place) => {
         const hop = path.hops[place];
         const parts = [
-          <Stop key={`stop-${place}`} stop={stop} place={place} number={firstStop + place} {...button(2 * place)} onClick={() => select({ stop: firstStop + place })} />,
+          <Stop key={`stop-${place}`} stop={stop} place={place} number={firstStop + place} moment={moment} filledBy={stop.buffer === null ? null : firstHop + place - 1} {...button(2 * place)} onClick={() => select({ stop: firstStop + place })} />,
         ];
         if (hop !== undefined)
           parts.push(
-            <Hop key={`hop-${place}`} hop={hop} place={place} number={firstHop + place} {...button(2 * place + 1)} onClick={() => select({ hop: firstHop + place })} />,
+            <Hop key={`hop-${place}`} hop={hop} place={place} number={firstHop + place} moment={moment} {...button(2 * place + 1)} onClick={() => select({ hop: firstHop + place })} />,
           );
         return parts;
       })}
@@ -98,10 +100,13 @@ interface RoveProps {
 interface PartProps extends RoveProps {
   place: number;
   number: number;
+  /** What happens at the selected moment. */
+  moment: JourneyMoment | null;
   onClick: () => void;
 }
 
-function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: ShownStop }): JSX.Element {
+/** `filledBy` is the hop that fills the buffer at a stop, null where it has none. */
+function Stop({ stop, place, number, pressed, moment, filledBy, ...rest }: PartProps & { stop: ShownStop; filledBy: number | null }): JSX.Element {
   return (
     <button
       type="button"
@@ -115,6 +120,7 @@ function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: Sho
     >
       <span class="iv-stop-picture">
         <Thumbnail layout={stop.layout} size={PICTURE} />
+        {moment !== null && filledBy !== null && <SlotMarks moment={moment} hop={filledBy} />}
       </span>
       <span class="iv-hidden">
         Stop {number}, node {stop.node}:
@@ -131,7 +137,7 @@ function Stop({ stop, place, number, pressed, ...rest }: PartProps & { stop: Sho
   );
 }
 
-function Hop({ hop, place, number, pressed, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
+function Hop({ hop, place, number, pressed, moment, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
   const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "converts" : ""].filter((mark) => mark !== "");
   const kind = hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : "";
   return (
@@ -150,9 +156,10 @@ function Hop({ hop, place, number, pressed, ...rest }: PartProps & { hop: ShownH
       <b class="iv-hop-rate">{formatRate(hop.rate)}</b>
       <span class="iv-shaft">
         <span style={{ width: `${(100 * hop.busy).toFixed(2)}%` }} />
+        {moment !== null && <ChunkMark moment={moment} hop={number} />}
       </span>
       <span class="iv-hop-run">run {formatBytes(hop.run)}</span>
-      <span class="iv-hop-mark">{marks.length > 0 ? marks.join(" · ") : `${formatShare(hop.busy)} busy`}</span>
+      <span class="iv-hop-mark">{moment !== null ? movingText(moment, number) : marks.length > 0 ? marks.join(" · ") : `${formatShare(hop.busy)} busy`}</span>
     </button>
   );
 }

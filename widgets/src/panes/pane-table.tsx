@@ -12,6 +12,8 @@ import type { Side } from "../settings.ts";
 import { HopsPane } from "./hops-pane.tsx";
 import { MachinePane } from "./machine-pane.tsx";
 import { RunPane } from "./run-pane.tsx";
+import { TimelinePane } from "../timeline/timeline-pane.tsx";
+import { TraceAlone } from "../timeline/trace-alone.tsx";
 
 export interface Pane {
   title: string;
@@ -35,6 +37,8 @@ export const panes: Record<string, Pane> = {
   plan: { title: "Plan", render: () => <PlanView /> },
   run: { title: "Run", render: () => <RunView /> },
   machine: { title: "Machine", render: () => <MachinePane alone /> },
+  timeline: { title: "Timeline", render: () => <TimelineView /> },
+  trace: { title: "Timeline", render: () => <TraceAlone /> },
 };
 
 function PlanView(): JSX.Element {
@@ -42,6 +46,15 @@ function PlanView(): JSX.Element {
     <>
       <Journey />
       <HopsPane />
+    </>
+  );
+}
+
+function TimelineView(): JSX.Element {
+  return (
+    <>
+      <Journey />
+      <TimelinePane />
     </>
   );
 }

@@ -1,21 +1,92 @@
-// The pane "Timeline": the plan simulated.
+// The pane "Timeline": the plan simulated, with the transfers beside it; compared, explained, and step by step.
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import { Button } from "../components/button.tsx";
 import { useView } from "../components/view.ts";
+import type { TraceData } from "../trace/trace-data.ts";
 import { useTrace } from "../trace/use-trace.ts";
+import { formatRate, formatSeconds } from "../units.ts";
+import { useWatch } from "../watch.ts";
+import { criticalOf, CriticalWords } from "./critical.tsx";
+import type { Titled } from "./rows.ts";
+import { Steps } from "./steps.tsx";
 import { Timeline } from "./timeline.tsx";
+import { Transfers } from "./transfers.tsx";
+
+const STORED: readonly string[] = ["stored"];
+const NONE: readonly string[] = [];
 
 export function TimelinePane(): JSX.Element {
-  const { snapshot } = useView();
+  const { connection, snapshot } = useView();
+  const [compared, compare] = useState(false);
+  const [critical, setCritical] = useState(false);
+  const [stepping, setStepping] = useState(false);
+  const [rings, setRings] = useState(true);
+  const [marked, mark] = useState<readonly number[]>([]);
   const { trace, told, error } = useTrace("simulated");
-  const traces = useMemo(() => (trace === null ? [] : [{ trace, title: "Simulated" }]), [trace]);
-  const problem = snapshot.panes.trace?.problems["simulated"];
+  useWatch(compared ? STORED : NONE);
+  const stored = useTrace("stored", compared);
+  const other = compared && stored.told?.fresh !== false ? stored.trace : null;
+  const traces = useMemo<Titled[]>(() => (trace === null ? [] : titled(trace, other)), [trace, other]);
+  const paths = useMemo(() => new Map(critical ? traces.map((each) => [each.trace, criticalOf(each.trace).lanes] as const) : []), [critical, traces]);
+  useEffect(() => mark([]), [trace]);
+  const { problems } = snapshot.panes.trace ?? { problems: {} as Record<string, string> };
+  const problem = problems["simulated"];
   if (problem !== undefined) return <p class="iv-missing">{problem}</p>;
-  if (trace === null) return <p class="iv-faint">{error !== "" ? error : snapshot.panes.plan === null ? "The timeline stands here once there is a plan." : "Simulating…"}</p>;
+  if (trace === null)
+    return (
+      <p class="iv-faint" data-testid="timeline-none">
+        {error !== "" ? error : snapshot.panes.plan === null ? "The timeline stands here once there is a plan." : "Simulating…"}
+      </p>
+    );
+  const several = trace.transfers.length > 1;
+  const toggle = (label: string, testid: string, on: boolean, set: (on: boolean) => void): JSX.Element => (
+    <Button label={label} testid={testid} pressed={on} onClick={() => set(!on)} />
+  );
   return (
-    <div class={told?.fresh === false ? "iv-stale" : ""} data-testid="timeline-pane">
-      <Timeline traces={traces} />
-      {trace.note !== "" && <p class="iv-faint">{trace.note}</p>}
+    <div class={told?.fresh === false ? "iv-stale" : ""} data-testid="timeline-pane" data-trace={trace.id} data-fresh={told?.fresh !== false}>
+      <Timeline traces={traces} rings={rings} critical={paths} marked={marked} wholeAt={other === null ? undefined : other.id}>
+        <div class="iv-tl-zoom" role="group" aria-label="What is shown">
+          {toggle("Buffers", "timeline-rings", rings, setRings)}
+          {toggle("Critical path", "timeline-critical", critical, setCritical)}
+          {!connection.gone && toggle("Stored and forwarded", "timeline-stored", compared, compare)}
+          {!connection.gone && toggle("Step by step", "timeline-stepping", stepping, setStepping)}
+          {!connection.gone && (
+            <Button label="Add an urgent transfer" icon="add" testid="timeline-urgent" onClick={() => connection.send({ kind: "add-urgent" })} />
+          )}
+        </div>
+      </Timeline>
+      {trace.note !== "" && <p class="iv-tl-words iv-faint">{trace.note}</p>}
+      {compared && <Comparison trace={trace} stored={other} problem={problems["stored"]} />}
+      {critical && <CriticalWords trace={trace} />}
+      {several && <Transfers trace={trace} />}
+      {stepping && <Steps trace={trace} mark={mark} />}
     </div>
+  );
+}
+
+function titled(trace: TraceData, stored: TraceData | null): Titled[] {
+  if (stored === null) return [{ trace, title: "Simulated" }];
+  return [
+    { trace, title: "Pipelined", note: formatSeconds(trace.seconds) },
+    { trace: stored, title: "Stored and forwarded", note: `${formatSeconds(stored.seconds)}, ${ratioText(stored.seconds / trace.seconds)} as long` },
+  ];
+}
+
+/** "2.53 times". */
+export function ratioText(ratio: number): string {
+  return `${ratio >= 9.95 ? ratio.toFixed(1) : ratio.toFixed(2)} times`;
+}
+
+function Comparison({ trace, stored, problem }: { trace: TraceData; stored: TraceData | null; problem: string | undefined }): JSX.Element {
+  if (problem !== undefined) return <p class="iv-tl-words">Stored and forwarded it cannot be: {problem}</p>;
+  if (stored === null) return <p class="iv-tl-words iv-faint">Simulating, stored and forwarded…</p>;
+  const nbytes = trace.transfers.reduce((sum, transfer) => sum + transfer.bytes, 0);
+  return (
+    <p class="iv-tl-words" data-testid="timeline-comparison">
+      Pipelined, all hops work at the same time: {formatSeconds(trace.seconds)}, {formatRate(nbytes / trace.seconds)}. Stored and forwarded, a hop begins when the
+      hop before has moved everything: {formatSeconds(stored.seconds)}, {formatRate(nbytes / stored.seconds)}, <b>{ratioText(stored.seconds / trace.seconds)}</b> as
+      long.
+    </p>
   );
 }

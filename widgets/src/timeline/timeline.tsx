@@ -7,7 +7,7 @@ import { useSelection } from "../selection.ts";
 import { activeAt, type TraceData } from "../trace/trace-data.ts";
 import type { Segments } from "../trace/tracks.ts";
 import { formatSeconds } from "../units.ts";
-import { AXIS, boxOf, drawAxis, drawMarks, drawRows, GUTTER, MARGIN, timeAt, xOf } from "./draw.ts";
+import { AXIS, boxOf, drawAxis, drawMarks, drawRows, GUTTER, MARGIN, timeAt } from "./draw.ts";
 import { isFine } from "./lane-bars.ts";
 import { beginning, firstPeriods, wayOf } from "./places.ts";
 import { rowAt, rowsOf, type Row, type Titled } from "./rows.ts";
@@ -244,7 +244,8 @@ function keyText(span: Span, whole: number, far: boolean, several: boolean, ring
   const part = length >= whole * (1 - 1e-9) ? `All ${formatSeconds(whole)}.` : `${formatSeconds(length)} of ${formatSeconds(whole)}.`;
   const bars = far ? "A bar is as high as its channel is busy; zoom in to see every request." : "A bar is a request with the number of its chunk.";
   const colours = several ? " Each transfer has its colour; hatched: it waits while the channel serves another." : "";
-  return `${part} ${bars}${colours}${rings ? " Below: the slots of the buffers, pale while they are filled or emptied." : ""}`;
+  const below = far ? " Below: how full the buffers are." : " Below: the slots of the buffers, pale while they are filled or emptied.";
+  return `${part} ${bars}${colours}${rings ? below : ""}`;
 }
 
 /** The request of a lane at a place on the screen. */
@@ -274,5 +275,3 @@ function Tip({ pointed, width, resolution }: { pointed: Pointed; width: number; 
     </div>
   );
 }
-
-export { xOf };

@@ -1,0 +1,50 @@
+"""A trace alone in a notebook: its timeline, to zoom, play and explain.
+
+trace = isoviz.simulate(plan)
+isoviz.TraceView(trace)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError, show
+from isoviz.runtime import Report, Trace
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.session import Session
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+
+
+class TraceView(Explorer):
+    """The timeline of a trace, simulated or measured: what each channel did when, what the buffers held, who waited.
+
+        isoviz.TraceView(isoviz.simulate(plan))
+
+    A `Report` is shown by its trace. With a `machine`, channels and memories are named in words; without one they have the names
+    that they have in the plan. An explorer, a view, or a session shows the simulation of its plan, which follows every edit.
+
+    Raises:
+        InputError: none of these, a report without a trace, or a machine that lacks a channel of the trace.
+    """
+
+    def __init__(self, trace: Trace | Report | Session | Explorer, *, machine: Machine | None = None) -> None:
+        if isinstance(trace, Explorer | Session):
+            if machine is not None:
+                raise InputError("TraceView: the machine is that of the session; expected none beside it")
+            super().__init__(trace.session if isinstance(trace, Explorer) else trace, pane="timeline")
+            return
+        given = trace.trace if isinstance(trace, Report) else trace
+        if given is None:
+            raise InputError("TraceView: the report has no trace")
+        if not isinstance(given, Trace):
+            raise InputError(f"TraceView: expected a trace, a report, a session or an explorer, got {show(given)}")
+        if machine is not None and (missing := {*given.channels} - {channel.name for channel in machine.channels}):
+            raise InputError(f"TraceView: machine {machine.name!r} has no channel {min(missing)!r}, which the trace uses")
+        super().__init__(Session(both_ends=False, trace=given, trace_machine=machine), pane="trace")
+        self._owns_session = True
+
+    def __repr__(self) -> str:
+        given = self.session.state.given
+        return "<isoviz timeline>" if given is None else f"<isoviz timeline: {str(given).splitlines()[0]}>"

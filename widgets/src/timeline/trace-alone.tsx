@@ -1,0 +1,28 @@
+// A trace alone: the one that a view was given.
+import type { JSX } from "preact";
+import { useMemo } from "preact/hooks";
+import { useState } from "preact/hooks";
+import { Button } from "../components/button.tsx";
+import { useTrace } from "../trace/use-trace.ts";
+import { criticalOf, CriticalWords } from "./critical.tsx";
+import { Timeline } from "./timeline.tsx";
+import { Transfers } from "./transfers.tsx";
+
+export function TraceAlone(): JSX.Element {
+  const { trace, error } = useTrace("given");
+  const [critical, setCritical] = useState(false);
+  const traces = useMemo(() => (trace === null ? [] : [{ trace, title: trace.where }]), [trace]);
+  const paths = useMemo(() => new Map(critical && trace !== null ? [[trace, criticalOf(trace).lanes] as const] : []), [critical, trace]);
+  if (trace === null) return <p class="iv-faint">{error || "The trace is on its way…"}</p>;
+  if (trace.count === 0) return <p class="iv-faint">The trace has no requests: nothing was moved.</p>;
+  return (
+    <div data-testid="timeline-pane" data-trace={trace.id}>
+      <Timeline traces={traces} critical={paths}>
+        <Button label="Critical path" testid="timeline-critical" pressed={critical} onClick={() => setCritical(!critical)} />
+      </Timeline>
+      {trace.note !== "" && <p class="iv-tl-words iv-faint">{trace.note}</p>}
+      {critical && <CriticalWords trace={trace} />}
+      {trace.transfers.length > 1 && <Transfers trace={trace} />}
+    </div>
+  );
+}
