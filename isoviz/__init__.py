@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from isoviz.widgets import LayoutEditor as LayoutEditor
     from isoviz.widgets import LinearizationView as LinearizationView
     from isoviz.widgets import MachineEditor as MachineEditor
+    from isoviz.widgets import TraceView as TraceView
     from isoviz.widgets import explore as explore
 
 # name → the module that holds it; None: the name is a module of its own
@@ -63,6 +64,7 @@ _HOMES: dict[str, str | None] = {
     "Report": "isoviz.runtime",
     "Simulator": "isoviz.runtime",
     "Trace": "isoviz.runtime",
+    "TraceView": "isoviz.widgets",
     "Transfer": "isoviz.planner",
     "convert": "isoviz.conversion.convert",
     "cost": "isoviz.planner",
@@ -108,6 +110,7 @@ __all__ = [
     "Report",
     "Simulator",
     "Trace",
+    "TraceView",
     "Transfer",
     "__version__",
     "convert",

@@ -230,23 +230,16 @@ class Simulator:
         """Process the next event; None if no event is left."""
         while self._events or self._goes_on():
             when, _, event, version = heappop(self._events)
-            if type(event) is _Flow:
-                if event.version != version:
-                    continue  # its rate has changed since
-                server = event.server
-            elif type(event) is _Server:
-                server = event
-            else:
-                told = self._told(when, event)  # type: ignore[arg-type]
-                if told is None:
-                    continue
-                return SimStep(when, event, tuple(told))  # type: ignore[arg-type]
-            self.now = when
-            issue, reason = self._completed(server)
-            stimulus = Done(*issue) if reason is None else Failed(*issue, reason)
-            instructions = self.scheduler.handle(stimulus)
-            self._carry_out(instructions)
-            return SimStep(when, stimulus, tuple(instructions))
+            if type(event) is Submit or type(event) is Cancel:
+                if (told := self._told(when, event)) is not None:
+                    return SimStep(when, event, tuple(told))
+            elif type(event) is _Server or event.version == version:  # type: ignore[attr-defined]  # else its rate has changed since
+                self.now = when
+                issue, reason = self._completed(event if type(event) is _Server else event.server)  # type: ignore[attr-defined]
+                stimulus = Done(*issue) if reason is None else Failed(*issue, reason)
+                instructions = self.scheduler.handle(stimulus)
+                self._carry_out(instructions)
+                return SimStep(when, stimulus, tuple(instructions))
         return None
 
     def run(self, until: float | None = None) -> Trace:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.machine_editor import MachineEditor as MachineEditor
     from isoviz.widgets.session import Session as Session
     from isoviz.widgets.show_explorer import explore as explore
+    from isoviz.widgets.traces.trace_view import TraceView as TraceView
 
 # name → the module that holds it
 _HOMES = {
@@ -40,6 +41,7 @@ _HOMES = {
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",
     "Settings": "isoviz.widgets.chosen.settings",
+    "TraceView": "isoviz.widgets.traces.trace_view",
     "explore": "isoviz.widgets.show_explorer",
     "settings_in": "isoviz.widgets.chosen.session_file",
 }
@@ -58,6 +60,7 @@ __all__ = [
     "Selection",
     "Session",
     "Settings",
+    "TraceView",
     "explore",
     "settings_in",
 ]

@@ -35,7 +35,7 @@ class Simulated(NamedTuple):
     label: str
     priority: int
     start: float
-    key: int
+    key: int = 0
 
 
 @dataclass(frozen=True, eq=False)

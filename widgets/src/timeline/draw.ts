@@ -6,8 +6,7 @@ import type { Row } from "./rows.ts";
 import { tickText, ticks, type Span } from "./span.ts";
 import type { Segments } from "../trace/tracks.ts";
 
-/** Pixels to the left of the rows, for their labels, and to the right. */
-export const GUTTER = 150;
+/** Pixels to the right of the rows. */
 export const MARGIN = 12;
 export const AXIS = 26;
 
@@ -21,39 +20,50 @@ export interface Scene {
   readonly span: Span;
   readonly width: number;
   readonly height: number;
+  /** Pixels to the left of the rows, for their labels. */
+  readonly gutter: number;
 }
+
+/** The pixels that labels need, as far as there is room for them. */
+export function gutterOf(rows: readonly Row[]): number {
+  const longest = Math.max(0, ...rows.filter((row) => row.kind !== "title").map((row) => row.label.length));
+  return Math.max(104, Math.min(250, 20 + Math.ceil(6.9 * longest)));
+}
+
+const inner = (width: number, gutter: number): number => Math.max(1, width - gutter - MARGIN);
 
 /** The box of a row's bars. */
-export function boxOf(row: Row, width: number): Box {
-  return { x: GUTTER, y: row.y, width: Math.max(1, width - GUTTER - MARGIN), height: row.height };
+export function boxOf(row: Row, { width, gutter }: Scene): Box {
+  return { x: gutter, y: row.y, width: inner(width, gutter), height: row.height };
 }
 
-export function xOf(time: number, span: Span, width: number): number {
-  return GUTTER + ((time - span.from) / (span.to - span.from)) * Math.max(1, width - GUTTER - MARGIN);
+export function xOf(time: number, { span, width, gutter }: Scene): number {
+  return gutter + ((time - span.from) / (span.to - span.from)) * inner(width, gutter);
 }
 
-export function timeAt(x: number, span: Span, width: number): number {
-  return span.from + ((x - GUTTER) / Math.max(1, width - GUTTER - MARGIN)) * (span.to - span.from);
+export function timeAt(x: number, { span, width, gutter }: Scene): number {
+  return span.from + ((x - gutter) / inner(width, gutter)) * (span.to - span.from);
 }
 
 /** Draws the axis: a label at round times, and where the selected moment is. */
-export function drawAxis(pen: CanvasRenderingContext2D, { span, width }: Scene, time: number | null, { colour, font }: Pens): void {
+export function drawAxis(pen: CanvasRenderingContext2D, scene: Scene, time: number | null, { colour, font }: Pens): void {
+  const { span, width, gutter } = scene;
   pen.clearRect(0, 0, width, AXIS);
   pen.font = `12px ${font}`;
   pen.textBaseline = "middle";
   pen.textAlign = "center";
-  const { times, step } = ticks(span, (width - GUTTER) / 110);
+  const { times, step } = ticks(span, (width - gutter) / 110);
   for (const each of times) {
-    const x = xOf(each, span, width);
+    const x = xOf(each, scene);
     const text = tickText(each, step, span);
     const half = pen.measureText(text).width / 2;
     pen.fillStyle = colour("--iv-muted");
-    if (x + half <= width) pen.fillText(text, Math.max(GUTTER + half, x), 9);
+    if (x + half <= width) pen.fillText(text, Math.max(gutter + half, x), 9);
     pen.fillStyle = colour("--iv-strong-line");
     pen.fillRect(Math.round(x), AXIS - 7, 1, 7);
   }
   if (time === null || time < span.from || time > span.to) return;
-  const x = xOf(time, span, width);
+  const x = xOf(time, scene);
   pen.fillStyle = colour("--iv-ink");
   pen.beginPath();
   pen.arc(x, AXIS - 7, 6, 0, 2 * Math.PI);
@@ -63,17 +73,17 @@ export function drawAxis(pen: CanvasRenderingContext2D, { span, width }: Scene, 
 
 /** Draws all rows. */
 export function drawRows(pen: CanvasRenderingContext2D, scene: Scene, critical: ReadonlyMap<TraceData, readonly Segments[]>, { colour, font }: Pens): void {
-  const { rows, span, width, height } = scene;
+  const { rows, span, width, height, gutter } = scene;
   pen.clearRect(0, 0, width, height);
-  const { times } = ticks(span, (width - GUTTER) / 110);
+  const { times } = ticks(span, (width - gutter) / 110);
   for (const row of rows) {
-    const box = boxOf(row, width);
+    const box = boxOf(row, scene);
     label(pen, row, box, colour, font);
     if (row.kind === "title") continue;
     pen.fillStyle = colour("--iv-ground");
     pen.fillRect(box.x, box.y, box.width, box.height);
     // A trace that ends before the others says where.
-    const end = xOf(row.trace.seconds, span, width);
+    const end = xOf(row.trace.seconds, scene);
     if (end < box.x + box.width) {
       pen.fillStyle = colour("--iv-paper");
       pen.fillRect(Math.max(box.x, end), box.y, box.x + box.width - Math.max(box.x, end), box.height);
@@ -81,7 +91,7 @@ export function drawRows(pen: CanvasRenderingContext2D, scene: Scene, critical: 
       if (end >= box.x) pen.fillRect(end, box.y, 1, box.height);
     }
     pen.fillStyle = colour("--iv-line");
-    for (const each of times) pen.fillRect(Math.round(xOf(each, span, width)), box.y, 1, box.height);
+    for (const each of times) pen.fillRect(Math.round(xOf(each, scene)), box.y, 1, box.height);
     pen.save();
     pen.beginPath();
     pen.rect(box.x, box.y, box.width, box.height);
@@ -112,7 +122,7 @@ function label(pen: CanvasRenderingContext2D, row: Row, box: Box, colour: (varia
   pen.textAlign = "right";
   pen.font = `12px ${font}`;
   pen.fillStyle = colour(row.kind === "lane" ? "--iv-ink" : "--iv-muted");
-  pen.fillText(fitting(pen, row.label, GUTTER - 12), box.x - 8, row.y + row.height / 2 + 0.5);
+  pen.fillText(fitting(pen, row.label, box.x - 10), box.x - 8, row.y + row.height / 2 + 0.5);
 }
 
 /** A text that is cut to a width. */
@@ -144,11 +154,11 @@ export interface Marks {
 
 /** Draws the marks, on a canvas of its own: they move more often than what is below. */
 export function drawMarks(pen: CanvasRenderingContext2D, scene: Scene, marks: Marks, { colour }: Pens): void {
-  const { rows, span, width, height } = scene;
+  const { rows, span, width, height, gutter } = scene;
   pen.clearRect(0, 0, width, height);
   pen.save();
   pen.beginPath();
-  pen.rect(GUTTER, 0, Math.max(0, width - GUTTER - MARGIN + 1), height);
+  pen.rect(gutter, 0, inner(width, gutter) + 1, height);
   pen.clip();
   const outline = (box: Box, dashed = false): void => {
     const [x, y, w, h] = [box.x - 0.5, box.y + 0.5, Math.max(3, box.width), box.height - 1];
@@ -162,7 +172,7 @@ export function drawMarks(pen: CanvasRenderingContext2D, scene: Scene, marks: Ma
     pen.setLineDash([]);
   };
   for (const row of rows) {
-    const box = boxOf(row, width);
+    const box = boxOf(row, scene);
     if (row.kind === "lane") {
       if (marks.chunk !== null) for (const found of boxesOf(row, marks.chunk, span, box)) outline(found);
       if (row.of === 0)
@@ -173,7 +183,7 @@ export function drawMarks(pen: CanvasRenderingContext2D, scene: Scene, marks: Ma
   }
   if (marks.time !== null) {
     pen.fillStyle = colour("--iv-ink");
-    pen.fillRect(xOf(marks.time, span, width) - 0.75, 0, 1.5, height);
+    pen.fillRect(xOf(marks.time, scene) - 0.75, 0, 1.5, height);
   }
   pen.restore();
 }

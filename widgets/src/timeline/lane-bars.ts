@@ -100,6 +100,31 @@ function drawRequests(pen: CanvasRenderingContext2D, trace: TraceData, lane: num
       pen.fillText(number, bar.x + bar.width / 2, bar.y + bar.height / 2 + 0.5);
     }
   }
+  if (linesOf(trace, lane).depth === 1) numberChunks(pen, trace, span, box, colour, from, to);
+}
+
+/** Numbers of chunks whose requests are too narrow for them: one over all requests of a chunk that follow each other. */
+function numberChunks(pen: CanvasRenderingContext2D, trace: TraceData, span: Span, box: Box, colour: (variable: string) => string, from: number, to: number): void {
+  const scale = box.width / (span.to - span.from);
+  for (let i = from; i < to; ) {
+    const [row, chunk] = [trace.row[i]!, trace.chunk[i]!];
+    let end = i + 1;
+    while (end < to && trace.row[end] === row && trace.chunk[end] === chunk) end += 1;
+    const hop = trace.hops[row]!;
+    const left = Math.max(box.x, box.x + (trace.start[i]! - span.from) * scale);
+    const right = Math.min(box.x + box.width, box.x + (trace.end[end - 1]! - span.from) * scale);
+    const narrow = (trace.end[i]! - trace.start[i]!) * scale < ROOM;
+    const number = String(chunk);
+    if (hop.requests > 1 && narrow && right - left >= Math.max(ROOM, number.length * 7.5 + 8)) {
+      const tone = colour(toneOf(trace, hop.transfer, chunk));
+      const [middle, half] = [(left + right) / 2, number.length * 4 + 3];
+      pen.fillStyle = tone;
+      pen.fillRect(middle - half, box.y, 2 * half, barsHeight(trace, box));
+      pen.fillStyle = textOn(tone);
+      pen.fillText(number, middle, box.y + barsHeight(trace, box) / 2 + 0.5);
+    }
+    i = end;
+  }
 }
 
 /** From afar: the part of each pixel for which the channel was busy, as a height; transfers stand on each other. */

@@ -50,7 +50,7 @@ export function rowsOf(traces: readonly Titled[], rings: boolean): { rows: Row[]
       trace.rings.forEach((ring, number) => {
         const { transfer, hop } = trace.hops[ring.row]!;
         const whose = transfer === 0 ? "" : ` · ${trace.transfers[transfer]!.label}`;
-        add("ring", number, `${hop}→${hop + 1} ${ring.title}`, `${ring.detail}${whose}`, RING);
+        add("ring", number, `buffer ${hop}→${hop + 1}${whose}`, ring.detail, RING);
       });
     y += traces.length > 1 ? 2 * GAP : 0;
   });

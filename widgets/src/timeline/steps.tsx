@@ -56,8 +56,9 @@ export function Steps({ trace, mark }: StepsProps): JSX.Element {
     select({ time: step.seconds });
   }, [step]);
   const go = (to: number): void => {
-    const next = Math.max(0, to);
-    if (next < known.steps.length) setAt(next);
+    // A step that has not come yet is shown as soon as it is there.
+    const next = Math.max(0, Math.min(to, known.more ? known.steps.length : known.steps.length - 1));
+    setAt(next);
     if (next >= known.steps.length - 2 && known.more) ask(known.steps.length);
   };
   const last = known.steps.length - 1;
@@ -66,7 +67,7 @@ export function Steps({ trace, mark }: StepsProps): JSX.Element {
       <div class="iv-tl-steps-head">
         <Button label="First step" testid="step-first" disabled={at === 0} onClick={() => go(0)} />
         <Button label="Back" testid="step-back" disabled={at === 0} onClick={() => go(at - 1)} />
-        <Button label="Next" testid="step-next" primary disabled={at >= last && !known.more} onClick={() => go(at + 1)} />
+        <Button label="Next" testid="step-next" primary disabled={step === undefined || (at >= last && !known.more)} onClick={() => go(at + 1)} />
         <b data-testid="step-number">
           Step {formatCount(at + 1)}
           {known.more ? "" : ` of ${formatCount(known.steps.length)}`}

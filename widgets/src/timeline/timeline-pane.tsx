@@ -49,9 +49,9 @@ export function TimelinePane(): JSX.Element {
         <div class="iv-tl-zoom" role="group" aria-label="What is shown">
           {toggle("Buffers", "timeline-rings", rings, setRings)}
           {toggle("Critical path", "timeline-critical", critical, setCritical)}
-          {!connection.gone && toggle("Stored and forwarded", "timeline-stored", compared, compare)}
-          {!connection.gone && toggle("Step by step", "timeline-stepping", stepping, setStepping)}
-          {!connection.gone && (
+          {!connection.offline && toggle("Stored and forwarded", "timeline-stored", compared, compare)}
+          {!connection.offline && toggle("Step by step", "timeline-stepping", stepping, setStepping)}
+          {!connection.offline && (
             <Button label="Add an urgent transfer" icon="add" testid="timeline-urgent" onClick={() => connection.send({ kind: "add-urgent" })} />
           )}
         </div>

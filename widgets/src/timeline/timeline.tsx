@@ -7,7 +7,7 @@ import { useSelection } from "../selection.ts";
 import { activeAt, type TraceData } from "../trace/trace-data.ts";
 import type { Segments } from "../trace/tracks.ts";
 import { formatSeconds } from "../units.ts";
-import { AXIS, boxOf, drawAxis, drawMarks, drawRows, GUTTER, MARGIN, timeAt } from "./draw.ts";
+import { AXIS, boxOf, drawAxis, drawMarks, drawRows, gutterOf, MARGIN, timeAt, type Scene } from "./draw.ts";
 import { isFine } from "./lane-bars.ts";
 import { beginning, firstPeriods, wayOf } from "./places.ts";
 import { rowAt, rowsOf, type Row, type Titled } from "./rows.ts";
@@ -56,7 +56,8 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
   const [pointed, setPointed] = useState<Pointed | null>(null);
   const [focused, setFocused] = useState<{ row: number; request: number | null } | null>(null);
   const { rows, height } = useMemo(() => rowsOf(traces, rings), [traces, rings]);
-  const started = useMemo(() => beginning(first, whole, Math.max(300, width - GUTTER - MARGIN)), [first.id, whole, width > 0]);
+  const gutter = useMemo(() => gutterOf(rows), [rows]);
+  const started = useMemo(() => beginning(first, whole, Math.max(300, width - gutter - MARGIN)), [first.id, whole, width > 0]);
   const span = within(chosen ?? started, whole);
   const drag = useRef<{ x: number; span: Span; axis: boolean; moved: boolean } | null>(null);
   const wheel = useRef<(event: WheelEvent) => void>(() => undefined);
@@ -68,8 +69,12 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
     if (wholeAt !== undefined) setSpan({ from: 0, to: whole });
   }, [wholeAt]);
 
+  useEffect(() => {
+    if (marked.length > 0 && time !== null) setSpan(showing(span, time, whole)); // a step may be anywhere
+  }, [marked]);
+
   const pens = () => ({ colour: colourReader(area.current!), font: getComputedStyle(area.current!).fontFamily });
-  const scene = { rows, span, width, height };
+  const scene = { rows, span, width, height, gutter };
   const pen = (canvas: HTMLCanvasElement | null, tall: number): CanvasRenderingContext2D | null => {
     const found = canvas === null || width === 0 ? null : fitCanvas(canvas, { width, height: tall }, ratio);
     found?.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -94,13 +99,13 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
   const at = (event: { clientX: number; clientY: number }): { x: number; y: number; time: number } => {
     const box = base.current!.getBoundingClientRect();
     const x = event.clientX - box.left;
-    return { x, y: event.clientY - box.top, time: Math.max(0, Math.min(whole, timeAt(x, span, width))) };
+    return { x, y: event.clientY - box.top, time: Math.max(0, Math.min(whole, timeAt(x, scene))) };
   };
   const point = (event: PointerEvent): void => {
     const { x, y, time: moment } = at(event);
     const row = rowAt(rows, y);
-    if (row === null || row.kind === "title" || x < GUTTER || x > width - MARGIN) return setPointed(null);
-    const request = row.kind === "lane" ? requestAt(row, moment, y, span, width) : null;
+    if (row === null || row.kind === "title" || x < gutter || x > width - MARGIN) return setPointed(null);
+    const request = row.kind === "lane" ? requestAt(row, moment, y, scene) : null;
     setPointed({ row, request, time: moment, x, y: event.clientY - area.current!.getBoundingClientRect().top });
   };
   wheel.current = (event) => {
@@ -165,7 +170,7 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
   const told = useMemo(() => (time === null ? "" : momentTold(first, time)), [first, time]);
   const focusTold = focused?.request == null ? "" : requestTold(rows[focused.row]?.trace ?? first, focused.request, resolution).join(". ");
   const isWhole = span.to - span.from >= whole * (1 - 1e-9);
-  const isFar = rows.some((row) => row.kind === "lane" && !isFine(row.trace, row.number, span, width - GUTTER - MARGIN));
+  const isFar = rows.some((row) => row.kind === "lane" && !isFine(row.trace, row.number, span, width - gutter - MARGIN));
   return (
     <div class="iv-timeline" data-testid="timeline" data-from={span.from} data-to={span.to} data-whole={whole} data-far={isFar}>
       <div class="iv-tl-controls">
@@ -191,7 +196,7 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
         onPointerDown={(event) => {
           if (event.button !== 0) return;
           const { x, time: moment } = at(event);
-          if (x < GUTTER) return;
+          if (x < gutter) return;
           const onAxis = event.clientY - area.current!.getBoundingClientRect().top < AXIS;
           drag.current = { x, span, axis: onAxis, moved: false };
           event.currentTarget.setPointerCapture(event.pointerId);
@@ -206,7 +211,7 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
           dragged.moved = true;
           setPointed(null);
           const { from, to } = dragged.span;
-          setSpan(moved(dragged.span, ((dragged.x - x) / (width - GUTTER - MARGIN)) * (to - from), whole));
+          setSpan(moved(dragged.span, ((dragged.x - x) / (width - gutter - MARGIN)) * (to - from), whole));
         }}
         onPointerUp={(event) => {
           const dragged = drag.current;
@@ -214,7 +219,7 @@ export function Timeline({ traces, rings = true, critical = NONE, marked = NO_RE
           if (dragged === null || dragged.moved || dragged.axis) return;
           const { y, time: moment } = at(event);
           const row = rowAt(rows, y);
-          const request = row?.kind === "lane" ? requestAt(row, moment, y, span, width) : null;
+          const request = row?.kind === "lane" ? requestAt(row, moment, y, scene) : null;
           const ofPlan = row !== null && request !== null && row.trace.hops[row.trace.row[request]!]!.transfer === 0;
           select({ time: moment, chunk: ofPlan ? row.trace.chunk[request]! : null });
         }}
@@ -249,15 +254,15 @@ function keyText(span: Span, whole: number, far: boolean, several: boolean, ring
 }
 
 /** The request of a lane at a place on the screen. */
-function requestAt(row: Row, time: number, y: number, span: Span, width: number): number | null {
-  const box = boxOf(row, width);
+function requestAt(row: Row, time: number, y: number, scene: Scene): number | null {
+  const box = boxOf(row, scene);
   const active = activeAt(row.trace, row.number, time);
   if (active.length > 0) return active.length === 1 ? active[0]! : (active[Math.min(active.length - 1, Math.floor(((y - row.y) / row.height) * active.length))] ?? null);
   const near = nearest(row.trace, row.number, time);
   if (near === null) return null;
   // Requests that are narrower than a few pixels are hit from beside them as well.
   const gap = Math.max(row.trace.start[near]! - time, time - row.trace.end[near]!);
-  return (gap / (span.to - span.from)) * box.width <= 3 ? near : null;
+  return (gap / (scene.span.to - scene.span.from)) * box.width <= 3 ? near : null;
 }
 
 function Tip({ pointed, width, resolution }: { pointed: Pointed; width: number; resolution: number }): JSX.Element {

@@ -34,9 +34,15 @@ export function waitingTold(trace: TraceData): string[] {
     const takes = formatSeconds(transfer.ended - transfer.submitted);
     const instead = transfer.alone === null ? `${takes}` : `${takes} instead of ${formatSeconds(transfer.alone)} alone`;
     if (others.length === 0) return [`${transfer.label} meets no other transfer: it takes ${takes}.`];
-    if (seconds < 1e-3 * (transfer.ended - transfer.submitted)) return [`${transfer.label} goes first: it takes ${instead}.`];
-    const whom = (urgent.length > 0 ? urgent : others).map((other) => other.label).join(" and ");
-    return [`${transfer.label} waits ${formatSeconds(seconds)} for the ${trace.lanes[lane]!.title} while ${whom} ${urgent.length > 0 ? "goes first" : "takes turns with it"}: it takes ${instead}.`];
+    const equal = others.filter((other) => other.priority === transfer.priority);
+    if (urgent.length === 0 && equal.length === 0) {
+      const until = seconds > 1e-9 ? ` once the requests that are under way have ended, at most ${formatSeconds(seconds)} later` : "";
+      return [`${transfer.label} goes first${until}: it takes ${instead}.`];
+    }
+    if (lane < 0) return [`${transfer.label} does not wait: it takes ${instead}.`];
+    const whom = (urgent.length > 0 ? urgent : equal).map((other) => other.label).join(" and ");
+    const how = urgent.length > 0 ? `while ${whom} goes first` : `in turn with ${whom}, which is as urgent`;
+    return [`${transfer.label} waits ${formatSeconds(seconds)} for the ${trace.lanes[lane]!.title} ${how}: it takes ${instead}.`];
   });
 }
 
@@ -60,7 +66,7 @@ export function Transfers({ trace }: { trace: TraceData }): JSX.Element {
   const rows: Placed[] = trace.transfers.map((transfer, place) => ({ transfer, place, waits: waits[place]!.seconds }));
   const problem = Object.entries(problems).find(([name]) => name.startsWith("transfer-") || name.startsWith("beside:"))?.[1];
   const entry = (field: "transfer-priority" | "transfer-begin", label: string) => ({ transfer }: Placed) => {
-    const from = typed(settings, transfer.key);
+    const from = connection.offline ? null : typed(settings, transfer.key);
     if (from === null || transfer.key === null) return field === "transfer-priority" ? transfer.priority : formatSeconds(transfer.submitted);
     return (
       <Entry
@@ -92,7 +98,7 @@ export function Transfers({ trace }: { trace: TraceData }): JSX.Element {
     {
       title: <span class="iv-hidden">Remove</span>,
       cell: ({ transfer }) =>
-        transfer.key === null || transfer.key === settings.key ? null : (
+        connection.offline || transfer.key === null || transfer.key === settings.key ? null : (
           <Button
             label={`Remove ${transfer.label}`}
             icon="remove"
