@@ -107,8 +107,7 @@ def test_a_blocked_destination_made_planned_and_run_without_a_mouse(explorer: ha
     explorer.part("report").locator("[data-verified=true]").wait_for()
     has_focus(explorer.part("run"))
     tab_to(explorer, explorer.part("tab-run"))
-    press("Tab")
-    expect(explorer.part("pane-run")).to_be_focused()
+    tab_to(explorer, explorer.part("pane-run"))
     explorer.picture("keyboard-report")
     assert explorer.python("print(explorer.session.state.settings.destination.layout)") == "<x_in=4, y, x_out, F>"
 

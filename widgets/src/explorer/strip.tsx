@@ -3,14 +3,14 @@ import type { JSX } from "preact";
 import { useRef, useState } from "preact/hooks";
 import { placeAfter } from "../components/tabs.tsx";
 import { Thumbnail } from "../linearization-view/thumbnail.tsx";
+import { useSize } from "../linearization-view/hooks.ts";
 import { useSelection } from "../selection.ts";
 import { ChunkMark, movingText, SlotMarks, useJourneyMoment, type JourneyMoment } from "../timeline/journey-marks.tsx";
 import type { ShownHop, ShownPath, ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
+import { arranged, type Row } from "./strip-rows.ts";
 import { shortLayout, within } from "./words.ts";
 
-/** More hops than this are drawn narrower. */
-const ROOMY = 6;
 /** Pixels of the picture of a stop where there is the most room; elsewhere it is shown smaller. */
 const PICTURE = 76;
 
@@ -27,6 +27,8 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
   const [at, setAt] = useState<number | null>(null);
   const box = useRef<HTMLDivElement>(null);
   const moment = useJourneyMoment();
+  const { width } = useSize(box);
+  const { narrow, rows } = arranged(path.stops.map((stop) => stop.node), width);
   const count = path.stops.length + path.hops.length;
   // Stops and hops take turns: stop i has place 2 i, hop i has place 2 i + 1.
   const chosen =
@@ -40,11 +42,10 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
   });
   return (
     <div
-      class={`iv-strip${path.hops.length > ROOMY ? " iv-strip-narrow" : ""}`}
+      class={`iv-strip${narrow ? " iv-strip-narrow" : ""}`}
       role="group"
       aria-label={`${name}: ${path.hops.length} hops; arrow keys move along, Enter selects`}
       ref={box}
-      style={{ gridTemplateColumns: columnsOf(path.stops) }}
       onKeyDown={(event) => {
         const to = placeAfter(event.key, reached, count);
         if (to === null) return;
@@ -54,30 +55,39 @@ export function Strip({ path, name, firstStop, firstHop }: StripProps): JSX.Elem
         next?.scrollIntoView({ block: "nearest", inline: "nearest" });
       }}
     >
-      {nodesOf(path.stops).map((group) => (
-        <div class="iv-node" key={group.from} style={{ gridColumn: `${2 * group.from + 2} / ${2 * group.to + 3}` }} aria-hidden="true">
-          <span>node {group.node}</span>
+      {rows.map((row) => (
+        <div class="iv-strip-row" key={row.from} style={{ gridTemplateColumns: columnsOf(path.stops, row) }}>
+          {nodesOf(path.stops.slice(row.from, row.to + 1)).map((group) => (
+            <div class="iv-node" key={group.from} style={{ gridColumn: `${2 * group.from + 2} / ${2 * group.to + 3}` }} aria-hidden="true">
+              <span>node {group.node}</span>
+            </div>
+          ))}
+          {path.stops.slice(row.from, row.to + 1).flatMap((stop, at) => {
+            const place = row.from + at;
+            const hop = path.hops[place];
+            const parts = [
+              <Stop key={`stop-${place}`} stop={stop} place={place} column={2 * at + 2} number={firstStop + place} moment={moment} filledBy={stop.buffer === null ? null : firstHop + place - 1} {...button(2 * place)} onClick={() => select({ stop: firstStop + place })} />,
+            ];
+            if (hop !== undefined)
+              parts.push(
+                <Hop key={`hop-${place}`} hop={hop} place={place} column={2 * at + 3} number={firstHop + place} moment={moment} {...button(2 * place + 1)} onClick={() => select({ hop: firstHop + place })} />,
+              );
+            return parts;
+          })}
         </div>
       ))}
-      {path.stops.flatMap((stop, place) => {
-        const hop = path.hops[place];
-        const parts = [
-          <Stop key={`stop-${place}`} stop={stop} place={place} number={firstStop + place} moment={moment} filledBy={stop.buffer === null ? null : firstHop + place - 1} {...button(2 * place)} onClick={() => select({ stop: firstStop + place })} />,
-        ];
-        if (hop !== undefined)
-          parts.push(
-            <Hop key={`hop-${place}`} hop={hop} place={place} number={firstHop + place} moment={moment} {...button(2 * place + 1)} onClick={() => select({ hop: firstHop + place })} />,
-          );
-        return parts;
-      })}
     </div>
   );
 }
 
-/** The columns of a strip: labels are wider than stops, so there is room at both ends. A hop to another node has more room: it stands in the gap between two nodes. */
-function columnsOf(stops: readonly ShownStop[]): string {
-  const hops = stops.slice(1).map((stop, place) => (stop.node === stops[place]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.4fr)"));
-  return ["var(--iv-pad)", "var(--iv-stop)", ...hops.flatMap((hop) => [hop, "var(--iv-stop)"]), "var(--iv-pad)"].join(" ");
+/**
+ * The columns of a row: labels are wider than stops, so there is room at both ends. A hop to another node has more room: it stands in
+ * the gap between two nodes. The hop to the next row is the last column but one.
+ */
+function columnsOf(stops: readonly ShownStop[], { from, to }: Row): string {
+  const hops = stops.slice(from + 1, to + 2).map((stop, at) => (stop.node === stops[from + at]?.node ? "minmax(var(--iv-hop), 1fr)" : "minmax(var(--iv-crossing), 1.4fr)"));
+  const columns = stops.slice(from, to + 1).flatMap((_, at) => ["var(--iv-stop)", ...(hops[at] === undefined ? [] : [hops[at]])]);
+  return ["var(--iv-pad)", ...columns, "var(--iv-pad)"].join(" ");
 }
 
 /** Stops next to each other that are on the same node. */
@@ -99,6 +109,7 @@ interface RoveProps {
 
 interface PartProps extends RoveProps {
   place: number;
+  column: number;
   number: number;
   /** What happens at the selected moment. */
   moment: JourneyMoment | null;
@@ -106,14 +117,14 @@ interface PartProps extends RoveProps {
 }
 
 /** `filledBy` is the hop that fills the buffer at a stop, null where it has none. */
-function Stop({ stop, place, number, pressed, moment, filledBy, ...rest }: PartProps & { stop: ShownStop; filledBy: number | null }): JSX.Element {
+function Stop({ stop, place, column, number, pressed, moment, filledBy, ...rest }: PartProps & { stop: ShownStop; filledBy: number | null }): JSX.Element {
   return (
     <button
       type="button"
       class="iv-stop"
       data-testid={`stop-${number}`}
       data-place={2 * place}
-      style={{ gridColumn: 2 * place + 2 }}
+      style={{ gridColumn: column }}
       aria-pressed={pressed}
       title={`${stop.memory}\n${stop.pretty}`}
       {...rest}
@@ -137,7 +148,7 @@ function Stop({ stop, place, number, pressed, moment, filledBy, ...rest }: PartP
   );
 }
 
-function Hop({ hop, place, number, pressed, moment, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
+function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
   const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "converts" : ""].filter((mark) => mark !== "");
   const kind = hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : "";
   return (
@@ -146,7 +157,7 @@ function Hop({ hop, place, number, pressed, moment, ...rest }: PartProps & { hop
       class={`iv-hop${kind}`}
       data-testid={`hop-${number}`}
       data-place={2 * place + 1}
-      style={{ gridColumn: 2 * place + 3 }}
+      style={{ gridColumn: column }}
       aria-pressed={pressed}
       title={`${hop.channel}\n${formatShare(hop.busy)} busy`}
       {...rest}
