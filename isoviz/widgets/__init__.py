@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.alone import Entry as Entry
     from isoviz.widgets.alone import LayoutEditor as LayoutEditor
     from isoviz.widgets.alone import LinearizationView as LinearizationView
+    from isoviz.widgets.chosen.by_hand import ByHand as ByHand
     from isoviz.widgets.chosen.examples import EXAMPLES as EXAMPLES
     from isoviz.widgets.chosen.machine_choice import DescribedMachine as DescribedMachine
     from isoviz.widgets.chosen.machine_choice import FileMachine as FileMachine
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 # name → the module that holds it
 _HOMES = {
     "EXAMPLES": "isoviz.widgets.chosen.examples",
+    "ByHand": "isoviz.widgets.chosen.by_hand",
     "DescribedMachine": "isoviz.widgets.chosen.machine_choice",
     "Entry": "isoviz.widgets.alone",
     "Explorer": "isoviz.widgets.explorer",
@@ -48,6 +50,7 @@ _HOMES = {
 
 __all__ = [
     "EXAMPLES",
+    "ByHand",
     "DescribedMachine",
     "Entry",
     "Explorer",

@@ -20,6 +20,9 @@ Phase = Literal["idle", "running", "cancelling", "done", "failed", "cancelled"]
 Stage = Literal["prepare", "move", "verify"]
 """What a run is doing."""
 
+ConstraintKind = Literal["throughput", "shuffle", "slot", "memory-limit", "capacity", "resource", "buffers"]
+"""What a constraint of a plan is about (isoviz.planner.explanation.constraints)."""
+
 # ---- what has been entered
 
 
@@ -49,6 +52,18 @@ class ShownMachineChoice(TypedDict):
     name: str
     options: dict[str, str]
     path: str
+
+
+class ShownByHand(TypedDict):
+    """A path by hand: the names of its channels, the layouts of its buffers as text (one for each hop but the last), and the size
+    of a chunk as typed ("": the one of the least time). `target` is the throughput in bytes per second for which the constraints
+    are judged; null takes the most that the path sustains.
+    """
+
+    path: list[str]
+    layouts: list[str]
+    chunk: str
+    target: float | None
 
 
 class ShownRange(TypedDict):
@@ -85,6 +100,7 @@ class ShownTransfer(TypedDict):
     planner: str
     slotLimit: str
     memoryLimit: str
+    byHand: ShownByHand | None
 
 
 class ShownSettings(ShownTransfer):
@@ -326,10 +342,43 @@ class Bare(TypedDict):
     """A command without arguments.
 
     `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again,
+    `keep-what-if` makes settings of what is tried,
     `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
     """
 
-    kind: Literal["swap", "use-local", "undo", "redo", "run", "cancel", "forget", "measure", "hello", "add-transfer"]
+    kind: Literal[
+        "swap", "use-local", "undo", "redo", "run", "cancel", "forget", "measure", "hello", "add-transfer", "keep-what-if"
+    ]
+
+
+class PlanByHand(TypedDict):
+    """Plan this path by hand; null goes back to the planner. `part` says what is edited: edits of one part in a row are one step
+    to undo.
+    """
+
+    kind: Literal["by-hand"]
+    part: str
+    byHand: ShownByHand | None
+
+
+class ShownWhatIf(TypedDict):
+    """What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as it
+    is), and sizes by dimension.
+    """
+
+    bandwidths: dict[str, float]
+    slotLimit: int | None
+    sizes: dict[str, int]
+
+
+class AskWhatIf(TypedDict):
+    """Plan with these changes, beside the present plan; without changes nothing is tried any more. While `moving`, a slider is
+    still being dragged.
+    """
+
+    kind: Literal["what-if"]
+    whatIf: ShownWhatIf
+    moving: bool
 
 
 class Select(TypedDict):
@@ -536,6 +585,7 @@ class AskExport(TypedDict):
 Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
     | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
+    | PlanByHand | AskWhatIf
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 

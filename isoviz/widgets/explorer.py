@@ -66,6 +66,9 @@ class Explorer(anywidget.AnyWidget):
     part_plan = traitlets.Dict(None, allow_none=True, help="the plan").tag(sync=True)
     part_machine = traitlets.Dict(None, allow_none=True, help="the machine").tag(sync=True)
     part_trace = traitlets.Dict(None, allow_none=True, help="which traces there are").tag(sync=True)
+    part_why = traitlets.Dict(None, allow_none=True, help="why the plan is what it is").tag(sync=True)
+    part_what_if = traitlets.Dict(None, allow_none=True, help="what is tried on the plan").tag(sync=True)
+    part_hand = traitlets.Dict(None, allow_none=True, help="the path by hand").tag(sync=True)
     part_run = traitlets.Dict(None, allow_none=True, help="the runs").tag(sync=True)
 
     def __init__(

@@ -292,7 +292,9 @@ class Session(traitlets.HasTraits):
         if state.edits != self.state.edits or wanted.runs != asked(self.state).runs:  # a run tells of predictions
             self._calculator.request(state.edits, wanted)
         progress_only = all(isinstance(message, Progressed) for message in messages)
-        self._show(state, finished=state.settled and not progress_only)
+        # What follows from a gesture that goes on is seen at once, although something better may come.
+        tried = state.derived.later.get("what if") is not self.state.derived.later.get("what if")
+        self._show(state, finished=(state.settled or tried) and not progress_only)
 
     def _after(self, state: State, message: _Message) -> State:
         match message:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.kept_sessions import Kept, Place, forget, kept
 from isoviz.widgets.chosen.machine_choice import MachineChoice
@@ -38,6 +39,7 @@ def explore(
     memory_limit: str | int | None = None,
     part: Mapping[str, Sequence[str | int]] | None = None,
     moved_fields: Sequence[str] | None = None,
+    by_hand: ByHand | None = None,
     pane: str = "explorer",
     restore: bool = True,
 ) -> Explorer:
@@ -79,6 +81,7 @@ def explore(
         memory_limit=memory_limit,
         part=part,
         moved_fields=moved_fields,
+        by_hand=by_hand,
         start=start if session is None else load_settings(session),
     )
     place = _place()

@@ -8,6 +8,7 @@ from typing import Any
 
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.menus import menus
+from isoviz.widgets.chosen.session_file import shown_by_hand
 from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.contract import (
     Concerns,
@@ -101,6 +102,7 @@ def _transfer(settings: Settings) -> ShownTransfer:
         "planner": settings.planner,
         "slotLimit": settings.slot_limit,
         "memoryLimit": settings.memory_limit,
+        "byHand": shown_by_hand(settings.by_hand),
     }
 
 

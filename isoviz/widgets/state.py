@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from isoviz.errors import TextError
 from isoviz.widgets.chosen.selection import SelectionMade
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.what_if import NOTHING, WhatIf
 from isoviz.widgets.contract import Phase, Stage
 
 if TYPE_CHECKING:
@@ -57,21 +58,22 @@ class Derived:
     """What follows from settings, as far as it is demanded and has been computed; the rest is of the last settings that gave it.
 
     `demanded` names the stages that views ask for, `measurement` is the number of the measurement of this computer that was asked
-    for last (0: none), `runs` that of the last run that ended. `problems` maps controls to what is wrong with them. `stale` names
-    what is older than the settings and cannot be renewed until a problem is solved: "source", "destination", "plan". `step` says
-    in words what is being computed, "" at the end.
+    for last (0: none), `runs` that of the last run that ended, `what_if` what is tried on the plan. `problems` maps controls to
+    what is wrong with them. `stale` names what is older than the settings and cannot be renewed until a problem is solved:
+    "source", "destination", "plan". `step` says in words what is being computed, "" at the end.
 
     `begin` is when the transfer begins, in seconds after the begin of all of the session; `beside` are the plans of the others.
     `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
     computer, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
     which plan it is about. `kept` are the results of the stages, `complete` says for which
-    settings, demands and measurement all of them were.
+    settings, demands and measurement all of them were. `refines` says that all of them are there and more is being found out.
     """
 
     settings: Settings
     demanded: frozenset[str] = frozenset()
     measurement: int = 0
     runs: int = 0
+    what_if: WhatIf = NOTHING
     problems: Mapping[str, Problem] = field(default_factory=dict)
     stale: frozenset[str] = frozenset()
     step: str = ""
@@ -93,6 +95,7 @@ class Derived:
     later: Mapping[str, Any] = field(default_factory=dict)
     kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
     complete: tuple[object, ...] = ()
+    refines: bool = False
 
     @property
     def asked(self) -> tuple[object, ...]:
@@ -135,6 +138,7 @@ class State:
 
     `past` and `future` are what undo and redo bring back, the nearest last; `step` names the control that was edited last, at the
     monotonic time `stepped`.
+    `what_if` is tried on the present plan; it is neither saved nor undone, and over when the settings change.
     `both_ends` says whether a transfer is shown, else it is one layout.
     `views` are the stages that widgets and callers demand, `watched` those that a part of a browser view demands while it is
     shown, by the name of the view.
@@ -149,6 +153,7 @@ class State:
     run: Run = Run()
     history: tuple[Run, ...] = ()
     selected: SelectionMade = field(default_factory=SelectionMade)
+    what_if: WhatIf = NOTHING
     views: frozenset[str] = frozenset()
     watched: Mapping[str, frozenset[str]] = field(default_factory=dict)
     measurement: int = 0

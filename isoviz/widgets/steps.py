@@ -11,6 +11,7 @@ from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.machine_choice import PresetMachine
 from isoviz.widgets.chosen.selection import still_there
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
 from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.contract import Command
 from isoviz.widgets.state import Derived, State
@@ -57,7 +58,7 @@ def redone(state: State) -> State:
 
 def replaced(state: State, settings: Settings) -> State:
     """The state with other settings that belong to the same step."""
-    return replace(state, settings=settings, edits=state.edits + 1)
+    return replace(state, settings=settings, what_if=NOTHING, edits=state.edits + 1)
 
 
 def _over(state: State) -> State:
@@ -67,7 +68,8 @@ def _over(state: State) -> State:
 def asked(state: State) -> Derived:
     """What is to be derived."""
     last = state.history[0].number if state.history else 0
-    return replace(state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last)
+    return replace(state.derived, settings=state.settings, demanded=state.demanded, measurement=state.measurement, runs=last,
+                   what_if=state.what_if)  # fmt: skip
 
 
 def measuring(state: State) -> State:
@@ -82,6 +84,23 @@ def measuring(state: State) -> State:
     options = tuple(option for option in choice.options if option[0] != "measure")
     state = changed(state, replace(state.settings, machine=replace(choice, options=options)))
     return replace(state, measurement=next(_measurements), edits=state.edits + 1)
+
+
+def asking(state: State, question: WhatIf) -> State:
+    """The state in which these changes are tried."""
+    return state if question == state.what_if else replace(state, what_if=question, refused=None, edits=state.edits + 1)
+
+
+def keeping(state: State) -> State:
+    """The state whose settings have the changes that are tried.
+
+    Raises:
+        InputError: there is no machine yet, or the changes do not fit it.
+    """
+    machine = state.derived.machine
+    if machine is None:
+        raise InputError("what if: there is no machine yet to change")
+    return changed(state, kept(state.settings, replace(state.what_if, moving=False), machine))
 
 
 def demanding(before: State, after: State) -> State:
@@ -109,6 +128,8 @@ def step_of(command: Command) -> object:
     """
     if command["kind"] == "part":
         return "part", command["control"]
+    if command["kind"] == "by-hand":
+        return ("by-hand", command["part"]) if command["part"] else None
     if command["kind"] != "set" or command["field"] in _MENUS:
         return None
     return tuple(value for key, value in command.items() if key != "value")
@@ -121,6 +142,7 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
     if isinstance(result, Exception):
         return replace(state, computed=number, derived=replace(state.derived, step="", stale=frozenset({"plan"})),
                        defect=describe(result))  # fmt: skip
+    final = final or result.refines
     if final and result.corrections:
         settings = state.settings
         for name, value in result.corrections.items():

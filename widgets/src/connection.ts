@@ -3,7 +3,7 @@
 // The state comes as traits, one for each concern; `frame` goes with every publication, and the others are in the same message. What
 // has been asked and is not yet in the state is kept as pending: `settings` shows what the person has just done.
 import { applied } from "./settings.ts";
-import type { Command, Exported, ExportMessage, Frame, LayoutPart, Message, Model, RunPart, ShownSettings, Snapshot } from "./types.ts";
+import type { Command, Exported, ExportMessage, Frame, HandPart, LayoutPart, Message, Model, RunPart, ShownSettings, Snapshot, WhatIfPart, WhyPart } from "./types.ts";
 
 /** Seconds without an answer after which the view says that the kernel is busy. */
 export const PATIENCE = 1.5;
@@ -14,6 +14,8 @@ const NO_RUN: RunPart = {
   history: [],
 };
 const NO_LAYOUTS: LayoutPart = { dims: {}, fieldSizes: [], source: null, destination: null };
+
+const NO_HAND: HandPart = { path: null };
 
 /** What the kernel answers to a command: a message with binary data, or why there is none. */
 export interface Answer {
@@ -84,6 +86,9 @@ export class Connection {
         plan: this.trait("part_plan"),
         machine: this.trait("part_machine"),
         trace: this.trait("part_trace"),
+        why: this.trait<WhyPart | null>("part_why") ?? null,
+        what_if: this.trait<WhatIfPart | null>("part_what_if") ?? null,
+        hand: this.trait<HandPart | null>("part_hand") ?? NO_HAND,
       },
     };
     return this.composed;

@@ -13,6 +13,8 @@ export function applied(settings: ShownSettings, command: Command): ShownSetting
   switch (command.kind) {
     case "set":
       return entered(settings, command);
+    case "by-hand":
+      return { ...settings, byHand: command.byHand };
     case "swap":
       return { ...settings, source: settings.destination, destination: settings.source };
     case "part":

@@ -341,6 +341,174 @@ export interface TracePart {
   problems: Record<string, string>;
 }
 
+/** What a constraint of a plan is about (isoviz.planner.explanation.constraints). */
+export type ConstraintKind = "throughput" | "shuffle" | "slot" | "memory-limit" | "capacity" | "resource" | "buffers";
+
+/**
+ * `left` ≤ `bound`, in bytes per second for "throughput" and "resource", else in bytes. `hop` counts from 0 along the
+ * plan; null for a constraint of the whole path. `name` is the channel, the memory or the resource. `binding` says that it
+ * holds the throughput of the path back; `price` is what one unit more of the bound adds to the throughput, `priceDown`
+ * what one unit less takes from it (null: nothing less is possible). Both are null where unknown.
+ */
+export interface ShownConstraint {
+  kind: ConstraintKind;
+  hop: number | null;
+  name: string;
+  words: string;
+  left: number;
+  bound: number;
+  holds: boolean;
+  binding: boolean;
+  price: number | null;
+  priceDown: number | null;
+}
+
+/**
+ * A path that the planner compared. `seconds` is null where the bound alone says that it cannot win. `isTie` says that it
+ * takes as long as the chosen one. `hops` are the kinds of its channels in words.
+ */
+export interface ShownCandidate {
+  chosen: boolean;
+  isTie: boolean;
+  channels: string[];
+  memories: string[];
+  hops: string[];
+  converting: number | null;
+  seconds: number | null;
+  bound: number;
+  throughput: number | null;
+  limit: string;
+  layouts: string[];
+}
+
+/**
+ * The value of a parameter at which a rival wins. `parameter` is "bandwidth" of the channel `name`, "slot_limit", or
+ * "size" of the dimension `name`. `rival` is the number of the candidate that overtakes, `winner` the channels of the path
+ * that wins then.
+ */
+export interface ShownTurn {
+  parameter: string;
+  name: string;
+  words: string;
+  now: number;
+  value: number;
+  rival: number;
+  winner: string[];
+}
+
+/**
+ * The block sizes `x` and `y` that sustain `throughput`: a polygon, straight in the logarithms. `chosen` are those of the
+ * plan, `most` the largest sizes.
+ */
+export interface ShownRegion {
+  x: string;
+  y: string;
+  throughput: number;
+  corners: number[][];
+  chosen: number[];
+  most: number[];
+}
+
+/** A channel: its kind in words, the memories at its ends, and its highest rate in bytes per second. */
+export interface ShownChannel {
+  name: string;
+  words: string;
+  source: string;
+  destination: string;
+  peak: number;
+}
+
+/**
+ * The explanation of a plan. `isOfPlan` says whether that is the plan on the screen. `target` is the throughput for which
+ * the constraints are judged, `optimum` the most that the path sustains. `referenceSeconds` is the time of the planner's
+ * plan, where this one is by hand. `beaten` counts the paths that were left out beforehand, `gap` is the largest share by
+ * which the plan can lie above the optimum (null: nothing is proved). `verdict` says in sentences what binds, `ranking`
+ * how the candidates compare. `channels` are those of the path and of the candidates. `turnsDone` says that nothing more
+ * follows, `turnsCut` that there was no time to ask about all rivals.
+ */
+export interface WhyPart {
+  isOfPlan: boolean;
+  byHand: boolean;
+  target: number;
+  optimum: number | null;
+  seconds: number;
+  referenceSeconds: number | null;
+  constraints: ShownConstraint[];
+  candidates: ShownCandidate[];
+  moreCandidates: number;
+  beaten: number | null;
+  gap: number | null;
+  proved: boolean;
+  verdict: string[];
+  ranking: string;
+  turns: ShownTurn[];
+  turnsDone: boolean;
+  turnsCut: boolean;
+  region: ShownRegion | null;
+  channels: ShownChannel[];
+  problem: string;
+}
+
+/**
+ * What is tried on the present plan: the peak of channels in bytes per second by name, the slot limit in bytes (null: as
+ * it is), and sizes by dimension.
+ */
+export interface ShownWhatIf {
+  bandwidths: Record<string, number>;
+  slotLimit: number | null;
+  sizes: Record<string, number>;
+}
+
+/** A hop of the plan with the changes, in bytes per second. */
+export interface WhatIfHop {
+  channel: string;
+  words: string;
+  source: string;
+  destination: string;
+  rate: number;
+  slowest: boolean;
+  converts: boolean;
+}
+
+/**
+ * What is tried, and the plan with it. `plan` is null where there is none yet, or none at all: then `problem` says why.
+ * `isAnswer` says whether the plan is that of `whatIf`, else it is that of a moment ago. `isFinal` says that the planner
+ * has compared all that it compares, else the plan is the best of the paths that are known.
+ */
+export interface WhatIfPart {
+  whatIf: ShownWhatIf;
+  isAnswer: boolean;
+  isFinal: boolean;
+  seconds: number | null;
+  throughput: number | null;
+  samePath: boolean;
+  hops: WhatIfHop[];
+  problem: string;
+}
+
+/** A memory on a path by hand, in words. */
+export interface ShownHandStop {
+  memory: string;
+  words: string;
+  where: string;
+}
+
+/**
+ * A path by hand as far as it leads: its memories, and the channels by which it could go on. `hops` are its channels in
+ * words. `reaches` says whether it ends at the destination.
+ */
+export interface ShownHandPath {
+  stops: ShownHandStop[];
+  hops: string[];
+  onward: ShownChannel[];
+  reaches: boolean;
+}
+
+/** The path by hand that is being built; null where a planner plans. */
+export interface HandPart {
+  path: ShownHandPath | null;
+}
+
 /** The parts of the panes by name; null where there is nothing to show yet. */
 export interface Panes {
   run: RunPart;
@@ -348,6 +516,9 @@ export interface Panes {
   plan: PlanPart | null;
   machine: MachinePart | null;
   trace: TracePart;
+  why: WhyPart | null;
+  what_if: WhatIfPart | null;
+  hand: HandPart;
 }
 
 /** A command that was refused: its kind, the view that sent it with its number (null where it did not say), and why. */
@@ -410,6 +581,18 @@ export interface ShownPart {
 }
 
 /**
+ * A path by hand: the names of its channels, the layouts of its buffers as text (one for each hop but the last), and the
+ * size of a chunk as typed ("": the one of the least time). `target` is the throughput in bytes per second for which the
+ * constraints are judged; null takes the most that the path sustains.
+ */
+export interface ShownByHand {
+  path: string[];
+  layouts: string[];
+  chunk: string;
+  target: number | null;
+}
+
+/**
  * The machine that was chosen. `kind` is "preset" (with its options as typed), "measured" (this computer, with its options
  * as typed), "file" (read from `path`) or "drawn" (described in Python or drawn by hand).
  */
@@ -434,6 +617,7 @@ export interface ShownTransfer {
   planner: string;
   slotLimit: string;
   memoryLimit: string;
+  byHand: ShownByHand | null;
 }
 
 /**
@@ -453,6 +637,7 @@ export interface ShownSettings {
   planner: string;
   slotLimit: string;
   memoryLimit: string;
+  byHand: ShownByHand | null;
   machine: ShownMachineChoice;
   place: number;
   beside: ShownTransfer[];
@@ -609,10 +794,11 @@ export interface BeginFrom {
 
 /**
  * A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure`
- * measures this computer again, `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
+ * measures this computer again, `keep-what-if` makes settings of what is tried, `add-transfer` keeps the transfer beside a
+ * copy of it, which is edited from then on.
  */
 export interface Bare {
-  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer";
+  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer" | "keep-what-if";
 }
 
 /** Select something in every view. */
@@ -824,8 +1010,28 @@ export interface EditMachine {
   edit: MachineEdit;
 }
 
+/**
+ * Plan this path by hand; null goes back to the planner. `part` says what is edited: edits of one part in a row are one
+ * step to undo.
+ */
+export interface PlanByHand {
+  kind: "by-hand";
+  part: string;
+  byHand: ShownByHand | null;
+}
+
+/**
+ * Plan with these changes, beside the present plan; without changes nothing is tried any more. While `moving`, a slider is
+ * still being dragged.
+ */
+export interface AskWhatIf {
+  kind: "what-if";
+  whatIf: ShownWhatIf;
+  moving: boolean;
+}
+
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | AskWhatIf;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {

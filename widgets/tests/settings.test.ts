@@ -12,6 +12,7 @@ const settings: ShownSettings = {
   fields: [{ key: 3, name: "a", value: "float32" }],
   source: { memory: "node0.sys", layout: "<x_in=4, F, x_out, y>" },
   destination: { memory: "node1.sys", layout: "<F, y, x>" },
+  byHand: null,
   planner: "auto",
   slotLimit: "",
   memoryLimit: "",

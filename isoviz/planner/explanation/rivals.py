@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError, LayoutError, LimitError, TransferError
@@ -43,24 +42,58 @@ def turns_of(problem: Problem, candidates: Sequence[Rejected], most: int) -> tup
 
     If the paths are too many to list, every turn takes a search. Then only the turns that the planning time allows are found.
     """
-    chosen, *rivals = candidates
     found: list[Turn] = []
     until = math.inf
     if listed_routes(problem) is None:
         until = time.perf_counter() + (problem.options.planning_time or PLANNING_TIME)
+    for asked in _questions(problem, candidates, most):
+        if time.perf_counter() < until:
+            found += [turn for turn in asked if turn is not None]
+    return tuple(turn for turn in found if turn.value is not None)
+
+
+def turn_steps(problem: Problem, candidates: Sequence[Rejected], most: int) -> Iterator[Turn | None]:
+    """The turns of the `most` best rivals one by one, for a caller that may stop at any time.
+
+    None comes after every search that answers nothing yet; a turn without a value is one that was not found.
+    """
+    for asked in _questions(problem, candidates, most):
+        yield from asked
+
+
+def _questions(problem: Problem, candidates: Sequence[Rejected], most: int) -> Iterator[Iterator[Turn | None]]:
+    chosen, *rivals = candidates
     for rival in [rival for rival in rivals if rival.seconds is not None][:most]:
         apart = set(rival.channels) ^ set(chosen.channels)
         ends = (rival.limiting_channel, chosen.limiting_channel)
         # A channel that limits one of the two paths is the most likely to decide, then a channel that only one of them uses.
         channels = sorted(apart, key=lambda name: (name not in ends, name not in chosen.channels, name))[:MOST_CHANNELS]
-        asked = [partial(bandwidth_turn, problem, rival, channel) for channel in channels]
-        asked += [partial(slot_limit_turn, problem, rival), partial(size_turn, problem, rival)]
-        found += [ask() for ask in asked if time.perf_counter() < until]
-    return tuple(turn for turn in found if turn.value is not None)
+        yield from (_bandwidth_turn(problem, rival, channel) for channel in channels)
+        yield _slot_limit_turn(problem, rival)
+        yield _size_turn(problem, rival)
 
 
 def bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Turn:
     """The peak of a channel, in bytes per second, at which the rival overtakes. The whole throughput function is scaled."""
+    return _last(_bandwidth_turn(problem, rival, channel))
+
+
+def slot_limit_turn(problem: Problem, rival: Rejected) -> Turn:
+    """The slot limit (TH), in bytes, at which the rival overtakes."""
+    return _last(_slot_limit_turn(problem, rival))
+
+
+def size_turn(problem: Problem, rival: Rejected) -> Turn:
+    """The size of the largest dimension at which the rival overtakes."""
+    return _last(_size_turn(problem, rival))
+
+
+def _last(steps: Iterator[Turn | None]) -> Turn:
+    (found,) = [turn for turn in steps if turn is not None]
+    return found
+
+
+def _bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Iterator[Turn | None]:
     machine = problem.machine
     now = machine.channel(channel).peak
 
@@ -70,17 +103,14 @@ def bandwidth_turn(problem: Problem, rival: Rejected, channel: str) -> Turn:
     return _turn("bandwidth", channel, now, "B/s", rival, at, whole=False)
 
 
-def slot_limit_turn(problem: Problem, rival: Rejected) -> Turn:
-    """The slot limit (TH), in bytes, at which the rival overtakes."""
-
+def _slot_limit_turn(problem: Problem, rival: Rejected) -> Iterator[Turn | None]:
     def at(value: float) -> Problem:
         return Problem(problem.transfer, problem.machine, replace(problem.options, slot_limit=round(value)))
 
     return _turn("slot_limit", "", float(problem.slot_limit), "B", rival, at, whole=True)
 
 
-def size_turn(problem: Problem, rival: Rejected) -> Turn:
-    """The size of the largest dimension at which the rival overtakes."""
+def _size_turn(problem: Problem, rival: Rejected) -> Iterator[Turn | None]:
     transfer = problem.transfer
     dim = max(transfer.space.dims, key=lambda dim: transfer.space[dim])
 
@@ -92,8 +122,19 @@ def size_turn(problem: Problem, rival: Rejected) -> Turn:
 
 def with_bandwidth(machine: Machine, channel: str, factor: float) -> Machine:
     """The machine with the throughput function of one channel scaled."""
+    return with_bandwidths(machine, {channel: factor})
+
+
+def with_bandwidths(machine: Machine, factors: Mapping[str, float]) -> Machine:
+    """The machine with the throughput functions of some channels scaled.
+
+    Raises:
+        InputError: a function of a kind that is not known here.
+    """
     channels = [
-        replace(each, throughput=scaled(each.throughput, factor), provenance="assumed") if each.name == channel else each
+        replace(each, throughput=scaled(each.throughput, factors[each.name]), provenance="assumed")
+        if each.name in factors
+        else each
         for each in machine.channels
     ]
     return replace(machine, channels=tuple(channels))
@@ -123,37 +164,41 @@ def _turn(
     at: Callable[[float], Problem],
     *,
     whole: bool,
-) -> Turn:
+) -> Iterator[Turn | None]:
+    """The turn, after a None for every search that it takes."""
     wanted = (rival.channels, rival.converting)
     winners: dict[float, Way | None] = {}
 
-    def winner(value: float) -> Way | None:
+    def winner(value: float) -> Generator[None, None, Way | None]:
         value = float(round(value)) if whole else value
         if value not in winners:
             winners[value] = _winner(at, value, wanted)
+            yield
         return winners[value]
 
-    if winner(now) == wanted:  # it wins already: the plan is not that of the full planner
-        return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (now, now))
+    if (yield from winner(now)) == wanted:  # it wins already: the plan is not that of the full planner
+        yield Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (now, now))
+        return
     low, high = max(now / REACH, 1.0 if whole else 0.0), now * REACH
     for direction in (2.0, 0.5):
         inside, outside = now, now * direction
-        while low <= outside <= high and winner(outside) != wanted:
+        while low <= outside <= high and (yield from winner(outside)) != wanted:
             inside, outside = outside, outside * direction
         if not low <= outside <= high:
             continue
         while abs(math.log(outside / inside)) > CLOSE and not (whole and abs(outside - inside) <= 1):
             middle = math.sqrt(inside * outside)
-            if winner(middle) == wanted:
+            if (yield from winner(middle)) == wanted:
                 outside = middle
             else:
                 inside = middle
         value = float(round(outside)) if whole else outside
         beyond = 1.01 ** math.copysign(1, math.log(direction))
-        if winner(value * beyond) != wanted or winner(value / beyond) == wanted:
+        if (yield from winner(value * beyond)) != wanted or (yield from winner(value / beyond)) == wanted:
             continue  # the winner does not change for good at this value
-        return Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
-    return Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
+        yield Turn(parameter, name, now, value, unit, rival.channels, rival.converting, wanted[0], (low, high))
+        return
+    yield Turn(parameter, name, now, None, unit, rival.channels, rival.converting, (), (low, high))
 
 
 def _winner(at: Callable[[float], Problem], value: float, near: Way) -> Way | None:

@@ -12,10 +12,10 @@ from isoviz.machines import Machine, machine_from_json
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.layout_text import add_dimension, remove_dimension, rename_dimension
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, PresetMachine
-from isoviz.widgets.chosen.session_file import settings_in
+from isoviz.widgets.chosen.session_file import by_hand_of, settings_in
 from isoviz.widgets.chosen.settings import Row, Settings
 from isoviz.widgets.chosen.transfer_edits import with_others, with_rows_there, with_transfers_edited
-from isoviz.widgets.contract import Command, SetMachineOption, SetRow, SetText
+from isoviz.widgets.contract import Bare, Command, PlanByHand, SetMachineOption, SetRow, SetText
 
 _NAMES = ("x", "y", "z", "w", "u", "v")
 """Names that new dimensions are given."""
@@ -64,9 +64,15 @@ def _of_one(settings: Settings, command: Command) -> Settings:
             row = _row(settings.fields, command["row"])
             rest = tuple(other for other in settings.fields if other.key != row.key)
             return with_rows_there(replace(settings, fields=rest))
-        case "swap":
-            return replace(settings, source=settings.destination, destination=settings.source)
+        case "by-hand" | "swap":
+            return _as_a_whole(settings, command)
     return settings
+
+
+def _as_a_whole(settings: Settings, command: PlanByHand | Bare) -> Settings:
+    if command["kind"] == "by-hand":
+        return replace(settings, by_hand=by_hand_of(command["byHand"]))
+    return replace(settings, source=settings.destination, destination=settings.source)
 
 
 def _machine_in(text: str, name: str) -> Machine:

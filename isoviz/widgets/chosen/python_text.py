@@ -11,6 +11,7 @@ from typing import Any
 from isoviz.errors import InputError, IsovizError
 from isoviz.json_cursor import format_json
 from isoviz.machines import load, machine_to_json
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.machine_choice import FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.part import Part
@@ -80,6 +81,7 @@ def _from(example: str | None, settings: Settings) -> str | None:
         "planner": settings.planner,
         "slot_limit": settings.slot_limit,
         "memory_limit": settings.memory_limit,
+        "by_hand": settings.by_hand,
     }
     if not isinstance(settings.machine, PresetMachine):
         del given["machine_options"]
@@ -92,6 +94,8 @@ def _from(example: str | None, settings: Settings) -> str | None:
     more, machine = _machine_text(settings.machine) if "machine" in given else ("", "")
     written = [] if example is None else [f"example={quoted(example)}"]
     written += [f"{name}={machine if name == 'machine' else _value(name, value)}" for name, value in given.items()]
+    if isinstance(given.get("by_hand"), ByHand):
+        more = f"\nfrom isoviz.widgets import ByHand\n{more}"
     return f"import isoviz\n{more}\n{_call('explorer = isoviz.explore', written)}\n"
 
 
@@ -143,11 +147,25 @@ def _in_triple_quotes(text: str) -> str:
 
 
 def _value(name: str, value: Any) -> str:
+    if isinstance(value, ByHand):
+        return _by_hand_text(value)
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{quoted(key)}: {_value(name, each)}' for key, each in value.items())}}}"
     if isinstance(value, tuple):
         return f"({', '.join(_value(name, each) for each in value)}{',' * (len(value) == 1)})"
     return _number_or_text(value) if name in _NUMBERS else quoted(value)
+
+
+def _by_hand_text(by_hand: ByHand) -> str:
+    """A path by hand as Python writes it."""
+    said = [f"{_tuple_text(by_hand.path)}", f"{_tuple_text(by_hand.layouts)}"]
+    said += [f"chunk={quoted(by_hand.chunk)}"] if by_hand.chunk else []
+    said += [f"target={by_hand.target!r}"] if by_hand.target is not None else []
+    return f"ByHand({', '.join(said)})"
+
+
+def _tuple_text(texts: tuple[str, ...]) -> str:
+    return f"({', '.join(map(quoted, texts))}{',' if len(texts) == 1 else ''})"
 
 
 def _number_or_text(text: str) -> str:

@@ -1,8 +1,8 @@
 """Settings in a file: what a session was when it was saved.
 
-Version 4 is what `save_settings` writes. Version 3 knows one transfer, of the whole array. In version 2 a machine is a preset or
-a described one, and nothing says whether it was read from a file. Version 1 is from before machines could be described: it is an
-object without a version, in which `machine` is the name of a preset and `machineOptions` has its options.
+Version 4 is what `save_settings` writes. Version 3 knows one transfer, of the whole array, and no path by hand. In version 2 a
+machine is a preset or a described one, and nothing says whether it was read from a file. Version 1 is from before machines could
+be described: it is an object without a version, in which `machine` is the name of a preset and `machineOptions` has its options.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from isoviz.errors import FileError, IsovizError, show
 from isoviz.json_cursor import format_json
 from isoviz.machines import machine_from_json, machine_to_json
 from isoviz.regular_files import read_some, write_text
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.part import Part, Range
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, every_transfer, of_transfers
-from isoviz.widgets.contract import ShownChoice
+from isoviz.widgets.contract import ShownByHand, ShownChoice
 from isoviz.widgets.matching import mismatch
 
 VERSION = 4
@@ -86,6 +87,7 @@ class _KeptTransfer(TypedDict):
     planner: str
     slotLimit: str
     memoryLimit: str
+    byHand: ShownByHand | None
 
 
 class _KeptSettings(TypedDict):
@@ -196,6 +198,7 @@ def _kept_transfer(settings: Settings) -> _KeptTransfer:
         "planner": settings.planner,
         "slotLimit": settings.slot_limit,
         "memoryLimit": settings.memory_limit,
+        "byHand": shown_by_hand(settings.by_hand),
     }
 
 
@@ -234,6 +237,7 @@ def _transfer(kept: _KeptTransfer) -> Settings:
         planner=kept["planner"],
         slot_limit=kept["slotLimit"],
         memory_limit=kept["memoryLimit"],
+        by_hand=by_hand_of(kept["byHand"]),
     )
 
 
@@ -244,6 +248,18 @@ def _part(kept: _KeptPart, dimensions: tuple[Row, ...], fields: tuple[Row, ...])
         if 0 <= each["dimension"] < len(dimensions)
     ]
     return Part.of(ranges, [fields[place].key for place in kept["leftOut"] if 0 <= place < len(fields)])
+
+
+def shown_by_hand(by_hand: ByHand | None) -> ShownByHand | None:
+    """A path by hand as the browser and files have it."""
+    if by_hand is None:
+        return None
+    return {"path": list(by_hand.path), "layouts": list(by_hand.layouts), "chunk": by_hand.chunk, "target": by_hand.target}
+
+
+def by_hand_of(shown: ShownByHand | None) -> ByHand | None:
+    """The path by hand that `shown_by_hand` wrote."""
+    return None if shown is None else ByHand(tuple(shown["path"]), tuple(shown["layouts"]), shown["chunk"], shown["target"])
 
 
 def _machine(kept: _KeptMachine) -> MachineChoice:
@@ -289,7 +305,7 @@ def _of_version_3(found: dict[str, Any]) -> dict[str, Any]:
     settings = found.get("settings")
     if isinstance(settings, dict):
         one = {"name": "Transfer 1", "priority": "0", "begin": "0", "part": {"ranges": [], "leftOut": []}}
-        one |= {key: value for key, value in settings.items() if key != "machine"}
+        one |= {"byHand": None} | {key: value for key, value in settings.items() if key != "machine"}
         settings = {**{key: value for key, value in settings.items() if key == "machine"}, "transfers": [one], "place": 0}
     return {**found, "version": VERSION, "settings": settings}
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import InputError
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.part import EVERYTHING, Part, Range
 
@@ -50,9 +51,10 @@ class End:
 class Settings:
     """Everything that can be chosen in the explorer.
 
-    `part` says what moves. `name`, `priority` and `begin` (seconds after the begin of all) tell the transfer from the others of
-    the session, `beside`: settings as well, on the same machine, whose `machine`, `beside` and `place` say nothing. `key` stays
-    with a transfer; `place` is where the transfer of these settings stands among all (`isoviz.widgets.chosen.transfers`).
+    `part` says what moves, `by_hand` is None where a planner plans. `name`, `priority` and `begin` (seconds after the begin of
+    all) tell the transfer from the others of the session, `beside`: settings as well, on the same machine, whose `machine`,
+    `beside` and `place` say nothing. `key` stays with a transfer; `place` is where the transfer of these settings stands among
+    all (`isoviz.widgets.chosen.transfers`).
     """
 
     machine: MachineChoice = THIS_COMPUTER
@@ -70,6 +72,7 @@ class Settings:
     key: int = 1
     place: int = 0
     beside: tuple[Settings, ...] = ()
+    by_hand: ByHand | None = None
 
     def end(self, side: str) -> End:
         """The end called "source" or "destination"."""
@@ -103,6 +106,7 @@ def settings_for(
     memory_limit: str | int | None = None,
     part: Mapping[str, Sequence[str | int]] | None = None,
     moved_fields: Sequence[str] | None = None,
+    by_hand: ByHand | None = None,
     start: Settings | None = None,
 ) -> Settings:
     """`start` (the defaults unless given) with some values chosen; an end is (memory, layout).
@@ -145,6 +149,7 @@ def settings_for(
         planner=chosen.planner if planner is None else planner,
         slot_limit=chosen.slot_limit if slot_limit is None else str(slot_limit),
         memory_limit=chosen.memory_limit if memory_limit is None else str(memory_limit),
+        by_hand=chosen.by_hand if by_hand is None else by_hand,
     )
 
 

@@ -11,10 +11,11 @@ from typing import Any
 
 from isoviz.widgets.chosen.selection import Selection
 from isoviz.widgets.chosen.transfers import with_urgent
+from isoviz.widgets.chosen.what_if import WhatIf
 from isoviz.widgets.commands.machine_steps import machine_edited
 from isoviz.widgets.consequences.where_it_runs import local_settings
 from isoviz.widgets.state import State
-from isoviz.widgets.steps import changed, demanding, measuring, redone, undone, watching
+from isoviz.widgets.steps import asking, changed, demanding, keeping, measuring, redone, undone, watching
 
 Step = Callable[[State, Any, str | None, int | None], State]
 """Takes the state, the command, the view that sent it and its number. It may raise an InputError, which refuses the command."""
@@ -36,6 +37,12 @@ def _with_urgent(state: State, _command: Any, _client: str | None, _number: int 
     return changed(state, with_urgent(state.settings, state.derived.plan))
 
 
+def _question(command: Any) -> WhatIf:
+    tried = command["whatIf"]
+    question = WhatIf(tuple(tried["bandwidths"].items()), tried["slotLimit"], tuple(tried["sizes"].items()))
+    return question if question.changes_nothing else replace(question, moving=command["moving"])
+
+
 COMMAND_STEPS: dict[str, Step] = {
     "hello": lambda state, *_: state,
     "export": lambda state, *_: state,  # the publisher answers (isoviz.widgets.commands.answers)
@@ -46,6 +53,8 @@ COMMAND_STEPS: dict[str, Step] = {
     "watch": _watching,
     "measure": lambda state, *_: measuring(state),
     "forget": lambda state, *_: replace(state, history=()),
+    "what-if": lambda state, command, *_: asking(state, _question(command)),
+    "keep-what-if": lambda state, *_: keeping(state),
     "undo": lambda state, *_: undone(state),
     "redo": lambda state, *_: redone(state),
     "edit-machine": machine_edited,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar, get_args
 
@@ -10,11 +10,13 @@ from isoviz.widgets.chosen.machine_choice import MachineChoice
 from isoviz.widgets.chosen.settings import End, Row, Settings
 from isoviz.widgets.consequences.earlier_runs import interval_of, runs_known
 from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearization_of, space_of
+from isoviz.widgets.consequences.explained_plan import explained_plan, turns_of_plan
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
 from isoviz.widgets.consequences.part_of_transfer import part_of, turn_of
 from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
 from isoviz.widgets.consequences.plans_beside import BesidePlan, control_of
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
+from isoviz.widgets.consequences.what_if_plan import what_if_plans
 from isoviz.widgets.consequences.where_it_runs import Where, where_of
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem, Result
@@ -29,7 +31,7 @@ T = TypeVar("T")
 
 LAYOUTS = frozenset({"space", "fields", "source", "destination"})
 """What every session knows: it takes no machine."""
-EVERYTHING = LAYOUTS | {
+EVERYTHING = LAYOUTS | {"what if",
     "machine", "memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans",
 }  # fmt: skip
 DEMANDS: dict[str, frozenset[str]] = {
@@ -42,6 +44,7 @@ DEMANDS: dict[str, frozenset[str]] = {
     "timeline": EVERYTHING | {"simulation"},
     "stored": EVERYTHING | {"stored simulation"},
     "trace": LAYOUTS,
+    "why": EVERYTHING | {"explanation", "turns"},
 }
 """The stages that a view demands, by the name of the view; "canvas" is no stage: it asks for the parts of the machine."""
 
@@ -81,7 +84,10 @@ STAGES: tuple[Stage, ...] = (
     Stage("part", ("chosen part", "dimension rows", "field rows", "space", "fields"), part_of),
     Stage("turn", ("priority", "begin"), turn_of),
     Stage("transfer", ("source", "destination", "source memory", "destination memory", "part", "turn"), transfer_of),
-    Stage("plan", ("transfer", "machine", "memories", "options"), plan_of),
+    Stage("plan", ("transfer", "machine", "memories", "options", "by hand"), plan_of),
+    Stage("what if", ("question", "plan", "machine", "options", "by hand"), what_if_plans),
+    Stage("explanation", ("plan", "machine", "options", "by hand"), explained_plan),
+    Stage("turns", ("explanation", "trying"), turns_of_plan),
     Stage("where", ("plan", "machine", "choice"), where_of),
     Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
     Stage("beside plans", ("beside", "machine", "choice"), lambda *given: _beside_plans(*given)),
@@ -107,6 +113,9 @@ def _given(now: Derived) -> dict[str, object]:
         "begin": settings.begin,
         "called": (settings.key, settings.name),
         "beside": settings.beside,
+        "by hand": (settings.by_hand,),
+        "question": now.what_if,
+        "trying": not now.what_if.changes_nothing,
         "choice": settings.machine,
         "machine": None,
         "runs": runs_known() if "interval" in now.demanded else (),
@@ -147,6 +156,7 @@ def derive(before: Derived) -> Iterator[Derived]:
         source=_latest(ends["source"], before.source),
         destination=_latest(ends["destination"], before.destination),
         corrections={},
+        refines=False,
         kept=found.keep,
     )
     if "machine" not in demanded:
@@ -171,19 +181,39 @@ def derive(before: Derived) -> Iterator[Derived]:
         found.give("machine", unplaced)
         now = _with_plan(now, found)
         if not making.step:
-            for name, words in LATER.items():
-                if name not in demanded:
-                    continue
-                if not found.is_kept(name):
-                    yield replace(now, step=words)  # the plan is shown meanwhile
-                for _ in found.parts_of(name):
-                    yield replace(now, step=words)  # a newer edit ends the stage here
-                value = found.of(name)
-                later = now.later if value is None else {**now.later, name: value}
-                now = replace(now, later=later, problems=found.problems, kept=found.keep)
+            now = yield from _later(now, found)
             made = Result((settings.machine, before.measurement), making.machine)
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)
+            now = yield from _refined(now, found)
         yield replace(now, step=making.step)
+
+
+def _later(now: Derived, found: Evaluation) -> Generator[Derived, None, Derived]:
+    """What was derived, with the slow stages that are demanded; the plan is shown meanwhile."""
+    for name, words in LATER.items():
+        if name not in now.demanded or (name == "what if" and now.what_if.changes_nothing):
+            continue
+        if not found.is_kept(name):
+            yield replace(now, step=words)
+        for part in found.parts_of(name):
+            now = now if part is None else replace(now, later={**now.later, name: part})
+            yield replace(now, step=words)  # a newer edit ends the stage here
+        value = found.of(name)
+        later = now.later if value is None else {**now.later, name: value}
+        now = replace(now, later=later, problems=found.problems, kept=found.keep)
+    return now
+
+
+def _refined(now: Derived, found: Evaluation) -> Generator[Derived, None, Derived]:
+    """What was derived, with what is demanded beyond what is complete."""
+    for name in sorted(REFINEMENTS & now.demanded):
+        for part in found.parts_of(name):
+            now = now if part is None else replace(now, later={**now.later, name: part})
+            yield replace(now, step="", refines=True)
+        value = found.of(name)
+        later = now.later if value is None else {**now.later, name: value}
+        now = replace(now, later=later, kept={**now.kept, **found.results})
+    return now
 
 
 def _latest(now: T | None, last: T | None) -> T | None:
@@ -224,8 +254,15 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
     )
 
 
-LATER: dict[str, str] = {"simulation": "Simulating", "stored simulation": "Simulating, stored and forwarded"}
+LATER: dict[str, str] = {
+    "what if": "Planning with the changes",
+    "simulation": "Simulating",
+    "stored simulation": "Simulating, stored and forwarded",
+    "explanation": "Explaining the plan",
+}
 """Stages that take longer than a gesture, and what is said while they are at work. `Derived.later` has their outputs by name."""
+REFINEMENTS = frozenset({"turns"})
+"""Stages that add to what is complete without them; they take seconds, and nothing waits for them."""
 _ORDER = ("memories", "options", "part", "turn", "transfer", "plan", "where", "interval", "beside plans")
 """The stages behind the machine, in the order in which their problems are told."""
 

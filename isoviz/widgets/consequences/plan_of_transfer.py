@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, get_args
 
 from isoviz.errors import InputError, IsovizError, LimitError, NoPathError
 from isoviz.units import parse_bytes
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.consequences.catching import caught
+from isoviz.widgets.consequences.what_if_plan import planned
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Problem
 
@@ -51,9 +53,16 @@ def transfer_of(
 
 
 def plan_of(
-    problems: dict[str, Problem], transfer: Transfer, machine: Machine, _memories: object, options: Options
+    problems: dict[str, Problem],
+    transfer: Transfer,
+    machine: Machine,
+    _memories: object,
+    options: Options,
+    by_hand: tuple[ByHand | None],
 ) -> Plan | None:
-    """The plan. Where there is none, the reason is told at the control that bars it."""
+    """The plan of the planner or by hand. Where there is none, the reason is told at the control that bars it."""
+    if by_hand[0] is not None:
+        return _by_hand(problems, transfer, machine, options, by_hand[0])
     from isoviz.planner import plan
 
     try:
@@ -67,6 +76,22 @@ def plan_of(
     except IsovizError as error:
         problems["transfer"] = Problem.of(error)
     return None
+
+
+def _by_hand(
+    problems: dict[str, Problem], transfer: Transfer, machine: Machine, options: Options, by_hand: ByHand
+) -> Plan | None:
+    """The plan by hand. What is wrong is told at the layout of the buffer, at the chunk, or at the path."""
+    from isoviz.layouts import Layout
+
+    before = len(problems)
+    for place, text in enumerate(by_hand.layouts):
+        caught(lambda text=text: Layout(text).on(transfer.space, transfer.fields), f"by-hand-layout:{place}", problems)  # type: ignore[misc]
+    if by_hand.chunk.strip():
+        caught(lambda: parse_bytes(by_hand.chunk), "by-hand-chunk", problems)
+    if len(problems) > before:
+        return None
+    return caught(lambda: planned(transfer, machine, options, by_hand), "by-hand-path", problems)
 
 
 def options_of(problems: dict[str, Problem], planner: str, slot_limit: str, memory_limit: str) -> Options | None:

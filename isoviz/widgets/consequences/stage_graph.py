@@ -18,11 +18,12 @@ class Stage:
     `problems`, by control. Unless `partial`, a stage that lacks an input has no output either, and is not called.
 
     A long stage may be a generator, which returns its output. It yields often: there it can be given up (`Evaluation.parts_of`).
+    It yields None, or an output that may be shown until there is a better one.
     """
 
     name: str
     inputs: tuple[str, ...]
-    make: Callable[..., object]
+    make: Callable[..., Any]
     partial: bool = False
 
 
@@ -53,8 +54,8 @@ class Evaluation:
             self.results[name] = self._result(self._stages[name])
         return self.results[name].value
 
-    def parts_of(self, name: str) -> Iterator[None]:
-        """Make the output of a stage in parts: it yields wherever the stage does. Afterwards, `of` has the output."""
+    def parts_of(self, name: str) -> Iterator[Any]:
+        """Make the output of a stage in parts: it yields what the stage yields. Afterwards, `of` has the output."""
         if name not in self.results:
             self.results[name] = yield from self._made(self._stages[name])
 

@@ -19,6 +19,8 @@ from isoviz.widgets.panes.machine_pane import machine_part
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.panes.run_pane import run_part
 from isoviz.widgets.panes.trace_pane import trace_part
+from isoviz.widgets.panes.what_if_pane import what_if_part
+from isoviz.widgets.panes.why_pane import hand_part, why_part
 from isoviz.widgets.state import State
 
 PANES: dict[str, Callable[[State], Mapping[str, object] | None]] = {
@@ -27,5 +29,8 @@ PANES: dict[str, Callable[[State], Mapping[str, object] | None]] = {
     "plan": plan_part,
     "machine": machine_part,
     "trace": trace_part,
+    "why": why_part,
+    "what_if": what_if_part,
+    "hand": hand_part,
 }
 """Panes by name, in the order in which the whole explorer shows them."""

@@ -6,6 +6,7 @@ import { Icon } from "../components/icon.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { TermName } from "../glossary.ts";
+import { TriedFigure } from "../plan-view/tried-marks.tsx";
 import { Progress } from "../panes/progress.tsx";
 import { statusText } from "../status.ts";
 import type { PlanPart } from "../types.ts";
@@ -125,6 +126,7 @@ export function Figures(): JSX.Element {
           <dt>
             <Term name={figure.term}>{figure.title}</Term>
             {plan !== null && figure.beside?.(plan)}
+            <TriedFigure name={figure.name} />
           </dt>
           <dd>{plan === null ? "–" : figure.value(plan)}</dd>
         </div>

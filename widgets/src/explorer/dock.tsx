@@ -10,6 +10,7 @@ import { NumbersPane } from "../panes/numbers-pane.tsx";
 import { RunPane } from "../panes/run-pane.tsx";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { useWatch } from "../watch.ts";
+import { WhyPane } from "../plan-view/why-pane.tsx";
 
 /** A tab of the dock. `watch` names the views whose contents the kernel computes only while the tab is shown. */
 export interface DockTab extends Tab {
@@ -18,6 +19,7 @@ export interface DockTab extends Tab {
 
 export const tabs: readonly DockTab[] = [
   { name: "hops", title: "Hops", content: () => <HopsPane /> },
+  { name: "why", title: "Why", content: () => <WhyPane />, watch: ["why"] },
   { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
   { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
   { name: "machine", title: "Machine", watch: ["machine"], content: () => <MachinePane /> },

@@ -6,6 +6,7 @@ import { Thumbnail } from "../linearization-view/thumbnail.tsx";
 import { useSelection } from "../selection.ts";
 import type { ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
+import { HopWhatIf } from "../plan-view/what-if.tsx";
 import { Curve } from "./curve.tsx";
 import { inspected, type PlacedHop, type PlacedStop } from "./words.ts";
 
@@ -76,6 +77,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
           The next slowest is hop {next.index + number - hop.index}, {next.words}, with {formatRate(next.rate)}.
         </p>
       )}
+      <HopWhatIf key={hop.channel} channel={hop.channel} peak={hop.peak} words={hop.words} />
       {hop.origin !== "" && <p class="iv-faint iv-origin">Figures: {plainTimes(hop.origin)}</p>}
     </>
   );

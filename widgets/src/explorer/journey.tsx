@@ -4,6 +4,7 @@ import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { PlanPart, Snapshot } from "../types.ts";
 import { counted, formatBytes, formatShare } from "../units.ts";
+import { JourneyTried, PathPointedAt } from "../plan-view/tried-marks.tsx";
 import { Strip } from "./strip.tsx";
 
 export function Journey(): JSX.Element {
@@ -19,6 +20,8 @@ export function Journey(): JSX.Element {
         <p class="iv-faint" data-testid="journey-note">
           {stale ? staleText(snapshot) : plan === null ? "" : planText(plan)}
         </p>
+        <PathPointedAt />
+        <JourneyTried />
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
     </section>

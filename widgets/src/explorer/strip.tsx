@@ -4,7 +4,8 @@ import { useRef, useState } from "preact/hooks";
 import { placeAfter } from "../components/tabs.tsx";
 import { Thumbnail } from "../linearization-view/thumbnail.tsx";
 import { useSize } from "../linearization-view/hooks.ts";
-import { useSelection } from "../selection.ts";
+import { TriedRate } from "../plan-view/tried-marks.tsx";
+import { useHighlightedPath, useSelection } from "../selection.ts";
 import { ChunkMark, movingText, SlotMarks, useJourneyMoment, type JourneyMoment } from "../timeline/journey-marks.tsx";
 import type { ShownHop, ShownPath, ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
@@ -151,10 +152,12 @@ function Stop({ stop, place, column, number, pressed, moment, filledBy, ...rest 
 function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps & { hop: ShownHop }): JSX.Element {
   const marks = [hop.bottleneck ? "slowest" : "", hop.converts ? "converts" : ""].filter((mark) => mark !== "");
   const kind = hop.bottleneck ? " iv-slowest" : hop.converts ? " iv-converts" : "";
+  const [pointed] = useHighlightedPath();
+  const left = pointed !== null && !pointed.includes(hop.channel) ? " iv-hop-left" : "";
   return (
     <button
       type="button"
-      class={`iv-hop${kind}`}
+      class={`iv-hop${kind}${left}`}
       data-testid={`hop-${number}`}
       data-place={2 * place + 1}
       style={{ gridColumn: column }}
@@ -164,7 +167,10 @@ function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps
     >
       <span class="iv-hidden">Hop {number}: </span>
       <span class="iv-hop-words">{hop.words}</span>
-      <b class="iv-hop-rate">{formatRate(hop.rate)}</b>
+      <b class="iv-hop-rate">
+        {formatRate(hop.rate)}
+        <TriedRate channel={hop.channel} />
+      </b>
       <span class="iv-shaft">
         <span style={{ width: `${(100 * hop.busy).toFixed(2)}%` }} />
         {moment !== null && <ChunkMark moment={moment} hop={number} />}

@@ -11,6 +11,7 @@ import { LinearizationView } from "../linearization-view/linearization-view.tsx"
 import type { Side } from "../settings.ts";
 import { HopsPane } from "./hops-pane.tsx";
 import { MachinePane } from "./machine-pane.tsx";
+import { WhyPane } from "../plan-view/why-pane.tsx";
 import { RunPane } from "./run-pane.tsx";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { TraceAlone } from "../timeline/trace-alone.tsx";
@@ -35,6 +36,7 @@ export const panes: Record<string, Pane> = {
     render: (side) => <div class="iv-sides">{both(side).map((each) => <LinearizationView key={each} side={each} />)}</div>,
   },
   plan: { title: "Plan", render: () => <PlanView /> },
+  why: { title: "Why", render: () => <WhyView /> },
   run: { title: "Run", render: () => <RunView /> },
   machine: { title: "Machine", render: () => <MachinePane alone /> },
   timeline: { title: "Timeline", render: () => <TimelineView /> },
@@ -55,6 +57,16 @@ function TimelineView(): JSX.Element {
     <>
       <Journey />
       <TimelinePane />
+    </>
+  );
+}
+
+/** The plan with what explains it. */
+function WhyView(): JSX.Element {
+  return (
+    <>
+      <Journey />
+      <WhyPane />
     </>
   );
 }

@@ -1,0 +1,58 @@
+"""The most that a given path sustains, whichever of its hops converts: what a path by hand is compared with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from isoviz.errors import LimitError
+from isoviz.planner.explanation.explanation import Region
+from isoviz.planner.one_path.optimum import best_feasible_choice, clock_of
+from isoviz.planner.paths.routes import Route
+from isoviz.planner.program.path_bound import PathProgram, Solution, feasible_region, solve
+from isoviz.planner.program.path_program import path_program
+
+if TYPE_CHECKING:
+    from isoviz.machines import Channel
+    from isoviz.planner.problem import Problem
+
+
+def path_optimum(
+    problem: Problem, channels: Sequence[Channel], converting: int | None = None
+) -> tuple[PathProgram, Solution] | None:
+    """The program of a path that sustains the most, over the hops that may convert; of equal ones that of `converting`.
+
+    None where no block fits the limits on this path.
+    """
+    hops: list[int | None] = [None]
+    if problem.ends.converts:
+        hops = sorted(range(len(channels)), key=lambda hop: hop != converting)
+    best: tuple[PathProgram, Solution] | None = None
+    for hop in hops:
+        route = Route(tuple(channels), hop)
+        choice = best_feasible_choice(problem, route, clock_of(problem, route))
+        if choice is None or math.isinf(choice.seconds):
+            continue
+        program = path_program(problem, choice)
+        try:
+            solution = solve(program)
+        except LimitError:
+            continue
+        if best is None or solution.throughput > best[1].throughput * (1 + 1e-9):
+            best = program, solution
+    return best
+
+
+def region_of(program: PathProgram, throughput: float, sizes: Mapping[str, float]) -> Region | None:
+    """The block sizes that sustain a throughput; None unless there are two sizes to choose, and `sizes` has both.
+
+    The corners are empty where no sizes sustain it.
+    """
+    if len(program.variables) != 2:
+        return None
+    x, y = (variable.name for variable in program.variables)
+    if x not in sizes or y not in sizes:
+        return None
+    corners = tuple(feasible_region(program, throughput * (1 - 1e-9), x, y))
+    return Region(x, y, throughput, corners, (sizes[x], sizes[y]))

@@ -1,0 +1,139 @@
+"""Why a plan is what it is, and what would make a rival win: slow stages."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isoviz.errors import IsovizError
+from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.state import Problem, sentence
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Explanation, Options, Plan, Transfer
+    from isoviz.planner.explanation.constraints import Constraint
+    from isoviz.planner.explanation.explanation import Region, Turn
+    from isoviz.planner.program.path_bound import PathProgram, RowState
+
+
+TURN_SECONDS = 6.0
+"""Seconds for which it is asked what would make rivals win."""
+MOST_RIVALS = 3
+"""Rivals for which it is asked what would make them win."""
+
+
+@dataclass(frozen=True)
+class Explained:
+    """The constraints of a plan with what else there is to say.
+
+    `target` is the throughput for which the constraints are judged, `optimum` the most that the path sustains (None: unknown).
+    `rows` are those of the program of the path, with their prices. `explanation` is None for a plan by hand; then `reference` is
+    what the planner makes of the same transfer. `problem` says in words what could not be explained, "" where nothing is missing.
+    """
+
+    plan: Plan
+    machine: Machine
+    options: Options
+    target: float
+    optimum: float | None
+    constraints: tuple[Constraint, ...]
+    rows: tuple[RowState, ...] = ()
+    region: Region | None = None
+    explanation: Explanation | None = None
+    reference: Plan | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True)
+class Turns:
+    """What would make rivals of a plan win, as far as it has been found; `done` where nothing follows, `cut` where time ran
+    out before all rivals were asked about."""
+
+    plan: Plan
+    found: tuple[Turn, ...] = ()
+    done: bool = False
+    cut: bool = False
+
+
+def explained_plan(
+    _problems: dict[str, Problem], plan: Plan, machine: Machine, options: Options, by_hand: tuple[ByHand | None]
+) -> Explained:
+    """The explanation of a plan."""
+    return _planned(plan, machine, options) if by_hand[0] is None else _by_hand(plan, machine, options, by_hand[0])
+
+
+def _planned(plan: Plan, machine: Machine, options: Options) -> Explained:
+    from isoviz.planner import explain_plan
+    from isoviz.planner.explanation.constraints import constraints_of
+
+    rows = constraints_of(plan, machine, plan.throughput, options)
+    found = Explained(plan, machine, options, plan.throughput, None, rows)
+    try:
+        why = explain_plan(plan, machine, options)
+    except IsovizError as error:
+        return replace(found, problem=sentence(str(error)))
+    return replace(found, optimum=why.solution.throughput, rows=why.solution.rows, region=why.region, explanation=why)
+
+
+def _by_hand(plan: Plan, machine: Machine, options: Options, by_hand: ByHand) -> Explained:
+    from isoviz.planner import plan as planned
+    from isoviz.planner.explanation.constraints import constraints_of
+    from isoviz.planner.explanation.path_optimum import path_optimum, region_of
+    from isoviz.planner.one_path.hop_facts import conversion_hop
+    from isoviz.planner.problem import Problem as Planning
+    from isoviz.units import parse_bytes
+
+    problem = Planning(plan.transfer, machine, options)
+    channels = [machine.channel(hop.channel) for hop in plan.hops]
+    best = path_optimum(problem, channels, conversion_hop(plan.transfer, plan.orders))
+    optimum = None if best is None else best[1].throughput
+    target = by_hand.target or optimum or plan.throughput
+    chunk = parse_bytes(by_hand.chunk) if by_hand.chunk.strip() else None
+    rows = constraints_of(plan, machine, target, options, chunk)
+    found = Explained(plan, machine, options, target, optimum, rows)
+    if best is not None:
+        sizes = _sizes(best[0], by_hand, plan.transfer)
+        found = replace(found, rows=best[1].rows, region=region_of(best[0], min(target, best[1].throughput), sizes))
+    try:
+        return replace(found, reference=planned(plan.transfer, machine, options=options))
+    except IsovizError as error:
+        return replace(found, problem=sentence(str(error)))
+
+
+def _sizes(program: PathProgram, by_hand: ByHand, transfer: Transfer) -> dict[str, float]:
+    """The sizes that the layouts by hand have for the variables of a program; a dimension that is not cut has its whole size."""
+    found: dict[str, float] = {}
+    text = " ".join(by_hand.layouts)
+    for variable in program.variables:
+        match = re.search(rf"(?<![\w.]){re.escape(variable.name)}=(\d+)", text)
+        dim = variable.name.rpartition("_")[0]
+        if match:
+            found[variable.name] = float(match[1])
+        elif variable.name.endswith("_in") and dim in transfer.space and not re.search(rf"(?<![\w.]){re.escape(dim)}_", text):
+            found[variable.name] = float(transfer.space[dim])
+    return found
+
+
+def turns_of_plan(_problems: dict[str, Problem], explained: Explained, trying: bool) -> Generator[Turns, None, Turns]:
+    """What would make the best rivals win, better and better. It waits while something is tried on the plan (`trying`)."""
+    known = Turns(explained.plan)
+    if explained.explanation is None:
+        return replace(known, done=True)
+    if trying:
+        return known
+    from isoviz.planner.explanation.rivals import turn_steps
+    from isoviz.planner.problem import Problem as Planning
+
+    problem = Planning(explained.plan.transfer, explained.machine, explained.options)
+    until = time.monotonic() + TURN_SECONDS
+    for turn in turn_steps(problem, explained.explanation.candidates, MOST_RIVALS):
+        if turn is not None and turn.value is not None:
+            known = replace(known, found=(*known.found, turn))
+        if time.monotonic() > until:
+            return replace(known, done=True, cut=True)
+        yield known
+    return replace(known, done=True)

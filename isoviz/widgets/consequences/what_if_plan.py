@@ -1,0 +1,149 @@
+"""The plan with changes that are tried: a stage that answers at once from the paths it knows, then plans anew."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from isoviz.errors import IsovizError
+from isoviz.widgets.chosen.by_hand import ByHand
+from isoviz.widgets.chosen.what_if import WhatIf, changed_machine
+from isoviz.widgets.remembered import Remembered
+from isoviz.widgets.state import Problem, sentence
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Options, Plan, Transfer
+
+RouteKey = tuple[tuple[str, ...], int | None]
+SEARCHED = "full"
+"""The planner that compares paths: its answer at once is the best of the paths that it compared for the present plan."""
+ONE_PATH = ("simple", "spsl", "spdl", "direct")
+"""Planners that look at one path: they are quick enough to be asked at once."""
+FAR = 16.0
+"""Paths are looked for that win where a channel is slower or faster by this factor."""
+_known: Remembered[dict[str, tuple[RouteKey, ...]]] = Remembered()
+"""By plan: the paths that were compared for it (""), and those for a channel that is slower or faster."""
+
+
+@dataclass(frozen=True)
+class WhatIfPlan:
+    """The plan beside the present one (`base`) with the changes of `question`.
+
+    `plan` is None where there is none, and `problem` says why. `is_final` says that it is what the planner makes of the changes;
+    else it is the best of the paths that are known.
+    """
+
+    question: WhatIf
+    base: Plan
+    plan: Plan | None = None
+    machine: Machine | None = None
+    problem: str = ""
+    is_final: bool = False
+
+
+def what_if_plans(
+    _problems: dict[str, Problem],
+    question: WhatIf,
+    base: Plan,
+    machine: Machine,
+    options: Options,
+    by_hand: tuple[ByHand | None],
+) -> Generator[WhatIfPlan, None, WhatIfPlan]:
+    """Plans with the changes of a question, the quickest to find first; the last one is the planner's own."""
+    found = WhatIfPlan(question, base)
+    if question.changes_nothing:
+        return replace(found, is_final=True)
+    try:
+        changed = changed_machine(machine, question)
+        transfer = resized(base.transfer, question)
+        limited = options if question.slot_limit is None else replace(options, slot_limit=question.slot_limit)
+    except IsovizError as error:
+        return replace(found, problem=sentence(str(error)), is_final=True)
+    found = replace(found, machine=changed)
+    if by_hand[0] is None:
+        quick = None
+        for quick in _at_once(_Known(base, machine, options), question, transfer, changed, limited):
+            yield replace(found, plan=quick)
+        if quick is not None and question.moving:
+            return replace(found, plan=quick)
+    try:
+        return replace(found, plan=planned(transfer, changed, limited, by_hand[0]), is_final=True)
+    except IsovizError as error:
+        return replace(found, problem=sentence(str(error)), is_final=True)
+
+
+def planned(transfer: Transfer, machine: Machine, options: Options, by_hand: ByHand | None) -> Plan:
+    """The plan of a planner, or the path by hand.
+
+    Raises:
+        IsovizError: there is none; the message says why.
+    """
+    from isoviz.planner import cost, plan
+
+    if by_hand is None:
+        return plan(transfer, machine, options=options)
+    return cost(
+        transfer, machine, by_hand.path, by_hand.layouts, chunk=by_hand.chunk.strip() or None, options=options, over_limits=True
+    )
+
+
+def resized(transfer: Transfer, question: WhatIf) -> Transfer:
+    """The transfer with other sizes.
+
+    Raises:
+        InputError, LayoutError: a size that cannot be, or that is smaller than a block.
+    """
+    from isoviz.planner.explanation.scaling import resized as with_size
+
+    for dim, size in question.sizes:
+        if dim in transfer.space:
+            transfer = with_size(transfer, dim, size)
+    return transfer
+
+
+class _Known:
+    """The paths that are known for a plan without planning anew: its own, and those that were compared with it."""
+
+    def __init__(self, base: Plan, machine: Machine, options: Options) -> None:
+        self._base, self._machine, self._options = base, machine, options
+        self.planner = base.planner
+        self._ready = base.planner == SEARCHED and len(base.paths) == 1
+
+    def paths(self, question: WhatIf) -> Iterator[tuple[RouteKey, ...]]:
+        """The paths to try, then the same with paths that only win where a channel is much slower or much faster."""
+        if not self._ready:
+            return
+        from isoviz.planner.explanation.known_paths import compared_paths
+        from isoviz.planner.explanation.rivals import with_bandwidth
+
+        kept: dict[str, tuple[RouteKey, ...]] = _known.of(dict, self._base, self._machine, self._options)
+        if "" not in kept:
+            kept[""] = compared_paths(self._base, self._machine, self._options)
+        names = [name for name, _ in question.bandwidths]
+        yield tuple(dict.fromkeys(key for name in ("", *names) for key in kept.get(name, ())))
+        for name in names:
+            if name not in kept:
+                slower, faster = (with_bandwidth(self._machine, name, factor) for factor in (1 / FAR, FAR))
+                kept[name] = compared_paths(self._base, slower, self._options)
+                yield tuple(dict.fromkeys(key for each in ("", *names) for key in kept.get(each, ())))
+                kept[name] = (*kept[name], *compared_paths(self._base, faster, self._options))
+                yield tuple(dict.fromkeys(key for each in ("", *names) for key in kept.get(each, ())))
+
+
+def _at_once(known: _Known, question: WhatIf, transfer: Transfer, machine: Machine, options: Options) -> Iterator[Plan]:
+    """The best plan on the paths that are known, then on a few more; nothing where none is known."""
+    from isoviz.planner import plan
+    from isoviz.planner.explanation.known_paths import best_of_paths
+    from isoviz.planner.problem import Problem as Planning
+
+    problem = Planning(transfer, machine, options)
+    with contextlib.suppress(IsovizError):  # the planner itself will say what is wrong
+        if known.planner in ONE_PATH:
+            yield plan(transfer, machine, known.planner, options)
+        for paths in known.paths(question):
+            found = best_of_paths(problem, paths)
+            if found is not None:
+                yield found

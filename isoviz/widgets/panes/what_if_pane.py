@@ -1,0 +1,96 @@
+"""What is tried on the plan, and the plan that follows from it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from isoviz.widgets.chosen.what_if import WhatIf
+from isoviz.widgets.consequences.what_if_plan import WhatIfPlan
+from isoviz.widgets.contract import ShownWhatIf
+from isoviz.widgets.remembered import Remembered
+from isoviz.widgets.state import State
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+
+
+class WhatIfHop(TypedDict):
+    """A hop of the plan with the changes, in bytes per second."""
+
+    channel: str
+    words: str
+    source: str
+    destination: str
+    rate: float
+    slowest: bool
+    converts: bool
+
+
+class WhatIfPart(TypedDict):
+    """What is tried, and the plan with it. `plan` is null where there is none yet, or none at all: then `problem` says why.
+
+    `isAnswer` says whether the plan is that of `whatIf`, else it is that of a moment ago. `isFinal` says that the planner has
+    compared all that it compares, else the plan is the best of the paths that are known.
+    """
+
+    whatIf: ShownWhatIf
+    isAnswer: bool
+    isFinal: bool
+    seconds: float | None
+    throughput: float | None
+    samePath: bool
+    hops: list[WhatIfHop]
+    problem: str
+
+
+_hops: Remembered[list[WhatIfHop]] = Remembered(16)
+
+
+def what_if_part(state: State) -> WhatIfPart | None:
+    """What is tried on the plan; None where nothing is."""
+    question = state.what_if
+    if question.changes_nothing:
+        return None
+    found: WhatIfPlan | None = state.derived.later.get("what if")
+    if found is None or found.question.changes_nothing or found.base is not state.derived.plan:
+        return {
+            "whatIf": _shown(question), "isAnswer": False, "isFinal": False, "seconds": None, "throughput": None,
+            "samePath": True, "hops": [], "problem": "",
+        }  # fmt: skip
+    plan, machine = found.plan, found.machine
+    hops: list[WhatIfHop] = []
+    if plan is not None and machine is not None:
+        hops = _hops.of(lambda: hops_of(plan, machine), plan)
+    base = [hop.channel for hop in found.base.every_hop]
+    return {
+        "whatIf": _shown(question),
+        "isAnswer": found.question == question,
+        "isFinal": found.is_final,
+        "seconds": None if plan is None else plan.seconds,
+        "throughput": None if plan is None else plan.throughput,
+        "samePath": [hop["channel"] for hop in hops] == base,
+        "hops": hops,
+        "problem": found.problem,
+    }
+
+
+def _shown(question: WhatIf) -> ShownWhatIf:
+    return {"bandwidths": dict(question.bandwidths), "slotLimit": question.slot_limit, "sizes": dict(question.sizes)}
+
+
+def hops_of(plan: Plan, machine: Machine) -> list[WhatIfHop]:
+    """The hops of a plan, path after path."""
+    return [
+        {
+            "channel": hop.channel,
+            "words": machine.channel(hop.channel).kind.words,
+            "source": hop.source,
+            "destination": hop.destination,
+            "rate": hop.throughput,
+            "slowest": len(path.hops) > 1 and rate == min(path.rates),
+            "converts": hop.converts,
+        }
+        for path in plan.paths
+        for hop, rate in zip(path.hops, path.rates, strict=True)
+    ]

@@ -1,0 +1,346 @@
+"""Why the plan is what it is: its constraints, its rivals, and what would make one of them win."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypedDict
+
+from isoviz.widgets.consequences.explained_plan import Explained, Turns
+from isoviz.widgets.contract import ConstraintKind
+from isoviz.widgets.remembered import Remembered
+from isoviz.widgets.state import State
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Explanation
+    from isoviz.planner.explanation.constraints import Constraint
+    from isoviz.planner.explanation.explanation import Rejected, Turn
+    from isoviz.planner.program.path_bound import RowState
+MOST_CANDIDATES = 12
+"""Candidates that are shown; the rest is counted."""
+EQUAL = 1e-7
+"""Times that differ by a smaller share are those of a tie."""
+
+
+class ShownConstraint(TypedDict):
+    """`left` ≤ `bound`, in bytes per second for "throughput" and "resource", else in bytes.
+
+    `hop` counts from 0 along the plan; null for a constraint of the whole path. `name` is the channel, the memory or the
+    resource. `binding` says that it holds the throughput of the path back; `price` is what one unit more of the bound adds to the
+    throughput, `priceDown` what one unit less takes from it (null: nothing less is possible). Both are null where unknown.
+    """
+
+    kind: ConstraintKind
+    hop: int | None
+    name: str
+    words: str
+    left: float
+    bound: float
+    holds: bool
+    binding: bool
+    price: float | None
+    priceDown: float | None
+
+
+class ShownCandidate(TypedDict):
+    """A path that the planner compared. `seconds` is null where the bound alone says that it cannot win. `isTie` says that it
+    takes as long as the chosen one. `hops` are the kinds of its channels in words.
+    """
+
+    chosen: bool
+    isTie: bool
+    channels: list[str]
+    memories: list[str]
+    hops: list[str]
+    converting: int | None
+    seconds: float | None
+    bound: float
+    throughput: float | None
+    limit: str
+    layouts: list[str]
+
+
+class ShownTurn(TypedDict):
+    """The value of a parameter at which a rival wins. `parameter` is "bandwidth" of the channel `name`, "slot_limit", or "size"
+    of the dimension `name`. `rival` is the number of the candidate that overtakes, `winner` the channels of the path that wins
+    then.
+    """
+
+    parameter: str
+    name: str
+    words: str
+    now: float
+    value: float
+    rival: int
+    winner: list[str]
+
+
+class ShownRegion(TypedDict):
+    """The block sizes `x` and `y` that sustain `throughput`: a polygon, straight in the logarithms. `chosen` are those of the
+    plan, `most` the largest sizes.
+    """
+
+    x: str
+    y: str
+    throughput: float
+    corners: list[list[float]]
+    chosen: list[float]
+    most: list[float]
+
+
+class ShownChannel(TypedDict):
+    """A channel: its kind in words, the memories at its ends, and its highest rate in bytes per second."""
+
+    name: str
+    words: str
+    source: str
+    destination: str
+    peak: float
+
+
+class ShownHandStop(TypedDict):
+    """A memory on a path by hand, in words."""
+
+    memory: str
+    words: str
+    where: str
+
+
+class ShownHandPath(TypedDict):
+    """A path by hand as far as it leads: its memories, and the channels by which it could go on. `hops` are its channels in
+    words. `reaches` says whether it ends at the destination.
+    """
+
+    stops: list[ShownHandStop]
+    hops: list[str]
+    onward: list[ShownChannel]
+    reaches: bool
+
+
+class WhyPart(TypedDict):
+    """The explanation of a plan. `isOfPlan` says whether that is the plan on the screen.
+
+    `target` is the throughput for which the constraints are judged, `optimum` the most that the path sustains.
+    `referenceSeconds` is the time of the planner's plan, where this one is by hand. `beaten` counts the paths that were left out
+    beforehand, `gap` is the largest share by which the plan can lie above the optimum (null: nothing is proved). `verdict` says
+    in sentences what binds, `ranking` how the candidates compare. `channels` are those of the path and of the candidates.
+    `turnsDone` says that nothing more follows, `turnsCut` that there was no time to ask about all rivals.
+    """
+
+    isOfPlan: bool
+    byHand: bool
+    target: float
+    optimum: float | None
+    seconds: float
+    referenceSeconds: float | None
+    constraints: list[ShownConstraint]
+    candidates: list[ShownCandidate]
+    moreCandidates: int
+    beaten: int | None
+    gap: float | None
+    proved: bool
+    verdict: list[str]
+    ranking: str
+    turns: list[ShownTurn]
+    turnsDone: bool
+    turnsCut: bool
+    region: ShownRegion | None
+    channels: list[ShownChannel]
+    problem: str
+
+
+class HandPart(TypedDict):
+    """The path by hand that is being built; null where a planner plans."""
+
+    path: ShownHandPath | None
+
+
+_whys: Remembered[WhyPart] = Remembered()
+_paths: Remembered[HandPart] = Remembered()
+_NO_PATH: HandPart = {"path": None}
+
+
+def why_part(state: State) -> WhyPart | None:
+    """What is known of why the plan is what it is; None before the first explanation."""
+    explained: Explained | None = state.derived.later.get("explanation")
+    if explained is None:
+        return None
+    turns: Turns = state.derived.later.get("turns") or Turns(explained.plan)
+    if turns.plan is not explained.plan:
+        turns = Turns(explained.plan)
+    is_of_plan = explained.plan is state.derived.plan
+    key = explained, turns.found, turns.done, is_of_plan  # the two flags are one object each
+    return _whys.of(lambda: _why(explained, turns, is_of_plan), *key)
+
+
+def hand_part(state: State) -> HandPart:
+    """The path by hand as far as it leads, with the channels by which it could go on."""
+    settings, machine = state.settings, state.derived.machine
+    by_hand = settings.by_hand
+    if by_hand is None or machine is None:
+        return _NO_PATH
+    ends = settings.source.memory, settings.destination.memory
+    key = by_hand, machine, settings.source, settings.destination
+    return _paths.of(lambda: {"path": _hand_path(by_hand.path, machine, *ends)}, *key)
+
+
+def _hand_path(path: tuple[str, ...], machine: Machine, source: str, destination: str) -> ShownHandPath:
+    known = {channel.name: channel for channel in machine.channels}
+    memories = {memory.name: memory for memory in machine.memories}
+    channels = []
+    at = source
+    for name in path:
+        channel = known.get(name)
+        if channel is None or channel.source != at:
+            break
+        channels.append(channel)
+        at = channel.destination
+    stops = [source, *(channel.destination for channel in channels)]
+    return {
+        "stops": [
+            {"memory": name, "words": memory.kind.words, "where": f"node {memory.node} · {memory.short_name}"}
+            for name in stops
+            if (memory := memories.get(name)) is not None
+        ],
+        "hops": [channel.kind.words for channel in channels],
+        "onward": [_channel(machine, channel.name) for channel in machine.outgoing(at)] if at in memories else [],
+        "reaches": bool(channels) and len(channels) == len(path) and at == destination,
+    }
+
+
+def _channel(machine: Machine, name: str) -> ShownChannel:
+    channel = machine.channel(name)
+    return {
+        "name": name, "words": channel.kind.words, "source": channel.source, "destination": channel.destination,
+        "peak": channel.peak,
+    }  # fmt: skip
+
+
+def _why(explained: Explained, turns: Turns, is_of_plan: bool) -> WhyPart:
+    from isoviz.planner.explanation.explanation_words import ranking_said, verdict
+
+    why, machine = explained.explanation, explained.machine
+    candidates = () if why is None else why.candidates[:MOST_CANDIDATES]
+    used = [hop.channel for hop in explained.plan.every_hop]
+    compared = [name for each in candidates for name in each.channels]
+    names = dict.fromkeys([*used, *compared, *(turn.channel for turn in turns.found)])
+    known = {channel.name for channel in machine.channels}
+    region = explained.region
+    most = {} if why is None else {variable.name: variable.high for variable in why.program.variables}
+    return {
+        "isOfPlan": is_of_plan,
+        "byHand": why is None and explained.reference is not None,
+        "target": explained.target,
+        "optimum": explained.optimum,
+        "seconds": explained.plan.seconds,
+        "referenceSeconds": None if explained.reference is None else explained.reference.seconds,
+        "constraints": [_constraint(row, explained) for row in explained.constraints],
+        "candidates": [_candidate(each, candidates[0], machine) for each in candidates],
+        "moreCandidates": 0 if why is None else len(why.candidates) - len(candidates),
+        "beaten": None if why is None else why.beaten,
+        "gap": None if why is None else why.gap,
+        "proved": why is not None and why.proved,
+        "verdict": [] if why is None else verdict(why),
+        "ranking": "" if why is None else ranking_said(why),
+        "turns": [] if why is None else _turns(turns.found, why, machine),
+        "turnsDone": turns.done,
+        "turnsCut": turns.cut,
+        "region": None
+        if region is None
+        else {
+            "x": region.x,
+            "y": region.y,
+            "throughput": region.throughput,
+            "corners": [list(corner) for corner in region.corners],
+            "chosen": list(region.chosen),
+            "most": [most.get(name, _size(name, explained)) for name in (region.x, region.y)],
+        },
+        "channels": [_channel(machine, name) for name in names if name in known],
+        "problem": explained.problem,
+    }
+
+
+def _size(variable: str, explained: Explained) -> float:
+    """The size of the dimension of a block: `x_in` belongs to x."""
+    space = explained.plan.transfer.space
+    dim = variable.rpartition("_")[0]
+    return float(space[dim]) if dim in space else 1.0
+
+
+def _constraint(row: Constraint, explained: Explained) -> ShownConstraint:
+    state = _state_of(row, explained)
+    price = None if state is None or math.isnan(state.price_up) else state.price_up
+    down = None if state is None or math.isnan(state.price_down) or math.isinf(state.price_down) else state.price_down
+    return {
+        "kind": row.kind,
+        "hop": row.hop,
+        "name": row.name,
+        "words": _words(row, explained.machine),
+        "left": row.left,
+        "bound": row.bound,
+        "holds": row.holds,
+        "binding": state is not None and state.binding,
+        "price": price,
+        "priceDown": down,
+    }
+
+
+def _words(row: Constraint, machine: Machine) -> str:
+    """What the constraint is about, in words."""
+    if row.kind in ("throughput", "shuffle"):
+        return machine.channel(row.name).kind.words
+    if row.kind in ("slot", "buffers", "capacity"):
+        memory = machine.memory(row.name)
+        return f"{memory.kind.words}, node {memory.node}"
+    return row.name
+
+
+def _state_of(row: Constraint, explained: Explained) -> RowState | None:
+    """The row of the program that a constraint belongs to: it has the price."""
+    for state in explained.rows:
+        # The limit of a slot is a row of the hop that converts: it is told at the buffer that this hop fills.
+        if (row.kind, state.kind) in (("throughput", "throughput"), ("slot", "space")) and state.hop == row.hop:
+            return state
+        whole = row.kind in ("memory-limit", "capacity", "resource") and row.kind == state.kind
+        if whole and (row.name == "" or row.name in state.label):
+            return state
+    return None
+
+
+def _candidate(each: Rejected, chosen: Rejected, machine: Machine) -> ShownCandidate:
+    hops = [machine.channel(name).kind.words for name in each.channels]
+    limit = each.limit
+    for kind, words in zip(each.kinds, hops, strict=True):
+        limit = limit.replace(f" {kind}: ", f", {words}: ")
+    same = each.seconds is not None and abs(each.seconds / chosen.least - 1) < EQUAL
+    return {
+        "chosen": each.chosen,
+        "isTie": same and not each.chosen,
+        "channels": list(each.channels),
+        "memories": list(each.memories),
+        "hops": hops,
+        "converting": each.converting,
+        "seconds": each.seconds,
+        "bound": each.bound,
+        "throughput": each.throughput,
+        "limit": limit,
+        "layouts": list(each.layouts),
+    }
+
+
+def _turns(found: tuple[Turn, ...], why: Explanation, machine: Machine) -> list[ShownTurn]:
+    numbers = {(each.channels, each.converting): number for number, each in enumerate(why.candidates)}
+    known = {channel.name: channel for channel in machine.channels}
+    return [
+        {
+            "parameter": turn.parameter,
+            "name": turn.channel,
+            "words": known[turn.channel].kind.words if turn.channel in known else "",
+            "now": turn.now,
+            "value": turn.value,
+            "rival": numbers.get((turn.rival, turn.converting), 0),
+            "winner": list(turn.winner),
+        }
+        for turn in found
+        if turn.value is not None
+    ]

@@ -1,0 +1,141 @@
+// The paths that the planner compared, the fastest first, and what would make one of them win.
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { Button } from "../components/button.tsx";
+import { Term } from "../components/term.tsx";
+import { useView } from "../components/view.ts";
+import { useHighlightedPath } from "../selection.ts";
+import type { ShownCandidate, ShownTurn, WhyPart } from "../types.ts";
+import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../units.ts";
+import { isOffline } from "./offline.ts";
+import { useTried } from "./tried.ts";
+
+const least = (candidate: ShownCandidate): number => candidate.seconds ?? candidate.bound;
+
+/** The time of a candidate beside the chosen one: "+0.12 %", "2.7 ×", "a tie". */
+export function differenceWords(candidate: ShownCandidate, chosen: ShownCandidate): string {
+  if (candidate.chosen) return "chosen";
+  if (candidate.isTie) return "a tie";
+  const ratio = least(candidate) / least(chosen);
+  const mark = candidate.seconds === null ? "≥ " : "";
+  if (ratio >= 2) return `${mark}${ratio < 100 ? ratio.toPrecision(2) : formatCount(Math.round(ratio))} ×`;
+  return `${mark}${ratio >= 1 ? "+" : "−"}${formatShare(Math.abs(ratio - 1))}`;
+}
+
+export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
+  const { connection } = useView();
+  const [highlighted, highlight] = useHighlightedPath();
+  const [chosen] = why.candidates;
+  // Nothing stays pointed at that nobody sees.
+  useEffect(() => () => highlight(null), []);
+  if (chosen === undefined) return null;
+  const longest = Math.max(...why.candidates.map(least));
+  const isShown = (candidate: ShownCandidate): boolean => highlighted !== null && highlighted.join() === candidate.channels.join();
+  return (
+    <section class="iv-why-part" data-testid="candidates" aria-label="Candidates">
+      <header class="iv-why-head">
+        <h3>
+          <Term name="candidate">Candidates</Term>
+        </h3>
+      </header>
+      <p class="iv-faint">{provedWords(why)} {why.ranking}</p>
+      <ol class="iv-candidates">
+        {why.candidates.map((candidate, place) => (
+          <li key={`${candidate.channels.join()}-${candidate.converting ?? ""}`} class={isShown(candidate) ? "iv-selected" : undefined}>
+            <button
+              type="button"
+              class="iv-candidate"
+              data-testid={`candidate-${place}`}
+              aria-pressed={isShown(candidate)}
+              onClick={() => highlight(isShown(candidate) ? null : candidate.channels)}
+            >
+              <span class="iv-candidate-rank">{place + 1}</span>
+              <span class="iv-candidate-path">
+                {candidate.hops.map((words, hop) => (
+                  <span key={hop}>
+                    {hop > 0 && " · "}
+                    {hop === candidate.converting ? <em>{words}</em> : words}
+                  </span>
+                ))}
+              </span>
+              <span class="iv-candidate-time">{candidate.seconds === null ? `≥ ${formatSeconds(candidate.bound)}` : formatSeconds(candidate.seconds)}</span>
+              <span class={`iv-candidate-difference${candidate.isTie ? " iv-tag" : ""}`}>{differenceWords(candidate, chosen)}</span>
+              <span class="iv-candidate-bar" aria-hidden="true">
+                <span style={{ width: `${(100 * least(candidate)) / longest}%` }} class={candidate.chosen ? "iv-candidate-own" : ""} />
+              </span>
+            </button>
+            {isShown(candidate) && (
+              <div class="iv-candidate-more">
+                <p class="iv-faint">{candidate.memories.join(" → ")}</p>
+                {candidate.limit !== "" && <p>Limited by {candidate.limit}.</p>}
+                {!isOffline(connection) && candidate.seconds !== null && (
+                  <Button
+                    label="Take this path"
+                    testid="take-path"
+                    title="Plan this path by hand, with the layouts that are best on it"
+                    onClick={() => {
+                      highlight(null);
+                      connection.send({ kind: "by-hand", part: "", byHand: { path: [...candidate.channels], layouts: [...candidate.layouts], chunk: "", target: null } });
+                    }}
+                  />
+                )}
+              </div>
+            )}
+          </li>
+        ))}
+      </ol>
+      {why.moreCandidates > 0 && <p class="iv-faint">{formatCount(why.moreCandidates)} more are slower still.</p>}
+      <Turns why={why} />
+    </section>
+  );
+}
+
+function provedWords(why: WhyPart): string {
+  if (why.proved) return "Proved: no path, layout or block size is faster.";
+  return why.gap === null ? "Nothing is proved about other paths." : `Not proved: at most ${formatShare(why.gap)} above the optimum.`;
+}
+
+/** What would make a rival win. */
+function Turns({ why }: { why: WhyPart }): JSX.Element {
+  return (
+    <div data-testid="turns">
+      <h4>What would make another win</h4>
+      {why.turns.length === 0 && (
+        <p class="iv-faint">{!why.turnsDone ? "Being found out…" : why.turnsCut ? "Nothing was found in the time there is." : "Nothing within a factor of 1,024 does."}</p>
+      )}
+      <ul class="iv-turns">
+        {why.turns.map((turn) => (
+          <Turn key={`${turn.parameter}-${turn.name}-${turn.rival}`} turn={turn} />
+        ))}
+      </ul>
+      {why.turns.length > 0 && !why.turnsDone && <p class="iv-faint">More is being found out…</p>}
+    </div>
+  );
+}
+
+/** A turn in words: "network at 3.2 GB/s or more (now 3 GB/s): path 2 wins". */
+export function turnWords(turn: ShownTurn): string {
+  const show = turn.parameter === "bandwidth" ? formatRate : turn.parameter === "slot_limit" ? formatBytes : formatCount;
+  const what = turn.parameter === "bandwidth" ? `${turn.words} (${turn.name})` : turn.parameter === "slot_limit" ? "slot limit" : `size of ${turn.name}`;
+  const same = show(turn.value) === show(turn.now);
+  const value = same ? `${formatShare(Math.abs(turn.value / turn.now - 1))} ${turn.value > turn.now ? "more" : "less"} than ${show(turn.now)}` : show(turn.value);
+  return `${what} at ${value} or ${turn.value > turn.now ? "more" : "less"}${same ? "" : ` (now ${show(turn.now)})`}: path ${turn.rival + 1} wins`;
+}
+
+function Turn({ turn }: { turn: ShownTurn }): JSX.Element {
+  const { connection } = useView();
+  const tried = useTried();
+  // A little beyond, where the rival is ahead.
+  const beyond = turn.value * (turn.value > turn.now ? 1.01 : 0.99);
+  const change =
+    turn.parameter === "bandwidth"
+      ? { bandwidths: { ...tried.whatIf.bandwidths, [turn.name]: beyond } }
+      : turn.parameter === "slot_limit"
+        ? { slotLimit: Math.round(beyond) }
+        : { sizes: { ...tried.whatIf.sizes, [turn.name]: Math.max(1, turn.value > turn.now ? Math.ceil(beyond) : Math.floor(beyond)) } };
+  return (
+    <li>
+      {turnWords(turn)}. {!isOffline(connection) && <Button label="Try" quiet testid="turn-try" onClick={() => tried.ask(change, false)} />}
+    </li>
+  );
+}

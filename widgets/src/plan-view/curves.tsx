@@ -1,0 +1,118 @@
+// The throughput functions of the channels of the path, with the points at which the hops work and the samples that were measured. The
+// pointer or the arrow keys move along the length of the runs, and the rates there are told.
+import type { JSX } from "preact";
+import { useState } from "preact/hooks";
+import { Term } from "../components/term.tsx";
+import { useView } from "../components/view.ts";
+import { hopsOf, type PlacedHop } from "../explorer/words.ts";
+import { useSelection } from "../selection.ts";
+import type { CurvePoint } from "../types.ts";
+import { formatBytes, formatRate } from "../units.ts";
+import { logAxis, powers } from "./chart.ts";
+
+const WIDTH = 400;
+const HEIGHT = 210;
+const BOX = { left: 66, right: WIDTH - 10, top: 10, bottom: HEIGHT - 26 };
+
+const drawable = (point: CurvePoint): boolean => point.run > 0 && point.rate > 0 && Number.isFinite(point.run) && Number.isFinite(point.rate);
+
+/** The rate that a curve says at a run: straight between its points in the logarithms, flat beyond them. */
+export function rateAt(curve: readonly CurvePoint[], run: number): number {
+  const above = curve.findIndex((point) => point.run >= run);
+  if (above < 0) return curve.at(-1)?.rate ?? 0;
+  const [before, after] = [curve[above - 1], curve[above]];
+  if (after === undefined || before === undefined || before.run === after.run) return after?.rate ?? 0;
+  const share = Math.log(run / before.run) / Math.log(after.run / before.run);
+  return before.rate * (after.rate / before.rate) ** share;
+}
+
+export function Curves(): JSX.Element | null {
+  const { snapshot } = useView();
+  const [selection, select] = useSelection();
+  const [at, setAt] = useState<number | null>(null);
+  const { plan } = snapshot.panes;
+  if (plan === null) return null;
+  const hops = hopsOf(plan).filter(({ hop }) => hop.curve.filter(drawable).length > 1);
+  const points = hops.flatMap(({ hop }) => [...hop.curve, ...hop.measured].filter(drawable));
+  if (points.length === 0) return null;
+  const runs = points.map((point) => point.run);
+  const rates = [...points.map((point) => point.rate), ...hops.map(({ hop }) => hop.rate)].filter((rate) => rate > 0);
+  const x = logAxis(Math.min(...runs), Math.max(...runs, Math.min(...runs) * 2), BOX.left, BOX.right);
+  const most = Math.max(...rates);
+  const y = logAxis(Math.max(Math.min(...rates), most / 1e5) / 1.2, most * 1.3, BOX.bottom, BOX.top);
+  const path = (curve: readonly CurvePoint[]): string =>
+    `M${curve.filter(drawable).map((point) => `${x.place(point.run).toFixed(1)} ${y.place(Math.max(point.rate, y.low)).toFixed(1)}`).join("L")}`;
+  const kind = ({ number, hop }: PlacedHop): string => `iv-why-curve${number === selection.hop ? " iv-why-curve-chosen" : ""}${hop.bottleneck ? " iv-slowest" : ""}`;
+  const clamp = (run: number): number => Math.min(x.high, Math.max(x.low, run));
+  const readout = at === null ? "" : `At runs of ${formatBytes(at)}: ${hops.map(({ hop }) => `${hop.words} ${formatRate(rateAt(hop.curve, at))}`).join(", ")}.`;
+  return (
+    <section class="iv-why-part" data-testid="curves" aria-label="Throughput functions">
+      <header class="iv-why-head">
+        <h3>
+          <Term name="throughput function">Throughput functions</Term>
+        </h3>
+      </header>
+      <svg
+        class="iv-why-chart"
+        viewBox={`0 0 ${WIDTH} ${HEIGHT}`}
+        role="slider"
+        tabIndex={0}
+        aria-label="Length of the runs at which rates are told; arrow keys move it"
+        aria-valuemin={x.low}
+        aria-valuemax={x.high}
+        aria-valuenow={at ?? x.low}
+        aria-valuetext={readout || "Press an arrow key"}
+        data-testid="curves-chart"
+        onPointerMove={(event) => {
+          const box = event.currentTarget.getBoundingClientRect();
+          setAt(clamp(x.value(((event.clientX - box.left) / box.width) * WIDTH)));
+        }}
+        onPointerLeave={() => setAt(null)}
+        onBlur={() => setAt(null)}
+        onKeyDown={(event) => {
+          const factor = { ArrowRight: 2, ArrowUp: 2, ArrowLeft: 0.5, ArrowDown: 0.5 }[event.key];
+          if (factor === undefined) return;
+          event.preventDefault();
+          const begin = hops.find(({ number }) => number === selection.hop)?.hop.run ?? Math.sqrt(x.low * x.high);
+          setAt(at === null ? clamp(begin) : clamp(at * factor));
+        }}
+      >
+        {powers(y, 10, 4).map((rate) => (
+          <g key={rate}>
+            <line class="iv-curve-grid" x1={BOX.left} x2={BOX.right} y1={y.place(rate)} y2={y.place(rate)} />
+            <text class="iv-curve-text" x={BOX.left - 5} y={y.place(rate) + 4} text-anchor="end">
+              {formatRate(rate)}
+            </text>
+          </g>
+        ))}
+        <line class="iv-curve-axis" x1={BOX.left} x2={BOX.right} y1={BOX.bottom} y2={BOX.bottom} />
+        {powers(x, 2, 4).map((run) => (
+          <text key={run} class="iv-curve-text" x={x.place(run)} y={HEIGHT - 8} text-anchor={x.place(run) > BOX.right - 20 ? "end" : "middle"}>
+            {formatBytes(run)}
+          </text>
+        ))}
+        {[...hops].sort((one, other) => Number(one.number === selection.hop) - Number(other.number === selection.hop)).map((placed) => (
+          <g key={placed.number} class={kind(placed)} onClick={() => select({ hop: placed.number })}>
+            <path d={path(placed.hop.curve)} />
+            {placed.hop.measured.filter(drawable).map((point) => (
+              <circle key={point.run} class="iv-why-sample" cx={x.place(point.run)} cy={y.place(Math.max(point.rate, y.low))} r={2} />
+            ))}
+            <circle class="iv-why-point" cx={x.place(clamp(placed.hop.run))} cy={y.place(Math.max(placed.hop.rate, y.low))} r={4.5} />
+            <title>{`${placed.number} ${placed.hop.words}: ${formatRate(placed.hop.rate)} at runs of ${formatBytes(placed.hop.run)}`}</title>
+          </g>
+        ))}
+        {at !== null && <line class="iv-curve-drop" x1={x.place(at)} x2={x.place(at)} y1={BOX.top} y2={BOX.bottom} />}
+      </svg>
+      <ul class="iv-why-legend">
+        {hops.map((placed) => (
+          <li key={placed.number} class={kind(placed)}>
+            <button type="button" class="iv-link" aria-pressed={selection.hop === placed.number} onClick={() => select({ hop: placed.number })}>
+              {placed.number} {placed.hop.words}
+            </button>{" "}
+            <span class="iv-faint">{at === null ? `${formatRate(placed.hop.rate)} at ${formatBytes(placed.hop.run)}` : `${formatRate(rateAt(placed.hop.curve, at))} at ${formatBytes(at)}`}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
