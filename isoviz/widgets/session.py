@@ -158,7 +158,8 @@ class Session(traitlets.HasTraits):
     def demand(self, view: str) -> Callable[[], None]:
         """Compute what a view needs, from now on; returns what ends the demand. From any thread.
 
-        `view` is "explorer", "plan", "run", "machine", "layout-editor" or "linearization". The latter two need no machine.
+        `view` is "explorer", "plan", "run", "machine", "timeline", "stored" (the timeline stored and forwarded), "layout-editor",
+        "linearization" or "trace". The last three need no machine.
 
         Raises:
             InputError: there is no such view.

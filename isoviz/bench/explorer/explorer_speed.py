@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
 from isoviz.bench.explorer.random_clicks import random_clicks
+from isoviz.bench.explorer.timeline_speed import timeline_rows
 from isoviz.bench.table import Row, Table, scratch_folder
 from isoviz.units import format_bytes, format_seconds
 
@@ -75,6 +76,8 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
                 _shown(lab, _LARGE)
                 rows += _frames(lab)
                 rows += _cancel(lab, max(3, repeat // 10))
+            with lab_page(chromium, url) as lab:
+                rows += timeline_rows(lab, max(3, repeat // 10))
             if minutes > 0:
                 with lab_page(chromium, url) as lab:
                     _shown(lab, _EXPLORE["local"])

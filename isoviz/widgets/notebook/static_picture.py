@@ -136,13 +136,22 @@ class StaticPicture:
         return self._drawings[name][1]
 
 
+def summary_of(trace: Trace) -> str:
+    """A trace in one line, without going through its requests."""
+    count = len(trace.transfers)
+    transfers = "1 transfer" if count == 1 else f"{count:,} transfers"
+    return f"{trace.where}, {transfers}, {len(trace.requests):,} requests, {format_seconds(trace.seconds)}"
+
+
 def _trace_drawn(trace: Trace, token: str) -> dict[str, str]:
-    """A trace for viewers without a kernel: its figures, or text alone where these are too large or take too long."""
+    """A trace for viewers without a kernel: its figures, or one line where these are too large or take too long."""
     from isoviz.figures import html
 
-    drawn = html(trace) if len(trace.requests) <= MOST_REQUESTS else ""
-    shown = drawn if drawn and len(drawn.encode()) <= MOST_BYTES else _TABLE.format(escape(str(trace)))
-    return {"text/plain": str(trace), "text/html": f'<div data-isoviz-static="{token}" class="isoviz-static">{shown}</div>'}
+    small = len(trace.requests) <= MOST_REQUESTS
+    text = str(trace) if small else summary_of(trace)
+    drawn = html(trace) if small else ""
+    shown = drawn if drawn and len(drawn.encode()) <= MOST_BYTES else _TABLE.format(escape(text))
+    return {"text/plain": text, "text/html": f'<div data-isoviz-static="{token}" class="isoviz-static">{shown}</div>'}
 
 
 def _seen(state: State) -> tuple[object, ...]:

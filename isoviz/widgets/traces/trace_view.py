@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from isoviz.errors import InputError, show
 from isoviz.runtime import Report, Trace
 from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.notebook.static_picture import summary_of
 from isoviz.widgets.session import Session
 
 if TYPE_CHECKING:
@@ -47,4 +48,4 @@ class TraceView(Explorer):
 
     def __repr__(self) -> str:
         given = self.session.state.given
-        return "<isoviz timeline>" if given is None else f"<isoviz timeline: {str(given).splitlines()[0]}>"
+        return "<isoviz timeline>" if given is None else f"<isoviz timeline: {summary_of(given)}>"
