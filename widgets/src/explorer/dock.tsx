@@ -8,6 +8,7 @@ import { HopsPane } from "../panes/hops-pane.tsx";
 import { MachinePane } from "../panes/machine-pane.tsx";
 import { NumbersPane } from "../panes/numbers-pane.tsx";
 import { RunPane } from "../panes/run-pane.tsx";
+import { SavePicture } from "../pictures/save-picture.tsx";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { useWatch } from "../watch.ts";
 import { WhyPane } from "../plan-view/why-pane.tsx";
@@ -34,6 +35,7 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
   const [chosen, choose] = useState("hops");
   const { number, phase } = snapshot.panes.run.now;
   const seen = useRef(number);
+  const box = useRef<HTMLElement>(null);
   useEffect(() => {
     if (number !== seen.current && (phase === "running" || phase === "cancelling" || phase === "done" || phase === "failed")) choose("run");
     seen.current = number;
@@ -53,9 +55,16 @@ export function Dock({ wide, widen }: { wide: boolean; widen: (wide: boolean) =>
       <Icon name={wide ? "shrink" : "expand"} />
     </button>
   );
+  const named = tabs.find((tab) => tab.name === chosen);
+  const tools = (
+    <span class="iv-dock-tools">
+      <SavePicture name={String(named?.title ?? "Details")} of={() => box.current?.querySelector<HTMLElement>(".iv-tabpanel") ?? null} />
+      {size}
+    </span>
+  );
   return (
-    <section class="iv-card iv-dock" data-testid="dock" data-wide={wide} aria-label="Details">
-      <Tabs label="Details" tabs={tabs} chosen={chosen} choose={choose} aside={size} />
+    <section ref={box} class="iv-card iv-dock" data-testid="dock" data-wide={wide} aria-label="Details">
+      <Tabs label="Details" tabs={tabs} chosen={chosen} choose={choose} aside={tools} />
     </section>
   );
 }

@@ -36,7 +36,12 @@ export async function copyPython(connection: Connection): Promise<News> {
 }
 
 function download({ what, name, text }: ExportMessage): void {
-  const url = URL.createObjectURL(new Blob([text], { type: `${TYPES[what]};charset=utf-8` }));
+  downloaded(name, new Blob([text], { type: `${TYPES[what]};charset=utf-8` }));
+}
+
+/** Gives a file to the person. */
+export function downloaded(name: string, content: Blob): void {
+  const url = URL.createObjectURL(content);
   const link = document.createElement("a");
   link.href = url;
   link.download = name;

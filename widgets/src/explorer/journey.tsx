@@ -1,18 +1,21 @@
 // The journey: every path of the plan as a strip, from the source on the left to the destination on the right.
 import type { JSX } from "preact";
+import { useRef } from "preact/hooks";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { PlanPart, Snapshot } from "../types.ts";
 import { counted, formatBytes, formatShare } from "../units.ts";
+import { SavePicture } from "../pictures/save-picture.tsx";
 import { JourneyTried, PathPointedAt } from "../plan-view/tried-marks.tsx";
 import { Strip } from "./strip.tsx";
 
 export function Journey(): JSX.Element {
   const { snapshot } = useView();
   const { plan } = snapshot.panes;
+  const box = useRef<HTMLElement>(null);
   const stale = plan !== null && snapshot.faults.stale.includes("plan");
   return (
-    <section class={`iv-card iv-journey${stale ? " iv-stale" : ""}`} data-testid="journey" data-stale={stale} aria-label="The journey">
+    <section ref={box} class={`iv-card iv-journey${stale ? " iv-stale" : ""}`} data-testid="journey" data-stale={stale} aria-label="The journey">
       <header class="iv-card-head">
         <h2>
           <Term name="journey">The journey</Term>
@@ -22,6 +25,7 @@ export function Journey(): JSX.Element {
         </p>
         <PathPointedAt />
         <JourneyTried />
+        {plan !== null && <SavePicture name="Journey" of={() => box.current} />}
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>
     </section>

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Icon } from "../components/icon.tsx";
 import { useId, useView } from "../components/view.ts";
+import { savePicture } from "../pictures/save-picture.tsx";
 import { chosenFile, copyPython, save, type News } from "./exports.ts";
 
 interface Item {
@@ -20,6 +21,10 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
   const id = useId();
   const box = useRef<HTMLDivElement>(null);
   const list = useRef<HTMLUListElement>(null);
+  const picture = async (kind: "svg" | "png"): Promise<News> => {
+    const problem = await savePicture(box.current?.closest<HTMLElement>(".iv-screen") ?? null, "Explorer", kind);
+    return problem === "" ? { good: true, text: `Saved the picture isoviz-explorer.${kind}.` } : { good: false, text: problem };
+  };
   const items: readonly Item[] = [
     {
       name: "open-session",
@@ -34,6 +39,10 @@ export function Menu({ tell }: { tell: (news: News) => void }): JSX.Element {
     { name: "export-plan", title: "Export the plan (JSON)", group: true, act: () => save(connection, "plan") },
     { name: "export-machine", title: "Export the machine (JSON)", act: () => save(connection, "machine") },
     { name: "export-page", title: "Export a page (HTML)", act: () => save(connection, "page") },
+    { name: "export-report", title: "Export the last report (JSON)", act: () => save(connection, "report") },
+    { name: "export-trace", title: "Export the trace (for ui.perfetto.dev)", act: () => save(connection, "trace") },
+    { name: "picture-svg", title: "Save all of this as a picture (SVG)", group: true, act: () => picture("svg") },
+    { name: "picture-png", title: "Save all of this as a picture (PNG)", act: () => picture("png") },
     { name: "copy-python", title: "Copy as Python", group: true, act: () => copyPython(connection) },
   ];
 

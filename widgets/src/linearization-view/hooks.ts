@@ -1,6 +1,7 @@
 // What the pictures need to know of the page: the theme, the size of an element, the pixels of the screen, and whether motion is wanted.
 import type { RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { drawable, penOf } from "../pictures/recorder.ts";
 
 function darkNow(): boolean {
   return document.body.dataset["jpThemeLight"] === "false" || document.body.classList.contains("vscode-dark");
@@ -62,6 +63,7 @@ export function wantsStillness(): boolean {
 export function useFrame(draw: () => void, inputs: readonly unknown[]): void {
   const newest = useRef(draw);
   newest.current = draw;
+  useLayoutEffect(() => drawable(() => newest.current()), []);
   useLayoutEffect(() => {
     const frame = requestAnimationFrame(() => newest.current());
     return () => cancelAnimationFrame(frame);
@@ -73,5 +75,5 @@ export function fitCanvas(canvas: HTMLCanvasElement, size: Size, ratio: number):
   const [width, height] = [Math.max(1, Math.round(size.width * ratio)), Math.max(1, Math.round(size.height * ratio))];
   if (canvas.width !== width) canvas.width = width;
   if (canvas.height !== height) canvas.height = height;
-  return canvas.getContext("2d");
+  return penOf(canvas, canvas.getContext("2d"));
 }

@@ -33,6 +33,7 @@ import { Grid, type Zoomer } from "./grid.tsx";
 import { useDark, useSize } from "./hooks.ts";
 import { Lens } from "./lens.ts";
 import { Legend } from "./legend.tsx";
+import { SavePicture } from "../pictures/save-picture.tsx";
 import { OPTIONS, type ViewOptions } from "./options.ts";
 import { Player } from "./player.tsx";
 import { Tape } from "./tape.tsx";
@@ -133,6 +134,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
             <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
             <Tool label="Show the whole grid" icon="fit" onClick={() => zoomer.current?.fit()} />
           </span>
+          <SavePicture name={`${props.title ?? "Layout"} ${linear.digits.map((digit) => digit.text).join(" ")}`} of={() => root.current} />
         </div>
       </div>
       <Slices linear={linear} dims={dims} at={fixed} colourOf={dimColour} set={slice} />

@@ -1,6 +1,6 @@
 // A saved page about a plan: one screen of summary, then the views of the explorer, folded.
 import type { ComponentChildren, JSX } from "preact";
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import { Figures } from "../explorer/bar.tsx";
@@ -8,6 +8,7 @@ import { tabs } from "../explorer/dock.tsx";
 import { Inspector } from "../explorer/inspector.tsx";
 import { Journey } from "../explorer/journey.tsx";
 import { machineWords, memoryWords, titleOf } from "../explorer/words.ts";
+import { SavePicture } from "../pictures/save-picture.tsx";
 import { Report } from "../panes/run-pane.tsx";
 import type { PageLine, PagePart } from "../types.ts";
 import { formatRate, formatSeconds } from "../units.ts";
@@ -74,12 +75,18 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
 /** A view that is folded at first. It is drawn once it is opened: what is hidden has no size. */
 function Section({ name, title, opened, children }: { name: string; title: ComponentChildren; opened: boolean; children: () => ComponentChildren }): JSX.Element {
   const [open, setOpen] = useState(opened);
+  const content = useRef<HTMLDivElement>(null);
   return (
     <details class="iv-card iv-page-view" data-testid={`view-${name}`} open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>
         <h2>{title}</h2>
       </summary>
-      {open && children()}
+      {open && (
+        <div class="iv-page-content" ref={content}>
+          {name !== "ends" && <SavePicture name={String(title)} of={() => content.current} />}
+          {children()}
+        </div>
+      )}
     </details>
   );
 }
@@ -91,7 +98,7 @@ function Lines({ lines }: { lines: readonly PageLine[] }): JSX.Element {
       <caption class="iv-hidden">Times of the whole transfer</caption>
       <thead>
         <tr>
-          <th scope="col" />
+          <th scope="col">Transfer</th>
           <th scope="col" class="iv-number">Time</th>
           <th scope="col" class="iv-number"><Term name="throughput">Rate</Term></th>
           <th scope="col" class="iv-measures-head">time, drawn</th>
