@@ -158,7 +158,7 @@ def throughput_figure(
                 "rate": [rate for _, rate in shown],
                 "run_text": [format_bytes(run) for run, _ in shown],
                 "rate_text": [format_rate(rate) for _, rate in shown],
-                "channel": [f"{curve.kind}: {curve.names}"] * len(shown),
+                "channel": [f"{curve.kind.words}: {curve.names}"] * len(shown),
             }
         )
         line = plot.line(

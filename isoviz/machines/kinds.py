@@ -49,6 +49,12 @@ class _Kind(str):
         return found
 
     @classmethod
+    def words_for(cls, name: str) -> str:
+        """What people call the kind of a name; the name itself where no such kind is registered."""
+        found: Self | None = cls._registered.get(name)
+        return name if found is None else found.words
+
+    @classmethod
     def _refusal(cls, value: object) -> str:
         known = ", ".join(cls._registered)
         return f"expected one of {known}, got {checks.show(value)} (kinds of another package are known once it is imported)"

@@ -58,8 +58,8 @@ class Curve:
 
     @property
     def label(self) -> str:
-        """`DiskRead`, or `Memcpy (7 channels)` if several channels have it."""
-        return str(self.kind) if len(self.channels) == 1 else f"{self.kind} ({len(self.channels)} channels)"
+        """What it is called: "file read", or "memory copy (7 channels)" if several channels have it."""
+        return self.kind.words if len(self.channels) == 1 else f"{self.kind.words} ({len(self.channels)} channels)"
 
     @property
     def names(self) -> str:

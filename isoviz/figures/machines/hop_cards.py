@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.svg import Drawing, shorten, text_width, wrap
+from isoviz.machines import ChannelKind
 from isoviz.units import format_bytes, format_rate
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ def pretty(layout: str) -> str:
 
 def hop_tip(hop: Hop) -> str:
     """A hop in one line."""
-    text = f"{hop.source} → {hop.destination} by {hop.kind}, {format_rate(hop.throughput)}"
+    text = f"{hop.source} → {hop.destination} by {ChannelKind.words_for(hop.kind)}, {format_rate(hop.throughput)}"
     text += f", runs of {format_bytes(hop.request_bytes)}"
     if hop.converts:
         text += f", converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}"
@@ -77,7 +78,7 @@ def _card(drawing: Drawing, hop: Hop, lines: Sequence[str], width: float, height
     drawing.rect(0.5, 0.5, width - 1, height - 1, fill="panel", stroke="path" if limits else "line", radius=8, tip=hop_tip(hop))
     drawing.element("circle", cx=22, cy=22, r=10.5, fill="path")
     drawing.text(22, 26.2, str(hop.index), size=12, fill="on-path", anchor="middle", bold=True)
-    drawing.text(40, 26.5, shorten(str(hop.kind), inner - 28, 13, bold=True), size=13, bold=True)
+    drawing.text(40, 26.5, shorten(ChannelKind.words_for(hop.kind), inner - 28, 13, bold=True), size=13, bold=True)
     drawing.text(12, 50, shorten(f"{hop.source} → {hop.destination}", inner, 11.5), size=11.5, fill="muted")
     y = 70.0
     for line in lines:

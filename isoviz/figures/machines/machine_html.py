@@ -68,7 +68,7 @@ def memory_table(machine: Machine) -> str:
     rows: list[Sequence[object]] = [
         (
             memory.name,
-            f"{memory.kind}{' (emulated)' if memory.emulated else ''}",
+            f"{memory.kind.words}{' (emulated)' if memory.emulated else ''}",
             memory.node,
             format_bytes(memory.capacity) if memory.capacity else "–",
             format_bytes(memory.slot_limit or machine.limits.slot_limit),
@@ -102,7 +102,7 @@ def channel_table(machine: Machine) -> str:
     rows: list[Sequence[object]] = [
         (
             channel.name,
-            channel.kind,
+            channel.kind.words,
             format_rate(channel.peak),
             format_rate(channel.rate(4096)),
             _setup(channel),
@@ -122,7 +122,7 @@ def rate_table(channels: Sequence[Channel]) -> str:
     """Throughput for a few run lengths; channels of one kind with the same function share a row."""
     runs = (64, 4096, 2**18, 2**24)
     rows: list[Sequence[object]] = [
-        (curve.kind, curve.names, *(format_rate(curve.channels[0].rate(run)) for run in runs), format_rate(curve.peak))
+        (curve.kind.words, curve.names, *(format_rate(curve.channels[0].rate(run)) for run in runs), format_rate(curve.peak))
         for curve in curves(channels)
     ]
     header = ("kind", "channels", *(f"runs of {format_bytes(run)}" for run in runs), "peak")

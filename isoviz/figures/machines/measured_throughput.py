@@ -107,7 +107,7 @@ def _legend(drawing: Drawing, entries: Sequence[Curve], notes: Sequence[Sequence
         token, channel = kind_token(curve.kind), curve.channels[0]
         drawing.line(x, y + 7, x + 26, y + 7, stroke=token, width=2.6)
         drawing.element("circle", cx=x + 13, cy=y + 7, r=3.6, fill=token, stroke=token, stroke_width=1.6)
-        drawing.text(x + 34, y + 11, shorten(str(curve.kind), room, 12, bold=True), size=12, bold=True, tip=curve.names)
+        drawing.text(x + 34, y + 11, shorten(curve.kind.words, room, 12, bold=True), size=12, bold=True, tip=curve.names)
         drawing.text(x + 34, y + 26, shorten(curve.names, room, 11), size=11, fill="muted", tip=curve.names)
         said = f"≤ {format_rate(curve.peak)}"
         if channel.max_in_flight > 1:
@@ -135,7 +135,7 @@ def _notes(machine: Machine) -> list[list[str]]:
         weights = {channel: dict(channel.resources).get(resource.name, 0.0) for channel in machine.channels}
         users = {channel: weight for channel, weight in weights.items() if weight}
         if resource.held and len(set(users.values())) > 1:
-            parts = [f"{format_share(weight / resource.capacity)} by {channel.kind}" for channel, weight in users.items()]
+            parts = [f"{format_share(weight / resource.capacity)} by {channel.kind.words}" for channel, weight in users.items()]
             said.append(f"{resource.name}, held while at work: {', '.join(dict.fromkeys(parts))}")
             continue
         kinds = " and ".join(dict.fromkeys(str(channel.kind) for channel in users)) or "nobody"

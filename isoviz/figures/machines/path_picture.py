@@ -115,19 +115,20 @@ def _boxes(drawing: Drawing, layout: GraphLayout, path: Sequence[str]) -> None:
         name = listed(member.short_name for member in stack)
         drawing.text(cx, cy - 3, shorten(name, box.width - 12, 13, bold=True), size=13, anchor="middle", bold=True)
         many = f"{len(stack)} × " if len(stack) > 1 else ""
-        below = f"{many}{memory.kind}"
+        below = f"{many}{memory.kind.words}"
         if memory.emulated:
             below += " · emulated"
         elif memory.capacity:
             size = format_bytes(memory.capacity)
-            below += f" · {size}"
-            if many and text_width(below, 11) > box.width - 8:
-                below = many + size  # the name says the kind
+            if text_width(f"{below} · {size}", 11) <= box.width - 8:
+                below += f" · {size}"
+            elif many:
+                below = many + size
         drawing.text(cx, cy + 13, shorten(below, box.width - 8, 11), size=11, fill="muted", anchor="middle")
 
 
 def _box_tip(memory: Memory) -> str:
-    tip = f"{memory.name}: {memory.kind}" + (f", {format_bytes(memory.capacity)}" if memory.capacity else "")
+    tip = f"{memory.name}: {memory.kind.words}" + (f", {format_bytes(memory.capacity)}" if memory.capacity else "")
     return tip + (f", {memory.label}" if memory.label else "") + (", emulated" if memory.emulated else "")
 
 
@@ -154,7 +155,7 @@ def _edges(
     for (first, second), channels in pairs.items():
         if frozenset((first, second)) in on_path:
             continue
-        tip = "\n".join(f"{channel.name}: {channel.kind}, up to {format_rate(channel.peak)}" for channel in channels[:24])
+        tip = "\n".join(f"{channel.name}: {channel.kind.words}, up to {format_rate(channel.peak)}" for channel in channels[:24])
         tip += f"\nand {len(channels) - 24} more" if len(channels) > 24 else ""
         if first == second:
             drawing.path(_loop(layout.top(first, _DEPTH), layout)[0], stroke="line", width=1.4, tip=tip)

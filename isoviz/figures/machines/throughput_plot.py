@@ -131,7 +131,7 @@ def _legend(
         drawing.line(x, y + 7, x + 26, y + 7, stroke=token, width=2.6, stroke_dasharray=dash)
         room = _LEGEND - 60
         used = [hop for channel in curve.channels for hop in hops.get(channel.name, [])]
-        drawing.text(x + 34, y + 11, shorten(str(curve.kind), room, 12, bold=True), size=12, bold=True, tip=curve.names)
+        drawing.text(x + 34, y + 11, shorten(curve.kind.words, room, 12, bold=True), size=12, bold=True, tip=curve.names)
         detail = f"up to {format_rate(curve.peak)}"
         if used:
             detail += f" · hop {', '.join(used)}"

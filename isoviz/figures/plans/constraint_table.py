@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from isoviz.figures.charts.html_parts import Markup, cell, table
 from isoviz.figures.charts.svg import escape
+from isoviz.machines import ChannelKind
 from isoviz.planner.explanation.explanation_words import amount, hop_stages, layout_text, price_text, symbols
 from isoviz.units import format_bytes
 
@@ -39,7 +40,7 @@ def constraint_table_html(explanation: Explanation) -> str:
                 _layout(stage.layout),
                 Markup(f"{_light(symbols(stage, stages[k + 1]))}<br>{_quiet(format_bytes(stage.run_bytes))}"),
                 Markup(_light(format_bytes(stage.shuffle_bytes)) if inside else _quiet("an end")),
-                Markup(_light(f"✓\xa0{stage.kind}")),
+                Markup(_light(f"✓\xa0{ChannelKind.words_for(stage.kind)}")),
                 _states([state for state in own if state.kind == "throughput"]),
                 _states([state for state in own if state.kind != "throughput"]),
             )

@@ -10,6 +10,7 @@ from isoviz.figures.plans.candidate_ranking import candidate_ranking_svg
 from isoviz.figures.plans.constraint_table import constraint_table_html
 from isoviz.figures.plans.plan_html import plan_facts, plan_throughput_svg, plan_title
 from isoviz.figures.plans.sweep_figure import NAMES, sweep_svg, ways
+from isoviz.machines import ChannelKind
 from isoviz.planner.explanation.explanation_text import explanation_text
 from isoviz.planner.explanation.explanation_words import (
     agreement,
@@ -94,7 +95,7 @@ def _time(explanation: Explanation) -> str:
         rows.append(
             (
                 k,
-                stage.kind,
+                ChannelKind.words_for(stage.kind),
                 path_text((stage.memory, explanation.stages[k + 1].memory)),
                 format_bytes(stage.run_bytes),
                 format_rate(stage.throughput),

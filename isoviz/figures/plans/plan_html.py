@@ -29,7 +29,7 @@ from isoviz.figures.machines.hop_cards import changes, draw_cards, pretty, slowe
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import Layout, compare
-from isoviz.machines import Machine
+from isoviz.machines import ChannelKind, Machine
 from isoviz.planner import Instance, PathPlan, Plan, Transfer
 from isoviz.planner.shares import share_text
 from isoviz.planner.time.spread import range_text
@@ -141,7 +141,7 @@ def measurements(report: Report) -> list[Measured]:
         for hop in path.hops:
             ran = by_place.get((number, hop.index))
             rate = ran.throughput if ran is not None and ran.bytes > 0 else None
-            label = f"{f'path {number}, ' if several else ''}hop {hop.index} {hop.kind}"
+            label = f"{f'path {number}, ' if several else ''}hop {hop.index} {ChannelKind.words_for(hop.kind)}"
             found.append(Measured(label, f"{hop.source} → {hop.destination}", next(rates), rate))
     return found
 
@@ -222,8 +222,8 @@ def reasons(plan: Plan) -> list[str]:
     hop = next(hop for hop in plan.hops if hop.index == slow)
     found = [
         (
-            f"Slowest is hop {hop.index} ({hop.kind}): with runs of {format_bytes(hop.request_bytes)} it sustains "
-            f"{format_rate(hop.throughput)}."
+            f"Slowest is hop {hop.index} ({ChannelKind.words_for(hop.kind)}): with runs of {format_bytes(hop.request_bytes)} "
+            f"it sustains {format_rate(hop.throughput)}."
         )
     ]
     if len(plan.hops) > 1 and plan.chunk_count == 1:
@@ -237,7 +237,8 @@ def reasons(plan: Plan) -> list[str]:
         found.append(f"{how} {format_rate(plan.throughput)} in the steady state.")
     converting = [hop for hop in plan.hops if hop.converts]
     found += [
-        f"Hop {hop.index} ({hop.kind}) converts {pretty(hop.source_layout)} to {pretty(hop.destination_layout)}."
+        f"Hop {hop.index} ({ChannelKind.words_for(hop.kind)}) converts {pretty(hop.source_layout)} "
+        f"to {pretty(hop.destination_layout)}."
         for hop in converting
     ]
     if not converting:

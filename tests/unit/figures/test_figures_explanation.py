@@ -21,7 +21,7 @@ from isoviz.figures import (
     sweep_svg,
 )
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import preset
+from isoviz.machines import ChannelKind, preset
 from isoviz.planner import Explanation, Options, Sweep, Transfer, explain, explanation_text, sweep
 from isoviz.planner.explanation.explanation import Region, SweepPoint, Turn
 from isoviz.planner.explanation.explanation_words import layout_text, path_text
@@ -110,7 +110,7 @@ def test_constraint_table_has_every_row(name: str) -> None:
     outline = check_self_contained(constraint_table_html(explanation))
     said = outline.text.replace("\xa0", " ")
     for stage in explanation.stages:
-        assert stage.memory in said and layout_text(stage.layout) in said and stage.kind in said
+        assert stage.memory in said and layout_text(stage.layout) in said and ChannelKind.words_for(stage.kind) in said
     for state in explanation.solution.rows:
         assert re.sub(r"^TP ≤ tp_[^(]*", "TP ≤ tp", state.label) in said
     assert said.count("● binding") == len(explanation.solution.binding)

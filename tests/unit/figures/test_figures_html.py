@@ -14,7 +14,7 @@ from isoviz.figures.charts.bars import Measured
 from isoviz.figures.charts.html_parts import verified_badge
 from isoviz.figures.plans.plan_html import measurements, reasons
 from isoviz.layouts import FieldSpace, IndexSpace, Layout
-from isoviz.machines import Machine, Memory, MemoryKind
+from isoviz.machines import ChannelKind, Machine, Memory, MemoryKind
 from isoviz.planner import Instance, Plan, Transfer, chunk_curve, explain_plan, plan, sweep
 from isoviz.runtime import HopMeasurement, Report, simulate
 from isoviz.units import format_rate
@@ -85,7 +85,7 @@ def test_plan_table_has_every_decision() -> None:
     for text in (html(PLAN), plan_html(PLAN, MACHINE)):
         outline = check_self_contained(text)
         for hop in PLAN.hops:
-            assert hop.kind in outline.text and format_rate(hop.throughput) in outline.text
+            assert ChannelKind(hop.kind).words in outline.text and format_rate(hop.throughput) in outline.text
             assert Layout(hop.source_layout).pretty in outline.text
         assert "slowest" in outline.text
     assert "node 1" in Outline(plan_html(PLAN, MACHINE)).text
@@ -96,7 +96,7 @@ def test_reasons_name_the_slowest_hop_and_the_converting_one() -> None:
     slow = min(PLAN.hops, key=lambda hop: hop.throughput)
     assert f"hop {slow.index} " in said
     for hop in PLAN.hops:
-        assert (f"Hop {hop.index} ({hop.kind}) converts" in said) == hop.converts
+        assert (f"Hop {hop.index} ({ChannelKind(hop.kind).words}) converts" in said) == hop.converts
     whole = PLAN.changed(per_chunk=PLAN.chunks.blocks)
     assert whole.chunk_count == 1 and "follow each other" in " ".join(reasons(whole))
     large = made(x=8192, y=8192)
@@ -118,7 +118,7 @@ def test_report_says_whether_it_was_verified(verified: bool | None, word: str) -
 
 def test_report_sets_measured_beside_predicted() -> None:
     found = measurements(report(PLAN))
-    assert [row.label for row in found[1:]] == [f"hop {hop.index} {hop.kind}" for hop in PLAN.hops]
+    assert [row.label for row in found[1:]] == [f"hop {hop.index} {ChannelKind(hop.kind).words}" for hop in PLAN.hops]
     assert all(row.ratio == pytest.approx(0.8) for row in found)
     outline = check_self_contained(html(report(PLAN)))
     for row in found:

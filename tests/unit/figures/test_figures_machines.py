@@ -15,7 +15,17 @@ from isoviz.figures.machines.hop_cards import slowest
 from isoviz.figures.machines.path_picture import path_svg
 from isoviz.figures.machines.throughput_plot import throughput_svg
 from isoviz.layouts import FieldSpace, IndexSpace
-from isoviz.machines import Channel, ChannelKind, Constant, LatencyBandwidth, Machine, Memory, MemoryKind
+from isoviz.machines import (
+    Channel,
+    ChannelKind,
+    Constant,
+    LatencyBandwidth,
+    Machine,
+    Memory,
+    MemoryKind,
+    channel_kinds,
+    memory_kinds,
+)
 from isoviz.planner import Plan, Transfer, plan
 from isoviz.units import format_rate
 
@@ -121,7 +131,9 @@ def test_path_shows_every_hop_and_what_limits(name: str) -> None:
     for hop in made.hops:
         assert texts.count(str(hop.index)) == 2  # on the path and on its card
         assert format_rate(hop.throughput) in texts
-        assert str(hop.kind) in texts
+        assert ChannelKind(hop.kind).words in texts
+    codes = {str(kind) for kind in (*memory_kinds(), *channel_kinds())}
+    assert not [text for text in texts if codes & set(text.split())], "a kind is named by its code alone"
     assert texts.count("slowest hop") == (len(slowest(made.hops)) if len(made.hops) > 1 else 0)
     discs = [box for _, box in text_boxes(path_svg(machine, made, cards=False))]
     assert len(discs) == len(made.hops)

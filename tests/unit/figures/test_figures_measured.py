@@ -56,7 +56,7 @@ def test_every_sample_is_a_point_inside_the_frame(theme: str) -> None:
 
 def test_points_that_planning_leaves_aside_are_hollow() -> None:
     root = ET.fromstring(measured_throughput_svg(measured(), theme="light"))
-    reads = [node for node in root.iter(f"{SVG}circle") if (node.findtext(f"{SVG}title") or "").startswith("DiskRead, runs of")]
+    reads = [node for node in root.iter(f"{SVG}circle") if (node.findtext(f"{SVG}title") or "").startswith("file read, runs of")]
     fills = [node.get("fill") for node in reads]
     assert fills[0] != fills[1] == fills[2] == fills[3]
 
@@ -78,7 +78,7 @@ def test_what_is_held_in_parts() -> None:
     ]
     svg = measured_throughput_svg(replace(machine, channels=(machine.channels[0], *channels)))
     text = " ".join(node.text or "" for node in ET.fromstring(svg).iter(f"{SVG}text"))
-    assert "device, held while at work: 75 % by DiskRead, 50 % by DiskWrite" in text
+    assert "device, held while at work: 75 % by file read, 50 % by file write" in text
 
 
 def test_spread_alone_will_do() -> None:
