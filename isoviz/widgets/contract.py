@@ -405,12 +405,15 @@ class NameMachine(TypedDict):
 
 
 class AddMemory(TypedDict):
-    """Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room."""
+    """Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. `positions` are those of the
+    other memories, which stay where they are: [x, y] by name.
+    """
 
     do: Literal["add-memory"]
     memoryKind: str
     node: int
     place: list[float] | None
+    positions: dict[str, list[float]]
 
 
 class SetMemory(TypedDict):

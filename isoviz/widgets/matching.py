@@ -30,7 +30,11 @@ def mismatch(value: object, kind: Any, place: str = "") -> str | None:
     origin = get_origin(kind)
     if origin in (Union, UnionType):
         found = [mismatch(value, member, place) for member in get_args(kind)]
-        return None if None in found else _said(place, f"expected {words(kind)}, got {show(value)}")
+        if None in found:
+            return None
+        # Of several typed dictionaries, the one is meant whose literals fit.
+        meant = [problem for member, problem in zip(get_args(kind), found, strict=True) if _is_meant(value, member)]
+        return meant[0] if len(meant) == 1 else _said(place, f"expected {words(kind)}, got {show(value)}")
     if is_typeddict(kind):
         return _of_keys(value, kind, place)
     if origin is list and isinstance(value, list):
@@ -45,11 +49,19 @@ def mismatch(value: object, kind: Any, place: str = "") -> str | None:
     return None if _is_plain(value, kind, origin) else _said(place, f"expected {words(kind)}, got {show(value)}")
 
 
+def _is_meant(value: object, kind: Any) -> bool:
+    """Whether a value is an object with the literals of a typed dictionary, even where more is wrong with it."""
+    if not is_typeddict(kind) or not isinstance(value, Mapping):
+        return False
+    literals = {key: inner for key, inner in keys_of(kind).items() if get_origin(inner) is Literal and len(get_args(inner)) == 1}
+    return bool(literals) and all(value.get(key) in get_args(inner) for key, inner in literals.items())
+
+
 def words(kind: Any) -> str:
     """A type in words, for errors."""
     origin = get_origin(kind)
     if origin in (Union, UnionType):
-        return " or ".join(words(member) for member in get_args(kind))
+        return " or ".join(dict.fromkeys(words(member) for member in get_args(kind)))
     if origin is Literal:
         return " or ".join(repr(each) for each in get_args(kind))
     if origin is list:

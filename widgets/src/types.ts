@@ -892,12 +892,16 @@ export interface NameMachine {
   value: string;
 }
 
-/** Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. */
+/**
+ * Add a memory of a kind on a node, at a place of the drawing or (null) wherever there is room. `positions` are those of
+ * the other memories, which stay where they are: [x, y] by name.
+ */
 export interface AddMemory {
   do: "add-memory";
   memoryKind: string;
   node: number;
   place: number[] | null;
+  positions: Record<string, number[]>;
 }
 
 /** Enter a text of a memory. */

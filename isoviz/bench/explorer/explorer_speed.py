@@ -7,15 +7,17 @@ import json
 import os
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
+from isoviz.bench.explorer.machine_frames import machine_frames
 from isoviz.bench.explorer.random_clicks import random_clicks
+from isoviz.bench.explorer.spread import spread_row
 from isoviz.bench.explorer.timeline_speed import timeline_rows
 from isoviz.bench.table import Row, Table, scratch_folder
-from isoviz.units import format_bytes, format_seconds
+from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -78,6 +80,8 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
                 rows += _cancel(lab, max(3, repeat // 10))
             with lab_page(chromium, url) as lab:
                 rows += timeline_rows(lab, max(3, repeat // 10))
+            with lab_page(chromium, url) as lab:
+                rows += machine_frames(lab)
             if minutes > 0:
                 with lab_page(chromium, url) as lab:
                     _shown(lab, _EXPLORE["local"])
@@ -118,7 +122,7 @@ def _ready(chromium: Browser, url: str) -> Iterator[Row]:
         with lab_page(chromium, url) as lab:
             seconds = _shown(lab, code)
             _restarted(lab)
-        yield _row(f"ready, {name}", [seconds], "≤ 3 s")
+        yield spread_row(f"ready, {name}", [seconds], "≤ 3 s")
 
 
 def _restarted(lab: LabPage) -> None:
@@ -135,16 +139,6 @@ def _timed(lab: LabPage, kind: str, shown: str, gesture: Callable[[], None]) -> 
     lab.page.evaluate(f"() => {{ window.isovizTime = window.isovizWatch('{kind}', {shown}) }}")
     gesture()
     return float(lab.page.evaluate("() => window.isovizTime")) / 1000
-
-
-def _row(what: str, seconds: Sequence[float], aim: str) -> Row:
-    found = sorted(seconds)
-    p95 = found[min(len(found) - 1, int(0.95 * len(found)))]
-    median = found[len(found) // 2]
-    return {
-        "what": what, "median": format_seconds(median), "p95": format_seconds(p95), "aim": aim,
-        "median_seconds": median, "p95_seconds": p95,
-    }  # fmt: skip
 
 
 def _gestures(lab: LabPage, machine: str, repeat: int) -> Iterator[Row]:
@@ -166,8 +160,8 @@ def _gestures(lab: LabPage, machine: str, repeat: int) -> Iterator[Row]:
         lab.settled()
         page.keyboard.press(key)
         lab.settled()
-    yield _row(f"{machine}: a chip moves, the picture follows", local, "≤ 50 ms")
-    yield _row(f"{machine}: a chip moves, the plan follows", plans, "≤ 100 ms")
+    yield spread_row(f"{machine}: a chip moves, the picture follows", local, "≤ 50 ms")
+    yield spread_row(f"{machine}: a chip moves, the plan follows", plans, "≤ 100 ms")
     box = page.locator(_GRID).first.bounding_box()
     assert box is not None
     hovers = []
@@ -180,7 +174,7 @@ def _gestures(lab: LabPage, machine: str, repeat: int) -> Iterator[Row]:
         other = (box["x"] + box["width"] * draw.uniform(0.3, 0.6), box["y"] + box["height"] * draw.uniform(0.65, 0.9))
         changed = f"() => {_MARKED} !== {json.dumps(before)}"
         hovers.append(_timed(lab, "pointermove", changed, lambda other=other: page.mouse.move(*other)))  # type: ignore[misc]
-    yield _row(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
+    yield spread_row(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
 
 
 def _frames(lab: LabPage) -> Iterator[Row]:
@@ -206,7 +200,7 @@ def _frames(lab: LabPage) -> Iterator[Row]:
         gaps = [gap / 1000 for gap in page.evaluate("() => window.isovizGaps")]
         if dragging:
             page.mouse.up()
-        yield _row(f"4096 × 4096: between two frames, {what}", gaps, "≤ 33 ms")
+        yield spread_row(f"4096 × 4096: between two frames, {what}", gaps, "≤ 33 ms")
 
 
 def _cancel(lab: LabPage, repeat: int) -> Iterator[Row]:
@@ -227,8 +221,8 @@ def _cancel(lab: LabPage, repeat: int) -> Iterator[Row]:
         page.wait_for_function(over)
         ended.append(time.perf_counter() - began)
     if acknowledged:
-        yield _row("Cancel is acknowledged", acknowledged, "≤ 100 ms")
-        yield _row("Cancel has ended the run", ended, "≤ 1 s")
+        yield spread_row("Cancel is acknowledged", acknowledged, "≤ 100 ms")
+        yield spread_row("Cancel has ended the run", ended, "≤ 1 s")
 
 
 def _sizes() -> Iterator[Row]:

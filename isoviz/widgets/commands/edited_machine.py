@@ -115,6 +115,7 @@ def _place(machine: Machine, edit: Any) -> Edited:
 
 
 def _add_memory(machine: Machine, edit: Any) -> Edited:
+    machine = memory_edits.placed(machine, edit["positions"])
     return Edited(memory_edits.with_memory(machine, edit["memoryKind"], edit["node"], edit["place"])[0])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
@@ -39,6 +40,12 @@ def _machine(machine: Machine, whole: bool) -> MachinePart:
         "memories": len(machine.memories),
         "channels": len(machine.channels),
         "provenance": machine.provenance,
-        "drawing": draw(machine),
+        "drawing": _drawing(replace(machine, positions={}) if machine.positions else machine),
         "canvas": canvas_part(machine) if whole else None,
     }
+
+
+@lru_cache(maxsize=8)
+def _drawing(machine: Machine) -> str:
+    """The drawing as text, the same wherever the memories lie on the canvas."""
+    return draw(machine)

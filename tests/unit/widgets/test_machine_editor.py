@@ -46,7 +46,7 @@ def test_the_value_follows_what_is_edited(made: Callable[[Any], Any]) -> None:
     assert editor.value == new_machine()
     seen: list[Machine] = []
     editor.observe(lambda change: seen.append(change["new"]), names="value")
-    edit(editor, "add-memory", memoryKind="FBM", node=0, place=None)
+    edit(editor, "add-memory", memoryKind="FBM", node=0, place=None, positions={})
     assert [memory.name for memory in editor.value.memories] == ["node0.sys", "node0.fbm0"] and seen == [editor.value]
     edit(editor, "delete", memories=["nowhere"], channels=[], resources=[])
     assert "no memory 'nowhere'" in editor.problem

@@ -87,7 +87,8 @@ def test_a_key_that_is_held_is_one_step(session: Session) -> None:
         ({"do": "connect", "source": "node0.dsk", "destination": "node0.fbm0", "channelKind": ""}, "main memory"),
         ({"do": "connect", "source": "nowhere", "destination": "node0.fbm0", "channelKind": ""}, "no memory"),
         ({"do": "place", "positions": {"node0.sys": [1, 2, 3]}, "goesOn": False}, "pair"),
-        ({"do": "fly"}, "expected an object"),
+        ({"do": "fly"}, "edit: expected an object, got an object"),
+        ({"do": "name-machine"}, "edit: the key 'value' is missing; expected a text"),
     ],
 )
 def test_wrong_edits_are_refused_in_words(session: Session, wrong: dict[str, Any], words: str) -> None:
@@ -102,9 +103,9 @@ def test_wrong_edits_are_refused_in_words(session: Session, wrong: dict[str, Any
 def test_a_machine_is_built_from_nothing_and_run(session: Session) -> None:
     state = edit(session, "new")
     assert state.settings.machine.machine == new_machine()  # type: ignore[union-attr]
-    edit(session, "add-memory", memoryKind="ZCM", node=0, place=None)
-    edit(session, "add-memory", memoryKind="FBM", node=1, place=[5, 5])
-    edit(session, "add-memory", memoryKind="REG", node=1, place=None)
+    edit(session, "add-memory", memoryKind="ZCM", node=0, place=None, positions={})
+    edit(session, "add-memory", memoryKind="FBM", node=1, place=[5, 5], positions={})
+    edit(session, "add-memory", memoryKind="REG", node=1, place=None, positions={})
     for source, destination in (("node0.sys", "node0.zcm"), ("node0.zcm", "node1.reg"), ("node1.reg", "node1.fbm0")):
         state = edit(session, "connect", source=source, destination=destination, channelKind="")
         assert state.refused is None

@@ -23,7 +23,7 @@ export const tabs: readonly DockTab[] = [
   { name: "why", title: "Why", content: () => <WhyPane />, watch: ["why"] },
   { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
   { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
-  { name: "machine", title: "Machine", watch: ["machine"], content: () => <MachinePane /> },
+  { name: "machine", title: "Machine", watch: ["machine", "timeline"], content: () => <MachinePane /> },
   { name: "run", title: "Runs", content: () => <RunPane /> },
 ];
 

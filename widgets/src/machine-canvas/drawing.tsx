@@ -4,10 +4,10 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { isText } from "../explorer/shortcuts.ts";
 import { THRESHOLD } from "../layout-editor/dragging.ts";
-import { formatRate } from "../units.ts";
+import { counted, formatRate } from "../units.ts";
 import { neighbour } from "./arrangement.ts";
 import { useEditing, MACHINE } from "./edits.ts";
-import type { Point } from "./geometry.ts";
+import { centreOf, type Point } from "./geometry.ts";
 import { placeOf, type Edge, type Route, type Scene } from "./scene.ts";
 import { Shape } from "./shape.tsx";
 import type { Bead, Marks, Stage } from "./stage.ts";
@@ -33,7 +33,7 @@ interface DrawingProps {
 
 type Gesture =
   | { kind: "pan"; last: Point; start: Point; moved: boolean }
-  | { kind: "move"; names: string[]; from: Map<string, Point>; start: Point; moved: boolean; click: () => void }
+  | { kind: "move"; names: string[]; from: Map<string, Point>; start: Point; moved: boolean; click: () => void; memory: string | null }
   | { kind: "pull"; from: string; start: Point; moved: boolean };
 
 export function Drawing(props: DrawingProps): JSX.Element {
@@ -49,6 +49,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const [renaming, setRenaming] = useState<string | null>(null);
   const [pulling, setPulling] = useState<string | null>(null);
   const [reached, setReached] = useState<string | null>(null);
+  const [grouped, setGrouped] = useState(false);
+  stage.whenGrouped = setGrouped;
 
   useLayoutEffect(() => {
     if (root.current === null || base.current === null || live.current === null) return undefined;
@@ -126,7 +128,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
       gesture.current = { kind: "pull", from: memory, start, moved: false };
       setPulling(memory);
     } else if (memory !== undefined) {
-      gesture.current = mover([memory], start, () => activate(memory));
+      gesture.current = mover([memory], start, () => activate(memory), memory);
     } else if (title !== null) {
       const node = Number(title.dataset["of"]);
       const open = title.classList.contains("iv-mc-node-open");
@@ -136,13 +138,14 @@ export function Drawing(props: DrawingProps): JSX.Element {
       });
     } else gesture.current = { kind: "pan", last: start, start, moved: false };
   };
-  const mover = (moving: string[], start: Point, click: () => void): Gesture => ({
+  const mover = (moving: string[], start: Point, click: () => void, memory: string | null = null): Gesture => ({
     kind: "move",
     names: moving,
     from: new Map(moving.map((name) => [name, placeOf(scene.places, name)])),
     start,
     moved: false,
     click,
+    memory,
   });
   const proceed = (event: PointerEvent): void => {
     const at = stage.pointOf(event);
@@ -176,7 +179,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
       stage.hold([]);
       if (now.moved) props.place(shifted(now, at), false);
       else now.click();
-      if (now.names.length === 1) focus(now.names[0] as string);
+      if (now.memory !== null) focus(now.memory);
     } else if (now.kind === "pull") {
       const under = document.elementsFromPoint(event.clientX, event.clientY).find((element) => root.current?.contains(element) === true && element.closest("[data-memory]") !== null);
       const target = under?.closest<HTMLElement>("[data-memory]")?.dataset["memory"];
@@ -210,7 +213,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
   const keys = (event: KeyboardEvent): void => {
     if (event.ctrlKey || event.metaKey || event.altKey || isText(event.target)) return;
     const at = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
-    const used = at !== undefined ? memoryKey(event, at) : false;
+    const node = event.target instanceof Element ? event.target.closest<HTMLElement>(".iv-mc-title")?.dataset["of"] : undefined;
+    const used = at !== undefined ? memoryKey(event, at) : node !== undefined ? nodeKey(event.key, Number(node)) : false;
     if (used || viewKey(event.key)) {
       event.preventDefault();
       event.stopPropagation();
@@ -237,6 +241,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
     if (key === "Enter" || key === " ") activate(at);
     else if (key === "c" || key === "C") startPulling(at);
     else if (key === "F2") setRenaming(at);
+    else if (key === "n" || key === "N") editing.choose({ kind: "node", node: scene.nodeOf.get(at) ?? 0 });
     else if (key === "Escape" && pulling !== null) stopPulling();
     else if (key === "Delete" || key === "Backspace") {
       const next = names[names.indexOf(at) + 1] ?? names[names.indexOf(at) - 1];
@@ -244,6 +249,17 @@ export function Drawing(props: DrawingProps): JSX.Element {
       if (next !== undefined) focus(next);
     } else return false;
     return true;
+  };
+  const nodeKey = (key: string, node: number): boolean => {
+    if (key === "Enter" || key === " ") {
+      if (stage.grouped) stage.fitNode(node);
+      editing.choose({ kind: "node", node });
+      return true;
+    }
+    const frames = new Map([...scene.frames].map(([number, frame]) => [String(number), centreOf(frame)]));
+    const next = neighbour(frames, String(node), key);
+    if (next !== null) root.current?.querySelector<HTMLElement>(`.iv-mc-title[data-of="${next}"]`)?.focus({ preventScroll: true });
+    return next !== null;
   };
   const viewKey = (key: string): boolean => {
     if (key === "+" || key === "=") stage.zoom(1.25);
@@ -269,6 +285,11 @@ export function Drawing(props: DrawingProps): JSX.Element {
       onLostPointerCapture={() => gesture.current !== null && cancelled()}
       onPointerLeave={() => setPointed(null)}
       onKeyDown={keys}
+      onClick={(event) => {
+        // A click without a pointer: by a screen reader, or by a script.
+        const name = event.detail === 0 && event.target instanceof Element ? event.target.closest(".iv-mc-body")?.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
+        if (name !== undefined) activate(name);
+      }}
       onDblClick={(event) => {
         const name = event.target instanceof Element ? event.target.closest<HTMLElement>("[data-memory]")?.dataset["memory"] : undefined;
         if (name !== undefined && event.target instanceof Element && event.target.closest(".iv-mc-handle") === null) setRenaming(name);
@@ -283,15 +304,10 @@ export function Drawing(props: DrawingProps): JSX.Element {
               data-of={node}
               data-testid={`canvas-node-${node}`}
               aria-pressed={chosen.kind === "node" && chosen.node === node}
-              onKeyDown={(event) => {
-                if (event.key !== "Enter" && event.key !== " ") return;
-                event.preventDefault();
-                if (stage.grouped) stage.fitNode(node);
-                editing.choose({ kind: "node", node });
-              }}
+              tabIndex={grouped && node === [...scene.nodes.keys()][0] ? 0 : -1}
             >
               node {node}
-              <span class="iv-mc-count"> · {members.length}</span>
+              <span class="iv-mc-count">{counted(members.length, "memory", "memories")}</span>
             </button>
             <div class="iv-mc-node-open" data-of={node} aria-hidden="true" />
           </div>

@@ -25,6 +25,8 @@ export function Field(props: FieldProps): JSX.Element {
   const editing = useEditing();
   const [draft, setDraft] = useState<{ text: string; number: number } | null>(null);
   const input = useRef<HTMLInputElement>(null);
+  /** What was sent last: leaving the text after Enter sends nothing again. */
+  const sent = useRef<string | null>(null);
   const id = useId();
   const problem = editing.problem(props.name);
   const answered = draft !== null && editing.answered(draft.number);
@@ -34,10 +36,11 @@ export function Field(props: FieldProps): JSX.Element {
   useEffect(() => {
     if (props.eager) input.current?.select();
   }, []);
-  const finish = (): void => {
-    if (draft === null || draft.number !== Infinity) return;
-    if (draft.text === props.value) setDraft(null);
-    else setDraft({ text: draft.text, number: editing.send(props.name, props.edit(draft.text)) });
+  const finish = (text: string): void => {
+    if (sent.current === text) return;
+    sent.current = text;
+    if (text === props.value) setDraft(null);
+    else setDraft({ text, number: editing.send(props.name, props.edit(text)) });
   };
   return (
     <div class={`iv-control${props.hideLabel ? " iv-control-bare" : ""}`}>
@@ -57,17 +60,21 @@ export function Field(props: FieldProps): JSX.Element {
         spellcheck={false}
         aria-invalid={problem !== ""}
         aria-describedby={problem === "" ? undefined : `${id}-problem`}
-        onInput={(event) => setDraft({ text: event.currentTarget.value, number: Infinity })}
-        onBlur={() => {
-          finish();
+        onInput={(event) => {
+          sent.current = null;
+          setDraft({ text: event.currentTarget.value, number: Infinity });
+        }}
+        onBlur={(event) => {
+          finish(event.currentTarget.value);
           props.ended?.();
         }}
         onKeyDown={(event) => {
           if (event.key === "Enter") {
-            finish();
+            finish(event.currentTarget.value);
             props.ended?.();
           } else if (event.key === "Escape") {
             event.stopPropagation();
+            event.currentTarget.value = sent.current = props.value;
             setDraft(null);
             props.ended?.();
           } else if (!event.ctrlKey && !event.metaKey) event.stopPropagation(); // keys of the canvas are letters in a text

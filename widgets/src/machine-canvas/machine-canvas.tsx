@@ -7,8 +7,13 @@ import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import { hopsOf } from "../explorer/words.ts";
 import { useHighlightedPath, useSelection } from "../selection.ts";
-import type { CanvasPart, MachinePart } from "../types.ts";
-import { formatRate } from "../units.ts";
+import { Scrubber } from "../timeline/scrubber.tsx";
+import { toneOf } from "../timeline/tones.ts";
+import { chunksAt } from "../trace/chunks-at.ts";
+import { hopOfPlan, type TraceData } from "../trace/trace-data.ts";
+import { useTrace } from "../trace/use-trace.ts";
+import type { CanvasPart, MachinePart, PlanPart } from "../types.ts";
+import { counted, formatRate } from "../units.ts";
 import { arranged } from "./arrangement.ts";
 import { ChannelEditor } from "./channel-editor.tsx";
 import { Drawing } from "./drawing.tsx";
@@ -22,6 +27,8 @@ import { Stage, type Bead } from "./stage.ts";
 import { Toolbar } from "./toolbar.tsx";
 
 const NO_BEADS: readonly Bead[] = [];
+/** Chunks that pass by while the time is played for ten seconds at speed 1. */
+const CHUNKS_PLAYED = 24;
 const NO_PATH: readonly string[] = [];
 
 /** `alone`: there is no transfer around it. */
@@ -61,6 +68,9 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
     for (const [name, place] of held?.places ?? []) if (places.has(name)) places.set(name, place);
     return sceneOf(part, places);
   }, [part, held]);
+  const { trace: found, told: known } = useTrace("simulated", !alone);
+  const trace = plan === null || known?.fresh !== true ? null : found;
+  const beads = useMemo(() => (trace === null || selection.time === null ? NO_BEADS : beadsAt(trace, selection.time, plan)), [trace, selection.time, plan]);
   const machineKey = useMachineKey(part);
 
   const namesOf = (kind: "memory" | "channel" | "resource"): string[] =>
@@ -100,20 +110,26 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
     (moved: Map<string, Point>, goesOn: boolean): void => {
       // The first memory that is moved gives all of them a position: the others stay where they are.
       const all = part.memories.every((memory) => memory.place !== null) ? moved : new Map([...scene.places, ...moved]);
-      const positions = Object.fromEntries([...all].map(([name, { x, y }]) => [name, [x, y]]));
-      const number = commands.send("canvas", { do: "place", positions, goesOn });
+      const number = commands.send("canvas", { do: "place", positions: written(all), goesOn });
       drop({ places: new Map([...(held?.places ?? []), ...all]), number, over: part });
     },
     [commands, part, scene, held],
   );
   const add = (kind: string, at: { clientX: number; clientY: number } | null): void => {
     const point = at === null ? null : stage.pointOf(at);
+    if (point !== null && !stage.holds(point)) return; // dropped beside the drawing
     const over = point === null ? null : stage.nodeAt(point);
     const first = part.memories[0]?.node ?? 0;
     const node = over ?? (chosen.kind === "node" ? chosen.node : chosen.kind === "memory" ? (part.memories[chosen.place]?.node ?? first) : first);
     const world = point === null ? null : stage.toWorld(point);
     editing.expect("memory");
-    commands.send("add", { do: "add-memory", memoryKind: kind, node, place: world === null || part.memories.some((memory) => memory.place === null) ? null : [Math.round(world.x), Math.round(world.y)] });
+    commands.send("add", {
+      do: "add-memory",
+      memoryKind: kind,
+      node,
+      place: world === null ? null : [Math.round(world.x), Math.round(world.y)],
+      positions: world === null ? {} : written(scene.places),
+    });
   };
   const go = (next: Chosen): void => {
     editing.choose(next);
@@ -133,7 +149,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
               route={route}
               machine={machineKey}
               candidate={candidate ?? NO_PATH}
-              beads={NO_BEADS}
+              beads={beads}
               ends={alone ? { source: "", destination: "" } : { source: settings.source.memory, destination: settings.destination.memory }}
               selectedHop={selection.hop}
               selectHop={(hop) => select({ hop })}
@@ -148,6 +164,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
                 {told}
               </p>
               <Refused name="canvas" />
+              {trace !== null && <Scrubber whole={trace.seconds} span={{ from: 0, to: playedAtOnce(trace, plan) }} follow={() => undefined} told={beads.length === 0 ? "" : `${counted(beads.length, "chunk")} under way`} />}
             </div>
           </div>
           <div inert={connection.offline}>
@@ -162,6 +179,21 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
   );
 }
 
+/** The chunks that are under way at a time, each on the line of its channel. */
+function beadsAt(trace: TraceData, time: number, plan: PlanPart | null): readonly Bead[] {
+  const hops = plan === null ? [] : hopsOf(plan);
+  return chunksAt(trace, time).moving.flatMap(({ row, transfer, chunk, share }): Bead[] => {
+    const number = hopOfPlan(trace, row);
+    const channel = number === null ? undefined : hops[number]?.hop.channel;
+    return channel === undefined ? [] : [{ channel, share, colour: toneOf(trace, transfer, chunk) }];
+  });
+}
+
+function playedAtOnce(trace: TraceData, plan: PlanPart | null): number {
+  const chunks = Math.max(1, ...(plan?.paths ?? []).map((path) => path.chunks));
+  return trace.seconds * Math.min(1, CHUNKS_PLAYED / chunks);
+}
+
 function InWords({ machine }: { machine: MachinePart }): JSX.Element {
   return (
     <pre class="iv-drawing" tabIndex={0} role="region" aria-label={`Drawing of the machine ${machine.name} in words`} data-testid="machine-drawing">
@@ -169,6 +201,9 @@ function InWords({ machine }: { machine: MachinePart }): JSX.Element {
     </pre>
   );
 }
+
+/** Places as the kernel takes them. */
+const written = (places: ReadonlyMap<string, Point>): Record<string, number[]> => Object.fromEntries([...places].map(([name, { x, y }]) => [name, [x, y]]));
 
 const commandRefused = (answered: boolean, problem: string): boolean => answered && problem !== "";
 
@@ -228,19 +263,34 @@ function Editor({ machine, alone }: { machine: MachinePart; alone: boolean }): J
 
 /** Where the machine runs, and what makes it run here. */
 function Runs(): JSX.Element {
+  const { connection } = useView();
   const { part, send } = useEditing();
+  const preset = connection.settings.machine.kind === "preset";
+  const runs = preset ? "simulated" : part.runs;
   const lacking = part.absent.length > 2 ? `${part.absent.length} of its ${part.memories.length} memories` : part.absent.join(" and ");
   return (
-    <div class="iv-mc-row" data-testid="machine-runs" data-runs={part.runs}>
-      <span class={`iv-tag iv-mc-runs iv-mc-runs-${part.runs}`}>
-        {part.runs === "here" ? "runs here" : part.runs === "emulated" ? <>runs here, <Term name="emulated">emulated</Term></> : <Term name="simulated">simulated only</Term>}
+    <div class="iv-mc-row" data-testid="machine-runs" data-runs={runs}>
+      <span class={`iv-tag iv-mc-runs iv-mc-runs-${runs}`}>
+        {runs === "here" ? (
+          "runs here"
+        ) : runs === "emulated" ? (
+          <>
+            runs here, <Term name="emulated">emulated</Term>
+          </>
+        ) : (
+          <>
+            <Term name="simulated">simulated</Term> only
+          </>
+        )}
       </span>
-      {part.absent.length > 0 && (
+      {part.absent.length > 0 ? (
         <span class="iv-faint" title={part.absent.join(", ")}>
           This computer lacks {lacking}.
         </span>
+      ) : (
+        preset && <span class="iv-faint">A preset is another computer.</span>
       )}
-      {part.emulable.length > 0 && (
+      {part.emulable.length > 0 && !connection.offline && (
         <Button label={part.emulable.length === 1 ? "Emulate it" : "Emulate these memories"} testid="emulate" onClick={() => send("emulate", { do: "emulate", memories: [...part.emulable], on: true })} />
       )}
       <Refused name="emulate" />

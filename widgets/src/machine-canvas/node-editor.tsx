@@ -124,7 +124,7 @@ export function MachineOverview({ machine }: { machine: MachinePart }): JSX.Elem
         />
       </div>
       <Refused name="add-resource" />
-      <p class="iv-faint">Select a memory, a channel or a node to change it. Keys on a memory: arrows go on, Shift and arrows move it, C draws a channel, F2 renames, Delete deletes.</p>
+      <p class="iv-faint">Select a memory, a channel or a node to change it. Keys on a memory: arrows go on, Shift and arrows move it, C draws a channel, N selects the node, F2 renames, Delete deletes.</p>
     </section>
   );
 }

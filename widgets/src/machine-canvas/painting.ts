@@ -1,5 +1,6 @@
 // The lines of the drawing, painted: one canvas for those at rest, one above it for those that move or are pointed at.
 import { along, between, border, boxAround, type Curve, type Point, type Rect } from "./geometry.ts";
+import { counted } from "../units.ts";
 import type { Bundle, Edge, Scene } from "./scene.ts";
 
 /** How the drawing lies on the screen: `screen = scale × world + (x, y)`. */
@@ -117,8 +118,12 @@ export function bundleCurve(scene: Scene, bundle: Bundle): Curve | null {
   return between(from, to, 10);
 }
 
-/** One line for all channels from node to node, with their number. */
-export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at: Placement, colours: Colours, numbered: boolean): void {
+/** Bundles that are drawn with their arrows and numbers; of more, only the lines can be told apart. */
+const MOST_NUMBERED = 30;
+
+/** One line for all channels from node to node, with their number where there are few. */
+export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at: Placement, colours: Colours): void {
+  const few = scene.bundles.length <= MOST_NUMBERED;
   for (const bundle of scene.bundles) {
     const curve = bundleCurve(scene, bundle);
     if (curve === null) continue;
@@ -126,12 +131,12 @@ export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at
     trace(line, curve, at);
     arrow(head, curve, at, 3, 0.8);
     context.strokeStyle = context.fillStyle = colours.line;
-    context.lineWidth = Math.min(6, bundle.width * 0.6);
+    context.lineWidth = few ? Math.min(6, bundle.width * 0.6) : 1;
+    context.globalAlpha = few ? 1 : Math.max(0.12, 60 / scene.bundles.length);
     context.stroke(line);
-    context.fill(head);
-    if (!numbered || bundle.count === 1) continue;
-    const { x, y } = onScreen(along(curve, 0.38), at);
-    label(context, String(bundle.count), { x, y }, colours);
+    if (few) context.fill(head);
+    context.globalAlpha = 1;
+    if (few) label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
   }
 }
 

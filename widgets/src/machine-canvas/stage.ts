@@ -1,6 +1,6 @@
 // The drawing on the screen: where it lies, what is drawn of it, what the pointer is on. It works on elements and canvases directly:
 // a drag is many frames, and none of them draws the explorer again.
-import { boxOf } from "./arrangement.ts";
+import { boxOf, PADDING } from "./arrangement.ts";
 import { boxAround, distance, grown, holds, union, type Curve, type Point, type Rect } from "./geometry.ts";
 import {
   boxOnScreen, bundleCurve, cleared, coloursOf, FONT, label, labelPlace, paintBead, paintBundles, paintEdges, paintLit, paintRubber,
@@ -17,7 +17,7 @@ const MOST = 2.5;
 const NEAR = 7;
 const MARGIN = 18;
 
-/** A bead on the line of a channel. */
+/** A bead on the line of a channel: a chunk, with the variable of the style sheet that has its colour. */
 export interface Bead {
   readonly channel: string;
   readonly share: number;
@@ -52,7 +52,9 @@ export class Stage {
   private request = 0;
   private size = { width: 0, height: 0 };
   private colours: Colours | null = null;
+  private variables = new Map<string, string>();
   private fitted = false;
+  private wasGrouped = false;
   private observers: (() => void)[] = [];
 
   attach(root: HTMLElement, base: HTMLCanvasElement, live: HTMLCanvasElement): void {
@@ -68,6 +70,7 @@ export class Stage {
     sizes.observe(root);
     const theme = new MutationObserver(() => {
       this.colours = null;
+      this.variables.clear();
       this.draw("all");
     });
     theme.observe(document.body, { attributes: true, attributeFilter: ["data-jp-theme-light", "class"] });
@@ -104,7 +107,15 @@ export class Stage {
     this.draw(stronger ? "all" : "live");
   }
 
+  /** Told when nodes become one shape each, or are opened again. */
+  whenGrouped: (grouped: boolean) => void = () => undefined;
+
   // ---- where it lies
+
+  /** Whether a place is on the drawing. */
+  holds({ x, y }: Point): boolean {
+    return x >= 0 && y >= 0 && x <= this.size.width && y <= this.size.height;
+  }
 
   toWorld({ x, y }: Point): Point {
     return { x: (x - this.at.x) / this.at.scale, y: (y - this.at.y) / this.at.scale };
@@ -151,7 +162,7 @@ export class Stage {
   reveal(name: string): void {
     const { scene } = this;
     if (scene === null) return;
-    const box = boxOf(placeOf(scene.places, name));
+    const box = grown(boxOf(placeOf(scene.places, name)), PADDING);
     const [left, top] = [this.at.scale * box.x + this.at.x, this.at.scale * box.y + this.at.y];
     const [right, bottom] = [left + this.at.scale * box.width, top + this.at.scale * box.height];
     const shift = (low: number, high: number, size: number): number => (low < MARGIN ? MARGIN - low : high > size - MARGIN ? size - MARGIN - high : 0);
@@ -225,6 +236,10 @@ export class Stage {
   private sync(): void {
     const { root, scene, at } = this;
     if (root === null || scene === null) return;
+    if (this.grouped !== this.wasGrouped) {
+      this.wasGrouped = this.grouped;
+      this.whenGrouped(this.grouped);
+    }
     root.dataset["lod"] = this.grouped ? "nodes" : at.scale < NAMES ? "names" : "words";
     root.dataset["drawn"] = String(this.drawn);
     for (const element of root.querySelectorAll<HTMLElement>("[data-memory]")) this.put(element, boxOf(placeOf(scene.places, element.dataset["memory"] ?? "")));
@@ -279,7 +294,7 @@ export class Stage {
     if (this.dirty === "all") {
       const context = cleared(base, width, height);
       if (context !== null) {
-        if (this.grouped) paintBundles(context, scene, at, colours, at.scale > 0.12);
+        if (this.grouped) paintBundles(context, scene, at, colours);
         else paintEdges(context, held.size === 0 ? scene.edges : scene.edges.filter((edge) => !isHeld(edge)), at, width, height, colours.line, this.strength);
       }
     }
@@ -310,7 +325,7 @@ export class Stage {
     for (const bead of marks.beads) {
       const edge = byName.get(bead.channel);
       const curve = edge === undefined ? null : this.shownCurve(scene, edge);
-      if (curve !== null) paintBead(context, curve, bead.share, at, bead.colour, colours);
+      if (curve !== null) paintBead(context, curve, bead.share, at, this.variable(bead.colour), colours);
     }
     context.font = FONT;
     const taken = this.grouped ? [] : [...scene.places.values()].map((place) => boxOnScreen(boxOf(place), at));
@@ -324,6 +339,12 @@ export class Stage {
         label(context, text, place, colours);
       }
     }
+  }
+
+  private variable(name: string): string {
+    const known = this.variables.get(name) ?? getComputedStyle(this.root ?? document.body).getPropertyValue(name).trim();
+    this.variables.set(name, known);
+    return known === "" ? "gray" : known;
   }
 
   /** The line of a channel as it is drawn now: with nodes grouped, that of its bundle; none within a grouped node. */

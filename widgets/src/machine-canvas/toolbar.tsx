@@ -82,7 +82,16 @@ export function Toolbar({ add, go }: ToolbarProps): JSX.Element {
             <span>{words}</span>
           </button>
         ))}
-        <Button label="Node" icon="add" testid="add-node" title="Add a node with main memory" onClick={() => editing.send("add", { do: "add-node" })} />
+        <Button
+          label="Node"
+          icon="add"
+          testid="add-node"
+          title="Add a node with main memory"
+          onClick={() => {
+            editing.expect("memory");
+            editing.send("add", { do: "add-node" });
+          }}
+        />
         <span class="iv-mc-spread" />
         <Button label="Arrange" testid="arrange" title="Place all memories by kind and node" onClick={() => editing.send("add", { do: "arrange" })} />
         <Button label="Undo" icon="undo" iconOnly testid="canvas-undo" disabled={!canUndo} onClick={() => connection.send({ kind: "undo" })} />
