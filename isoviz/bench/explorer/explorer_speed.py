@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from isoviz.bench.explorer.gesture_rows import spread_row
 from isoviz.bench.explorer.lab_page import LabPage, browser, lab_page, server
 from isoviz.bench.explorer.machine_frames import machine_frames
 from isoviz.bench.explorer.random_clicks import random_clicks
-from isoviz.bench.explorer.spread import spread_row
 from isoviz.bench.explorer.timeline_speed import timeline_rows
 from isoviz.bench.table import Row, Table, scratch_folder
 from isoviz.units import format_bytes

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 
+from isoviz.bench.explorer.gesture_rows import spread_row
 from isoviz.bench.explorer.lab_page import LabPage
-from isoviz.bench.explorer.spread import spread_row
 from isoviz.bench.table import Row
 
 SECONDS = 3.0

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from isoviz.bench.table import Row
-from isoviz.units import format_seconds
 
 if TYPE_CHECKING:
-    from isoviz.bench.explorer.lab_page import LabPage
+    from isoviz.bench.explorer.gesture_rows import spread_row
+from isoviz.bench.explorer.lab_page import LabPage
 
 REQUESTS = 1_000_000
 _MAKE = f"""import time, isoviz
@@ -41,10 +41,10 @@ def timeline_rows(lab: LabPage, repeat: int) -> Iterator[Row]:
         painted = float(page.evaluate("() => Date.now() / 1000"))
         lab.settled()
         opened.append(painted - _began(lab))
-    yield _row(f"timeline of {REQUESTS:,} requests: open", opened, "≤ 2 s")
+    yield spread_row(f"timeline of {REQUESTS:,} requests: open", opened, "≤ 2 s")
     for what in ("whole", "first"):
         page.get_by_test_id(f"timeline-{what}").first.click()
-        yield _row(f"timeline of {REQUESTS:,} requests: between two frames, {_NAMES[what]}", _moved(lab), "≤ 33 ms")
+        yield spread_row(f"timeline of {REQUESTS:,} requests: between two frames, {_NAMES[what]}", _moved(lab), "≤ 33 ms")
 
 
 _NAMES = {"whole": "the whole, zoomed and moved", "first": "every request, moved"}
@@ -79,13 +79,3 @@ def _moved(lab: LabPage) -> list[float]:
     gaps = [gap / 1000 for gap in page.evaluate("() => window.isovizGaps")]
     page.mouse.up()
     return gaps
-
-
-def _row(what: str, seconds: Sequence[float], aim: str) -> Row:
-    found = sorted(seconds)
-    p95 = found[min(len(found) - 1, int(0.95 * len(found)))]
-    median = found[len(found) // 2]
-    return {
-        "what": what, "median": format_seconds(median), "p95": format_seconds(p95), "aim": aim,
-        "median_seconds": median, "p95_seconds": p95,
-    }  # fmt: skip

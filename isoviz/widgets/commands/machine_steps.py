@@ -76,7 +76,18 @@ def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tup
             name = nearest_memory(end.memory, before, after)
             settings = settings.with_end(side, replace(end, memory=name))
             moved.append(f"the {side} is now {after.memory(name).kind.words} ({name})")
+    settings = _with_path(settings, before, after)
     return settings, f"The memory is gone: {', '.join(moved)}." if moved else ""
+
+
+def _with_path(settings: Settings, before: Machine, after: Machine) -> Settings:
+    """Settings whose path by hand has the new names of channels that were renamed."""
+    by_hand = settings.by_hand
+    if by_hand is None or len(before.channels) != len(after.channels):
+        return settings
+    renamed = {old.name: new.name for old, new in zip(before.channels, after.channels, strict=True)}
+    path = tuple(renamed.get(name, name) for name in by_hand.path)
+    return settings if path == by_hand.path else replace(settings, by_hand=replace(by_hand, path=path))
 
 
 def _step_of(edit: Any) -> object:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from isoviz.machines import Machine, machine_from_json, preset
 from isoviz.machines.edits.memory_edits import new_machine
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import settings_for
 from isoviz.widgets.panes.machine_pane import machine_part
@@ -49,6 +51,14 @@ def test_a_renamed_memory_stays_an_end(session: Session) -> None:
     state = edit(session, "set-memory", memory="node0.fbm0", field="name", value="gpu")
     assert state.settings.source.memory == "gpu"
     assert session.plan is not None and session.plan.paths[0].memories[0] == "gpu"
+
+
+def test_a_path_by_hand_follows_new_names(session: Session) -> None:
+    path = ("node0.fbm0->node0.sys", "node0.sys->node1.sys")
+    session.choose(replace(session.settings, by_hand=ByHand(path, ("<F, x, y>",))))
+    edit(session, "set-memory", memory="node0.sys", field="name", value="host")
+    by_hand = session.state.settings.by_hand
+    assert by_hand is not None and by_hand.path == ("node0.fbm0->host", "host->node1.sys")
 
 
 def test_an_end_whose_memory_is_deleted_moves_and_says_so(session: Session) -> None:
