@@ -25,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent))
 
 from isoviz import units  # noqa: E402 - the checkout's own, whatever else is installed
-from isoviz.widgets import contract, snapshot, trace_contract  # noqa: E402
+from isoviz.widgets import contract, machine_contract, snapshot, trace_contract  # noqa: E402
 from isoviz.widgets.glossary import GLOSSARY  # noqa: E402
 from isoviz.widgets.matching import keys_of, members_of  # noqa: E402
 from isoviz.widgets.pages.page_contract import HistoryPart, PagePart  # noqa: E402
@@ -53,7 +53,7 @@ class Types:
     """TypeScript of typed dictionaries and of all that they mention, each once, in the order in which they are met."""
 
     def __init__(self) -> None:
-        homes = (contract, trace_contract)
+        homes = (contract, machine_contract, trace_contract)
         self.aliases = {repr(value): name for home in homes for name, value in vars(home).items() if _is_alias(value)}
         self.docs = {name: text for home in homes for name, text in _docs_of(home).items()}
         self.written: dict[str, str] = {}
