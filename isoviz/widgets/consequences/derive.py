@@ -282,6 +282,7 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
     found = Evaluation([stage for stage in STAGES if stage.name not in given], {**_given(before), **given}, {})
     found.give("machine", machine)
     where: Where = found.of("where")
+    names = [name for name in (*LATER, *sorted(REFINEMENTS)) if name != "what if"]
     return replace(
         before,
         space=source.space,
@@ -296,7 +297,7 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
         not_runnable=where.reason,
         offer_local=not where.is_here,
         interval=found.of("interval"),
-        later={name: value for name in LATER if name in before.demanded and (value := found.of(name)) is not None},
+        later={name: value for name in names if name in before.demanded and (value := found.of(name)) is not None},
         problems={},
         step="",
     )

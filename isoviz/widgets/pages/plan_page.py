@@ -13,7 +13,7 @@ from isoviz.widgets.consequences.derive import DEMANDS
 from isoviz.widgets.contract import Exported, Side
 from isoviz.widgets.pages.page_contract import PageEnd, PageKind, PageLine, PagePart
 from isoviz.widgets.pages.page_frame import Embedded, html_page
-from isoviz.widgets.pages.state_of_plan import state_of_plan, with_traces, with_views
+from isoviz.widgets.pages.state_of_plan import state_of_plan, with_explanation, with_traces, with_views
 from isoviz.widgets.panes.trace_pane import trace_part
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.trace_contract import TraceKind
@@ -67,12 +67,15 @@ def plan_page(
     Raises:
         MachineError: the plan was made for a machine with other memories or channels.
     """
-    state = state_of_plan(
-        plan, machine, choice=choice or DescribedMachine(machine), options=options, report=report, views=_demanded(kind)
-    )
+    there = {view for view, known in (("why", explanation), ("timeline", trace)) if known is not None}
+    views = [view for view in _demanded(kind) if view not in there]
+    choice = choice or DescribedMachine(machine)
+    state = state_of_plan(plan, machine, choice=choice, options=options, report=report, views=views)
+    if explanation is not None:
+        state = with_explanation(state, explanation, options)
     if trace is not None:
         state = with_traces(state, trace, stored)
-    said, lines = _summary(plan, explanation), _lines(plan, report, trace, stored)
+    said, lines = _summary(trace), _lines(plan, report, trace, stored)
     static = _static(plan, machine, report=report, explanation=explanation, trace=trace, stored=stored, curve=curve)
     return _page(state, kind, said, lines, static)
 
@@ -90,9 +93,7 @@ def state_page(state: State) -> str:
         raise InputError("There is no plan to export.")
     ran = report if report is not None and report.plan == plan else None
     lines = _lines(plan, ran, None, None)
-    return _page(
-        with_views(state, _demanded("explorer")), "explorer", _summary(plan, None), lines, _static(plan, machine, report=ran)
-    )
+    return _page(with_views(state, _demanded("explorer")), "explorer", _summary(plan), lines, _static(plan, machine, report=ran))
 
 
 def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], static: Sequence[str]) -> str:
@@ -161,12 +162,11 @@ def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
 # ---- the summary
 
 
-def _summary(plan: Plan, explanation: Explanation | None) -> list[str]:
-    """What there is to say of the plan in a few sentences."""
-    from isoviz.figures.plans.plan_html import reasons
-    from isoviz.planner.explanation.explanation_words import summary
+def _summary(trace: Trace | None) -> list[str]:
+    """What there is to say in a sentence: what held a simulation up. The hops say the rest of a plan."""
+    from isoviz.figures.traces.critical_path_table import critical_said
 
-    return list(reasons(plan)) if explanation is None else list(summary(explanation))
+    return [] if trace is None else [critical_said(trace)]
 
 
 def _lines(plan: Plan, report: Report | None, trace: Trace | None, stored: Trace | None) -> list[PageLine]:

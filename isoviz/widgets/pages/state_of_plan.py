@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
-from isoviz.widgets.consequences.derive import DEMANDS, LATER, derived_of_plan
+from isoviz.widgets.consequences.derive import DEMANDS, LATER, REFINEMENTS, derived_of_plan
+from isoviz.widgets.consequences.explained_plan import Explained, Turns
 from isoviz.widgets.state import Derived, Run, State
 from isoviz.widgets.traces.simulating import Simulated, Simulation
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from isoviz.machines import Machine
-    from isoviz.planner import Instance, Options, Plan, Transfer, TransferFile
+    from isoviz.planner import Explanation, Instance, Options, Plan, Transfer, TransferFile
     from isoviz.runtime import Report, Trace
 
 
@@ -36,17 +37,20 @@ def state_of_plan(
     settings = settings_of_plan(plan, choice or DescribedMachine(machine), options)
     demanded = DEMANDS["explorer"].union(*(DEMANDS[view] for view in views))
     derived = derived_of_plan(Derived(settings, demanded=demanded), plan, machine)
-    return State(settings, derived, run=Run() if report is None else _run(plan, report, transfer_text(settings)), computed=0)
+    run = Run() if report is None else _run(plan, report, transfer_text(settings))
+    return State(settings, derived, run=run, views=demanded, computed=0)
 
 
 def with_views(state: State, views: Iterable[str]) -> State:
     """A settled state of an explorer, with what `views` need of its plan where it is not there yet."""
     derived = state.derived
     demanded = frozenset().union(*(DEMANDS[view] for view in views))
-    if derived.plan is None or derived.planned_on is None or all(name in derived.later for name in LATER if name in demanded):
+    state = replace(state, views=state.views | demanded)
+    needed = (LATER.keys() | REFINEMENTS) & demanded - {"what if"}
+    if derived.plan is None or derived.planned_on is None or needed <= derived.later.keys():
         return state
     found = derived_of_plan(replace(derived, demanded=derived.demanded | demanded), derived.plan, derived.planned_on)
-    return replace(state, derived=replace(derived, later={**found.later, **derived.later}))
+    return replace(state, derived=replace(derived, later={**derived.later, **found.later}))
 
 
 def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
@@ -58,6 +62,21 @@ def with_traces(state: State, trace: Trace, stored: Trace | None) -> State:
     if stored is not None:
         found["stored simulation"] = _simulation(plan, machine, stored, pipelined=False)
     return replace(state, derived=replace(state.derived, later=found))
+
+
+def with_explanation(state: State, explanation: Explanation, options: Options | None) -> State:
+    """The state with an explanation of its plan that was made already, and with what would make rivals win according to it."""
+    from isoviz.planner import Options
+    from isoviz.planner.explanation.constraints import constraints_of
+
+    plan, machine, limits = explanation.plan, explanation.machine, options or Options()
+    rows = constraints_of(plan, machine, plan.throughput, limits)
+    solution = explanation.solution
+    explained = Explained(
+        plan, machine, limits, plan.throughput, solution.throughput, rows, solution.rows, explanation.region, explanation
+    )
+    found = {"explanation": explained, "turns": Turns(plan, tuple(explanation.turns), done=True)}
+    return replace(state, derived=replace(state.derived, later={**state.derived.later, **found}))
 
 
 def _simulation(plan: Plan, machine: Machine, trace: Trace, *, pipelined: bool) -> Simulation:

@@ -126,7 +126,10 @@ def test_show(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         more = ["-o", str(out)] if out.name == "page.html" else []
         assert call(capsys, "show", path, *more) == (0, f"{out}\n", "")
         saved = check_saved_page(out.read_text(encoding="utf-8"))
-        assert saved.content["page"]["kind"] == "show" and saved.content["page"]["said"]
+        assert saved.content["page"]["kind"] == "show" and "why" in saved.content["page"]["views"]
+        assert (
+            saved.content["traits"]["part_why"]["constraints"] and saved.content["traits"]["part_machine"]["canvas"] is not None
+        )
         assert "Constraints" in saved.static.text
         python = saved.answers[command_key({"kind": "export", "what": "python"})]["message"]["text"]
         assert "isoviz.explore(" in python

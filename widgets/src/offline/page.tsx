@@ -9,6 +9,7 @@ import { Inspector } from "../explorer/inspector.tsx";
 import { Journey } from "../explorer/journey.tsx";
 import { machineWords, memoryWords, titleOf } from "../explorer/words.ts";
 import { SavePicture } from "../pictures/save-picture.tsx";
+import { HopsPane } from "../panes/hops-pane.tsx";
 import { Report } from "../panes/run-pane.tsx";
 import type { PageLine, PagePart } from "../types.ts";
 import { formatRate, formatSeconds } from "../units.ts";
@@ -49,11 +50,12 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
             </>
           ) : (
             <>
-              <h2>{page.lines.length > 0 ? "Predicted and simulated" : "Why"}</h2>
+              <h2>{page.lines.length > 0 ? "Predicted and simulated" : "Hop by hop"}</h2>
               {page.lines.length > 0 && <Lines lines={page.lines} />}
               {page.said.map((sentence) => (
                 <p key={sentence}>{sentence}</p>
               ))}
+              <HopsPane />
             </>
           )}
         </section>
@@ -61,7 +63,8 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
       </div>
       {page.views.map((name) => {
         const view = views.find((each) => each.name === name);
-        return view === undefined ? null : (
+        const told = name === "hops" && report === null; // in the summary
+        return view === undefined || told ? null : (
           <Section key={name} name={name} title={view.title} opened={page.opened.includes(name)}>
             {view.content}
           </Section>

@@ -82,6 +82,14 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
     `x="${number(x + inset)}" y="${number(y + inset)}" width="${number(Math.max(0, box.width - 2 * inset))}" height="${number(Math.max(0, box.height - 2 * inset))}"`;
   const radius = Math.min(parseFloat(style.borderTopLeftRadius) || 0, box.width / 2, box.height / 2);
   const round = radius > 0 ? ` rx="${number(radius)}"` : "";
+  const colours = style.backgroundImage.startsWith("linear-gradient(") ? (style.backgroundImage.match(/rgba?\([^)]*\)|#[0-9a-f]{3,8}/gi) ?? []) : [];
+  if (colours.length > 1) {
+    // The gradients of the page go from left to right, in even steps.
+    const id = `iv-ramp-${(out.clips += 1)}`;
+    const stops = colours.map((colour, step) => `<stop offset="${number(step / (colours.length - 1))}" stop-color="${escaped(colour)}"/>`).join("");
+    out.defs.push(`<linearGradient id="${id}">${stops}</linearGradient>`);
+    out.parts.push(`<rect ${place(0)}${round} fill="url(#${id})"/>`);
+  }
   if (!isClear(style.backgroundColor)) out.parts.push(`<rect ${place(0)}${round} fill="${escaped(style.backgroundColor)}"/>`);
   const sides = (["Top", "Right", "Bottom", "Left"] as const).map((side) => ({
     width: style[`border${side}Style`] === "none" ? 0 : parseFloat(style[`border${side}Width`]) || 0,
