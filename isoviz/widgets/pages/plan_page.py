@@ -92,8 +92,8 @@ def state_page(state: State) -> str:
     if plan is None or machine is None or "plan" in state.derived.stale:
         raise InputError("There is no plan to export.")
     ran = report if report is not None and report.plan == plan else None
-    lines = _lines(plan, ran, None, None)
-    return _page(with_views(state, _demanded("explorer")), "explorer", _summary(plan), lines, _static(plan, machine, report=ran))
+    whole = with_views(state, _demanded("explorer"))
+    return _page(whole, "explorer", [], [], _static(plan, machine, report=ran))
 
 
 def _page(state: State, kind: PageKind, said: list[str], lines: list[PageLine], static: Sequence[str]) -> str:
