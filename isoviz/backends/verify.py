@@ -43,16 +43,22 @@ class _Reader(Protocol):
 
 
 def verify(
-    transfer: Transfer, source: Store, destination: Store, budget: int = BUDGET, check: Callable[[], None] | None = None
+    transfer: Transfer,
+    source: Store,
+    destination: Store,
+    budget: int = BUDGET,
+    check: Callable[[], None] | None = None,
+    told: Callable[[int], None] | None = None,
 ) -> None:
     """Compare the data of a transfer bit for bit. `budget` limits the memory used, in bytes; `check` is called for
-    every field of a tile and every MiB that is read, and may raise to stop.
+    every field of a tile and every MiB that is read, and may raise to stop. `told` takes the bytes of the transfer that were
+    found equal so far.
 
     Raises:
         VerificationError: names the first index and field that differ.
         RunError: a store cannot be read.
     """
-    ends = []
+    ends, equal = [], 0
     for store, instance, origin in (
         (source, transfer.source, transfer.source_origin),
         (destination, transfer.destination, transfer.destination_origin),
@@ -66,6 +72,9 @@ def verify(
             a, b = (reader.read(_moved(tile, at), field) for reader, at, _ in ends)
             if not np.array_equal(a, b):
                 raise _difference(transfer, tile, field, a, b)
+            equal += a.nbytes
+            if told is not None:
+                told(equal)
         for reader, _, _ in ends:
             if isinstance(reader, _RunReader):
                 reader.forget()

@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Literal, TypedDict
 
 from isoviz.widgets.machine_contract import DescribeMachine, EditMachine, OpenMachine
+from isoviz.widgets.running.shown_runs import RunsMessage
 from isoviz.widgets.trace_contract import AddUrgent, AskSteps, AskTrace, StepsMessage, TraceMessage
+from isoviz.widgets.transfer_contract import AskRuns, ChoosePart, OneTransfer, Repeat, SetTransfer, ShownPart, WriteNote
 
 Side = Literal["source", "destination"]
 """The two ends of a transfer."""
@@ -18,8 +20,8 @@ Side = Literal["source", "destination"]
 Phase = Literal["idle", "running", "cancelling", "done", "failed", "cancelled"]
 """Where a run is between its click and its end."""
 
-Stage = Literal["prepare", "move", "verify"]
-"""What a run is doing."""
+Stage = Literal["prepare", "trial", "generate", "move", "verify"]
+"""What a run is doing: it tries a few MiB, opens both ends and fills the source, moves, verifies."""
 
 ConstraintKind = Literal["throughput", "shuffle", "slot", "memory-limit", "capacity", "resource", "buffers"]
 """What a constraint of a plan is about (isoviz.planner.explanation.constraints)."""
@@ -65,25 +67,6 @@ class ShownByHand(TypedDict):
     layouts: list[str]
     chunk: str
     target: float | None
-
-
-class ShownRange(TypedDict):
-    """The indices of a dimension that move, as typed: the dimension has the key `row`. `first` and `extent` are at the source,
-    `to` is the first index at the destination. "" stands for what is usual: from the first index, up to the last, to the same
-    index.
-    """
-
-    row: int
-    first: str
-    extent: str
-    to: str
-
-
-class ShownPart(TypedDict):
-    """What moves: the ranges of some dimensions (all indices of the others), and the keys of the fields that stay."""
-
-    ranges: list[ShownRange]
-    leftOut: list[int]
 
 
 class ShownTransfer(TypedDict):
@@ -288,30 +271,6 @@ class SetMachineOption(TypedDict):
     value: str
 
 
-class SetTransfer(TypedDict):
-    """Enter a text of the transfer with the key `transfer`."""
-
-    kind: Literal["set"]
-    field: Literal["transfer-name", "transfer-priority", "transfer-begin"]
-    transfer: int
-    value: str
-
-
-class ChoosePart(TypedDict):
-    """Choose what moves. `control` names what was used: edits of one control are one step to undo."""
-
-    kind: Literal["part"]
-    part: ShownPart
-    control: str
-
-
-class OneTransfer(TypedDict):
-    """Edit, copy or remove the transfer with the key `transfer`. A copy stands behind it and is edited from then on."""
-
-    kind: Literal["edit-transfer", "copy-transfer", "remove-transfer"]
-    transfer: int
-
-
 class AddRow(TypedDict):
     """Add a dimension or a field."""
 
@@ -399,9 +358,9 @@ class Watch(TypedDict):
     views: list[str]
 
 
-Exported = Literal["session", "python", "plan", "machine", "report", "trace", "page"]
+Exported = Literal["session", "python", "plan", "machine", "report", "trace", "page", "runs-json", "runs-csv"]
 """What can be exported: the session, the plan and the last report as JSON, the machine as a machine file, Python that recreates
-the state, the trace for ui.perfetto.dev, and a page (HTML)."""
+the state, the trace for ui.perfetto.dev, a page (HTML), and the list of runs."""
 
 
 class AskExport(TypedDict):
@@ -415,6 +374,7 @@ Command = (
     SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch
     | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine
     | PlanByHand | AskWhatIf
+    | Repeat | WriteNote | AskRuns
 )  # fmt: skip
 """What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`."""
 
@@ -432,6 +392,6 @@ class ExportMessage(TypedDict):
     error: str
 
 
-Message = ExportMessage | TraceMessage | StepsMessage
+Message = ExportMessage | TraceMessage | StepsMessage | RunsMessage
 """What the kernel sends in answer to a command, beside the state. Each has its `kind`, the `number` of the command, and an
 `error` in words, "" where there is none. Binary data go with it as buffers."""

@@ -70,6 +70,7 @@ class Explorer(anywidget.AnyWidget):
     part_what_if = traitlets.Dict(None, allow_none=True, help="what is tried on the plan").tag(sync=True)
     part_hand = traitlets.Dict(None, allow_none=True, help="the path by hand").tag(sync=True)
     part_run = traitlets.Dict(None, allow_none=True, help="the runs").tag(sync=True)
+    part_transfers = traitlets.Dict(None, allow_none=True, help="the plans of all transfers").tag(sync=True)
 
     def __init__(
         self,

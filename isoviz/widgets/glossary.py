@@ -47,6 +47,7 @@ _LAYOUTS = {
 }
 
 _PATHS = {
+    "part": "What moves of the array: a box of indices, where it goes, and the fields. Everything else stays as it is.",
     "transfer": "Moving the array from its source, in one layout, to its destination, in another.",
     "source": "The memory where the array lies before the transfer, with its layout there.",
     "destination": "The memory where the array lies after the transfer, with its layout there.",
@@ -87,6 +88,7 @@ _TIMES = {
     "binding": "A bound that is used up and holds the throughput back: only more of it makes the path faster.",
     "what if": "Changes that are tried on the plan: nothing is saved until they are kept.",
     "target": "The throughput for which the constraints are judged. The most that the path sustains, unless chosen.",
+    "median": "The figure in the middle of repeated runs: half of them are below it, half are above.",
     "trial": "A small part of the transfer, moved just before a run to correct the prediction.",
     "simulated": "Played in virtual time with the throughput functions. No byte moves.",
     "predicted": "What the plan or the trial says, before the run.",

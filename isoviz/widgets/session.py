@@ -25,8 +25,9 @@ from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, der
 from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Command
-from isoviz.widgets.run_thread import Finished, Progressed, Runner
-from isoviz.widgets.state import Derived, Refused, Run, State
+from isoviz.widgets.running.begin_run import new_run
+from isoviz.widgets.running.run_thread import Finished, Progressed, Runner
+from isoviz.widgets.state import Derived, Refused, State
 from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
 from isoviz.widgets.worker import Calculator, Worker
 
@@ -141,7 +142,7 @@ class Session(traitlets.HasTraits):
         self.name = uuid.uuid4().hex
         self._listeners: tuple[Callable[[bool], None], ...] = ()
         self._changed = threading.Condition()
-        self._runner = Runner(self._put) if execute is None else Runner(self._put, execute)
+        self._runner = Runner(self._put) if execute is None else Runner(self._put, execute, lambda *_: "")
         self._calculator: Calculator[Derived, Derived] = Calculator(compute, self._deliver, "isoviz-calculator")
         self._worker = Worker(self._handle, self._failed, "isoviz-session")
         self._calculator.request(0, first.derived)
@@ -207,8 +208,12 @@ class Session(traitlets.HasTraits):
         self.choose(load_settings(path))
 
     def run(self) -> None:
-        """Run the plan and measure; returns at once."""
+        """Run the plan, and the transfers beside it, and measure; returns at once."""
         self.send({"kind": "run"})
+
+    def repeat(self, times: int) -> None:
+        """Run several times, one after the other, and measure; returns at once. `report` is that of the run in the middle."""
+        self.send({"kind": "repeat", "times": times})
 
     def cancel(self) -> None:
         """Cancel the run in hand; where there is none, the measurement of this computer, and the run that is to begin."""
@@ -309,12 +314,13 @@ class Session(traitlets.HasTraits):
                 return replace(state, selected=state.selected.then(selection))
             case _Computed(number, result, final):
                 state = computed(state, number, result, final)
-                return self._start(replace(state, awaited=False, notice="")) if state.awaited and state.settled else state
+                ready = state.awaited > 0 and state.planned
+                return self._start(replace(state, awaited=0, notice=""), state.awaited) if ready else state
             case _Broken(error):  # the first one only: an observer may raise again at being told of it
                 return state if state.defect else replace(state, defect=describe(error))
-            case Progressed(number, stage, bytes_done):
+            case Progressed(number, stage, bytes_done, over):
                 if number == state.run.number and state.run.phase == "running":
-                    return replace(state, run=replace(state.run, stage=stage, bytes_done=bytes_done))
+                    return replace(state, run=replace(state.run, stage=stage, bytes_done=bytes_done, over=over))
             case Finished(run):
                 if run.number == state.run.number:
                     return replace(state, run=run, history=(run, *state.history)[:KEPT_RUNS], notice="")
@@ -335,29 +341,29 @@ class Session(traitlets.HasTraits):
         kind = command["kind"]
         if (step := COMMAND_STEPS.get(kind)) is not None:
             return step(state, command, client, number)
-        if kind == "run":
+        if kind in ("run", "repeat"):
             if "plan" not in state.demanded:
                 self.demand(_PYTHON)
                 state = replace(state, views=EVERYTHING, edits=state.edits + 1)
-            return self._start(replace(state, refused=None))
+            return self._start(replace(state, refused=None), command["times"] if command["kind"] == "repeat" else 1)
         if kind == "cancel":
             if state.run.phase != "running":
                 cancel_measuring()
-                return replace(state, awaited=False, notice="")
+                return replace(state, awaited=0, notice="")
             self._runner.cancel()
             return replace(state, run=replace(state.run, phase="cancelling"))
         return changed(state, edited(state.settings, command), step=step_of(command))
 
-    def _start(self, state: State) -> State:
+    def _start(self, state: State, times: int) -> State:
         if state.run.active:
             return replace(state, notice="A run is under way: wait for it or cancel it first.")
         derived = state.derived
-        if not state.settled:
-            return replace(state, awaited=True, notice="The run begins as soon as there is a plan.")
+        if not state.planned:
+            return replace(state, awaited=times, notice="The run begins as soon as there is a plan.")
         if reason := reason_not_to_run(state):
             return replace(state, notice=reason)
         assert derived.plan is not None and derived.machine is not None  # else there were a reason
-        run = Run(state.run.number + 1, phase="running", plan=derived.plan, transfer_text=transfer_text(state.settings))
+        run = new_run(state, times, transfer_text(state.settings))
         self._runner.start(run, derived.machine)
         return replace(state, run=run, notice="")
 

@@ -65,7 +65,8 @@ class Derived:
     `begin` is when the transfer begins, in seconds after the begin of all of the session; `beside` are the plans of the others.
     `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
     computer, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
-    which plan it is about. `kept` are the results of the stages, `complete` says for which
+    which plan it is about. `planned` are the settings and the measurement that `plan` is of, None until it is made.
+    `kept` are the results of the stages, `complete` says for which
     settings, demands and measurement all of them were. `refines` says that all of them are there and more is being found out.
     """
 
@@ -93,6 +94,7 @@ class Derived:
     offer_local: bool = False
     corrections: Mapping[str, str] = field(default_factory=dict)
     later: Mapping[str, Any] = field(default_factory=dict)
+    planned: tuple[object, ...] | None = None
     kept: Mapping[str, Result] = field(default_factory=dict, compare=False, repr=False)
     complete: tuple[object, ...] = ()
     refines: bool = False
@@ -104,8 +106,37 @@ class Derived:
 
 
 @dataclass(frozen=True)
+class MovedTransfer:
+    """One of several transfers that run together. `begin` is in seconds after the begin of all; `is_edited` tells the transfer
+    that was edited when the run began.
+
+    `reports` are those of its runs that ended well, `error` says why the last one did not. `seconds` are those from its begin to
+    the end of each of these runs, waiting included; `simulated` are those that it should take beside the others, None where that
+    is not known.
+    """
+
+    key: int
+    name: str
+    plan: Plan
+    begin: float
+    is_edited: bool = False
+    reports: tuple[Report, ...] = ()
+    seconds: tuple[float, ...] = ()
+    error: str = ""
+    simulated: float | None = None
+
+
+@dataclass(frozen=True)
 class Run:
-    """One run, from the click to its report. `bytes_done` bytes of its plan have been moved; `error` says why it failed."""
+    """What one click runs, from the click to its report: a plan, or several transfers together, once or several times.
+
+    `wanted` runs were asked for, `over` of them have ended. `stage` has dealt with `bytes_done` bytes. `error` says why it
+    failed. `reports` are those of the runs that ended well, `report` is the one in the middle. `transfers` are all transfers
+    where there are several, the one that was edited among them. `trace` has the requests of the last run on one clock that
+    begins at 0.
+
+    `keys` name its entries in the ledger, `note` is what a person wrote about it, `date` is when it began.
+    """
 
     number: int = 0
     phase: Phase = "idle"
@@ -115,11 +146,29 @@ class Run:
     plan: Plan | None = None
     transfer_text: str = ""
     report: Report | None = None
+    name: str = ""
+    wanted: int = 1
+    over: int = 0
+    reports: tuple[Report, ...] = ()
+    transfers: tuple[MovedTransfer, ...] = ()
+    trace: Trace | None = field(default=None, compare=False, repr=False)
+    settings: Settings | None = None
+    machine: Machine | None = field(default=None, compare=False, repr=False)
+    keys: tuple[str, ...] = ()
+    note: str = ""
+    date: str = ""
 
     @property
     def active(self) -> bool:
         """Whether its thread is at work."""
         return self.phase in ("running", "cancelling")
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that one run moves."""
+        if self.transfers:
+            return sum(each.plan.bytes for each in self.transfers)
+        return 0 if self.plan is None else self.plan.bytes
 
 
 @dataclass(frozen=True)
@@ -144,7 +193,8 @@ class State:
     shown, by the name of the view.
     `edits` counts the changes of the settings and of what views demand of them (`demanded`, `measurement`: see `Derived`);
     `acknowledged` maps each browser view to its newest command that is in here;
-    `awaited` says that a run was asked for and begins with the plan that is being made; `defect` is an exception that should
+    `awaited` is the number of runs that were asked for and begin with the plan that is being made; `notes` counts the notes
+    that were written to runs; `defect` is an exception that should
     not have happened, with its traceback. `given` is the trace that a view alone shows, on the machine `given_machine`.
     """
 
@@ -163,7 +213,8 @@ class State:
     acknowledged: Mapping[str, int] = field(default_factory=dict)
     notice: str = ""
     defect: str = ""
-    awaited: bool = False
+    awaited: int = 0
+    notes: int = 0
     refused: Refused | None = None
     past: tuple[Settings, ...] = ()
     future: tuple[Settings, ...] = ()
@@ -176,6 +227,11 @@ class State:
     def demanded(self) -> frozenset[str]:
         """The stages that anybody demands."""
         return self.views.union(*self.watched.values())
+
+    @property
+    def planned(self) -> bool:
+        """Whether the plan, or that there is none, belongs to the newest settings. What takes longer may still be at work."""
+        return self.settled or self.derived.planned == (self.settings, self.measurement)
 
     @property
     def settled(self) -> bool:

@@ -62,7 +62,7 @@ def replaced(state: State, settings: Settings) -> State:
 
 
 def _over(state: State) -> State:
-    return replace(state, notice="", defect="", refused=None, awaited=False)
+    return replace(state, notice="", defect="", refused=None, awaited=0)
 
 
 def asked(state: State) -> Derived:

@@ -9,9 +9,16 @@ import type { Command, Exported, ExportMessage, Frame, HandPart, LayoutPart, Mes
 export const PATIENCE = 1.5;
 
 const NO_RUN: RunPart = {
-  now: { number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, error: "", transfer: "", canRun: false, reason: "", offerLocal: false, isOfPlan: false },
+  now: {
+    number: 0, phase: "idle", stage: "prepare", bytesDone: 0, bytes: 0, wanted: 1, over: 0, together: 1, error: "", transfer: "",
+    canRun: false, reason: "", offerLocal: false, isOfPlan: false,
+  },
   report: null,
-  history: [],
+  parts: [],
+  advice: [],
+  emulated: [],
+  count: 0,
+  changes: 0,
 };
 const NO_LAYOUTS: LayoutPart = { dims: {}, fieldSizes: [], source: null, destination: null };
 
@@ -89,6 +96,7 @@ export class Connection {
         why: this.trait<WhyPart | null>("part_why") ?? null,
         what_if: this.trait<WhatIfPart | null>("part_what_if") ?? null,
         hand: this.trait<HandPart | null>("part_hand") ?? NO_HAND,
+        transfers: this.trait("part_transfers") ?? null,
       },
     };
     return this.composed;

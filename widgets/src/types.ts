@@ -4,13 +4,14 @@
 /** Where a run is between its click and its end. */
 export type Phase = "idle" | "running" | "cancelling" | "done" | "failed" | "cancelled";
 
-/** What a run is doing. */
-export type Stage = "prepare" | "move" | "verify";
+/** What a run is doing: it tries a few MiB, opens both ends and fills the source, moves, verifies. */
+export type Stage = "prepare" | "trial" | "generate" | "move" | "verify";
 
 /**
- * The run in hand or the last one. `bytesDone` of `bytes` have been moved. `canRun` says whether *Run* begins one,
- * `reason` why it does not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it
- * was a run of the plan that is shown.
+ * The run in hand or the last one. The stage has dealt with `bytesDone` of `bytes`; `over` of the `wanted` runs have
+ * ended. `together` is the number of transfers that the next run runs. `canRun` says whether *Run* begins one, `reason`
+ * why it does not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a
+ * run of the plan that is shown.
  */
 export interface ShownRun {
   number: number;
@@ -18,6 +19,9 @@ export interface ShownRun {
   stage: Stage;
   bytesDone: number;
   bytes: number;
+  wanted: number;
+  over: number;
+  together: number;
   error: string;
   transfer: string;
   canRun: boolean;
@@ -26,17 +30,26 @@ export interface ShownRun {
   isOfPlan: boolean;
 }
 
-/** Predicted and measured throughput in bytes per second, of a hop or overall. */
+/** A figure of repeated runs, in their order: the figure of each, and the middle, the lowest and the highest of them. */
+export interface ShownSpread {
+  values: number[];
+  median: number;
+  low: number;
+  high: number;
+}
+
+/** Predicted and measured throughput in bytes per second, of a hop or overall. `spread` is of repeated runs, else null. */
 export interface ShownMeasure {
   name: string;
   title: string;
   predicted: number;
   measured: number;
+  spread: ShownSpread | null;
 }
 
 /**
  * A run that ended well, in seconds. `plannedSeconds` is what the plan said where a trial predicted another time, else
- * null.
+ * null. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
  */
 export interface ShownReport {
   number: number;
@@ -46,26 +59,54 @@ export interface ShownReport {
   seconds: number;
   predictedSeconds: number;
   plannedSeconds: number | null;
+  spread: ShownSpread | null;
   rows: ShownMeasure[];
   notes: string[];
 }
 
-/** A run of the history; null is what nobody knows: bytes, and seconds predicted and measured. */
-export interface ShownPastRun {
-  number: number;
-  transfer: string;
-  outcome: string;
-  verified: boolean | null;
-  bytes: number | null;
-  predicted: number | null;
+/**
+ * One of several transfers that ran together. `alone` are the seconds of its plan, `simulated` those beside the others
+ * (null where nobody knows), from its begin to its end; `measured` those that it took (null where it failed).
+ */
+export interface ShownTransferRun {
+  key: number;
+  name: string;
+  edited: boolean;
+  bytes: number;
+  priority: number;
+  begin: number;
+  alone: number;
+  simulated: number | null;
   measured: number | null;
+  spread: ShownSpread | null;
+  verified: boolean | null;
+  error: string;
 }
 
-/** The run in hand, the last report, and past runs, the newest first. */
+/**
+ * One thing to do next: a sentence, and the button that does it: its label and what it asks for ("" where there is none).
+ * `value` is the number of runs for "repeat", and the planner for "planner".
+ */
+export interface ShownAdvice {
+  text: string;
+  label: string;
+  act: "" | "measure" | "repeat" | "run" | "planner";
+  value: string;
+}
+
+/**
+ * The run in hand, what the last run that ended well has shown, its transfers where there were several, and what to do
+ * next. `emulated` names memories of the run that were held in other memories. `count` is the number of runs of this
+ * session; `changes` grows whenever the list of runs changes.
+ */
 export interface RunPart {
   now: ShownRun;
   report: ShownReport | null;
-  history: ShownPastRun[];
+  parts: ShownTransferRun[];
+  advice: ShownAdvice[];
+  emulated: string[];
+  count: number;
+  changes: number;
 }
 
 /** A field with the bytes of one element. */
@@ -509,6 +550,19 @@ export interface HandPart {
   path: ShownHandPath | null;
 }
 
+/** What was planned for a transfer: seconds and bytes, null where there is no plan; then `problem` says why. */
+export interface ShownTransferPlan {
+  key: number;
+  seconds: number | null;
+  bytes: number | null;
+  problem: string;
+}
+
+/** What was planned for every transfer, the one that is edited last. */
+export interface TransfersPart {
+  plans: ShownTransferPlan[];
+}
+
 /** The parts of the panes by name; null where there is nothing to show yet. */
 export interface Panes {
   run: RunPart;
@@ -519,6 +573,7 @@ export interface Panes {
   why: WhyPart | null;
   what_if: WhatIfPart | null;
   hand: HandPart;
+  transfers: TransfersPart;
 }
 
 /** A command that was refused: its kind, the view that sent it with its number (null where it did not say), and why. */
@@ -832,9 +887,9 @@ export interface OpenMachine {
 
 /**
  * What can be exported: the session, the plan and the last report as JSON, the machine as a machine file, Python that
- * recreates the state, the trace for ui.perfetto.dev, and a page (HTML).
+ * recreates the state, the trace for ui.perfetto.dev, a page (HTML), and the list of runs.
  */
-export type Exported = "session" | "python" | "plan" | "machine" | "report" | "trace" | "page";
+export type Exported = "session" | "python" | "plan" | "machine" | "report" | "trace" | "page" | "runs-json" | "runs-csv";
 
 /** Ask for an export. */
 export interface AskExport {
@@ -1034,8 +1089,26 @@ export interface AskWhatIf {
   moving: boolean;
 }
 
+/** Run so many times, one after the other. */
+export interface Repeat {
+  kind: "repeat";
+  times: number;
+}
+
+/** Write a note to a run. `run` is its name in the list of runs; an empty note removes what was there. */
+export interface WriteNote {
+  kind: "note";
+  run: string;
+  note: string;
+}
+
+/** Ask for the runs of the session and for the earlier ones of its transfer on this computer. */
+export interface AskRuns {
+  kind: "runs";
+}
+
 /** What the browser may ask for. Each goes with the name of the view, `client`, and the number of the command, `number`. */
-export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | AskWhatIf;
+export type Command = SetText | SetRow | SetMachineOption | SetTransfer | DescribeMachine | AddRow | RemoveRow | BeginFrom | Bare | Select | Watch | OpenSession | OpenMachine | AskExport | AskTrace | AskSteps | AddUrgent | ChoosePart | OneTransfer | EditMachine | PlanByHand | AskWhatIf | Repeat | WriteNote | AskRuns;
 
 /** An export: the name of a file and its text, or why there is none. `number` is that of the command. */
 export interface ExportMessage {
@@ -1178,11 +1251,57 @@ export interface StepsMessage {
   error: string;
 }
 
+/** What was chosen for a run: a name, and its value in words or in bytes. */
+export interface ShownFact {
+  name: string;
+  text: string;
+  bytes: number | null;
+}
+
+/** A hop of a past run in bytes per second; of repeated runs, the middle with the lowest and the highest. */
+export interface ShownPastHop {
+  title: string;
+  predicted: number;
+  measured: number;
+  low: number;
+  high: number;
+}
+
+/**
+ * A run of the list. `name` names it in commands, `number` is null for earlier runs. Null is what nobody knows: seconds
+ * predicted and measured; of `runs` repeated runs `measured` is the middle.
+ */
+export interface ShownPastRun {
+  name: string;
+  number: number | null;
+  date: string;
+  transfer: string;
+  outcome: string;
+  good: boolean;
+  bytes: number;
+  runs: number;
+  predicted: number | null;
+  measured: number | null;
+  low: number | null;
+  high: number | null;
+  note: string;
+  facts: ShownFact[];
+  hops: ShownPastHop[];
+}
+
+/** The list of runs, the newest first. */
+export interface RunsMessage {
+  kind: "runs";
+  number: number | null;
+  runs: ShownPastRun[];
+  error: string;
+}
+
 /**
  * What the kernel sends in answer to a command, beside the state. Each has its `kind`, the `number` of the command, and an
  * `error` in words, "" where there is none. Binary data go with it as buffers.
  */
-export type Message = ExportMessage | TraceMessage | StepsMessage;
+export type Message = ExportMessage | TraceMessage | StepsMessage | RunsMessage;
 
 /** A time of the whole transfer in seconds, with its rate in bytes per second. `name` says how it is known. */
 export interface PageLine {

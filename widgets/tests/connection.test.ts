@@ -109,7 +109,7 @@ test("the state is put together once for every revision, and parts that a view d
   assert.notEqual(connection.snapshot, first);
   assert.equal(connection.snapshot?.frame.notice, "news");
   model.publish((next) => void Object.assign(next.panes, { run: null, layout: null, plan: null, machine: null }));
-  assert.deepEqual(connection.snapshot?.panes.run.history, []);
+  assert.deepEqual(connection.snapshot?.panes.run.parts, []);
   assert.equal(connection.snapshot?.panes.layout.source, null);
   assert.equal(connection.snapshot?.panes.plan, null);
   connection.close();

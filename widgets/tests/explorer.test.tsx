@@ -4,7 +4,7 @@ import { test } from "node:test";
 import { editOf } from "../src/explorer/shortcuts.ts";
 import { formatInterval, inspected, shortLayout, titleOf } from "../src/explorer/words.ts";
 import { strideText } from "../src/panes/numbers-pane.tsx";
-import { doing, shareDone } from "../src/panes/progress.tsx";
+import { doing, shareDone } from "../src/runs/progress.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
@@ -357,11 +357,14 @@ test("two durations tell their unit once where they share it", () => {
 test("what a run does is said in words, with a share of the bar", () => {
   const run = { ...aSnapshot().panes.run.now, phase: "running", stage: "move", bytesDone: 2 ** 20, bytes: 2 ** 22 } as const;
   assert.equal(doing(run), "1 MiB of 4 MiB moved");
-  assert.equal(shareDone(run), 0.225);
-  assert.equal(doing({ ...run, stage: "verify" }), "Verifying every byte");
+  assert.equal(shareDone(run), 0.3 + 0.5 * 0.25);
+  assert.equal(doing({ ...run, stage: "verify" }), "1 MiB of 4 MiB verified");
+  assert.equal(doing({ ...run, stage: "trial" }), "Trying a few MiB");
   assert.equal(shareDone({ ...run, stage: "prepare" }), 0);
+  assert.equal(shareDone({ ...run, over: 1, wanted: 2, stage: "prepare" }), 0.5);
+  assert.equal(doing({ ...run, over: 1, wanted: 2 }), "Run 2 of 2: 1 MiB of 4 MiB moved");
   assert.equal(doing({ ...run, phase: "cancelling" }), "Cancelling");
-  assert.equal(shareDone({ ...run, bytes: 0 }), 0);
+  assert.equal(shareDone({ ...run, bytes: 0 }), 0.3);
 });
 
 test("strides are told once where all fields share them, and of many fields the first ones", () => {

@@ -55,6 +55,11 @@ class Ledger:
         """The file that was set aside."""
         return self.path.with_name(f"{self.path.stem}.1{self.path.suffix}")
 
+    @property
+    def notes(self) -> Path:
+        """The file of the notes that people write to runs (`isoviz.runtime.ledger.run_notes`)."""
+        return self.path.with_name(f"{self.path.stem}.notes.json")
+
     def append(self, entry: LedgerEntry) -> bool:
         """Append a run; False if that is not possible. It never raises, so that no run fails because of the ledger."""
         try:
@@ -146,7 +151,7 @@ class Ledger:
         Raises:
             FileError: a file cannot be removed.
         """
-        for path in (self.path, self.older, self.path.with_suffix(".lock")):
+        for path in (self.path, self.older, self.path.with_suffix(".lock"), self.notes):
             try:
                 path.unlink(missing_ok=True)
             except OSError as error:

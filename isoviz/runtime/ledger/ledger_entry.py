@@ -5,6 +5,7 @@ An entry names memories and layouts, but no paths of files.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import socket
 from collections.abc import Iterable, Mapping
@@ -26,6 +27,8 @@ FORMAT = "isoviz-run-1"
 LONGEST_TEXT = checks.NAME_LIMIT
 MOST_HOPS = 64
 MOST_NOTES = 6
+TOGETHER = "together"
+"""The origin of runs beside other transfers."""
 _OWNER = "ledger entry"
 
 
@@ -55,7 +58,7 @@ class LedgerEntry:
       `"rehearsal"`.
     - `flush`: the part of `measured` spent waiting for a disk.
     - `emulated`: whether a memory of the path was held in another memory.
-    - `origin`: `"run"` for a run by a user, or the name of a benchmark.
+    - `origin`: `"run"` for a run by a user, `TOGETHER` for one beside other transfers, or the name of a benchmark.
 
     The predicted rates of the hops are the plan's.
     """
@@ -98,9 +101,10 @@ class LedgerEntry:
     def is_real(self) -> bool:
         """Whether the run is evidence about this computer and the current predictions.
 
-        Runs in emulated memories are not, nor are runs of older versions that were predicted by a rehearsal.
+        Runs in emulated memories are not, nor are runs of older versions that were predicted by a rehearsal. Nor are runs beside
+        other transfers, which waited for each other.
         """
-        return not self.emulated and self.basis != "rehearsal"
+        return not self.emulated and self.basis != "rehearsal" and self.origin != TOGETHER
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -122,6 +126,11 @@ class LedgerEntry:
     def model_outcome(self) -> Outcome:
         """The model's prediction beside the measured time. If there was a trial, the model's interval is not known."""
         return replace(self.outcome, predicted=self.by_model, interval=None) if self.tried else self.outcome
+
+    @cached_property
+    def key(self) -> str:
+        """What tells the run from all others, in any process."""
+        return hashlib.sha256(self.to_line()).hexdigest()[:24]
 
     def to_line(self) -> bytes:
         """One line of JSON, with its line break.
@@ -243,7 +252,7 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
         for hop, rate, found in zip(plan.every_hop, plan.every_rate, report.hops, strict=True)
     ]
     return LedgerEntry(
-        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        date=datetime.now(UTC).isoformat(timespec="milliseconds"),
         host=_short(socket.gethostname()),
         version=__version__,
         machine=_short(plan.machine_name),

@@ -13,6 +13,7 @@ from isoviz.widgets.commands import exports
 from isoviz.widgets.commands.reading import envelope
 from isoviz.widgets.commands.trace_answers import steps_answer, trace_answer
 from isoviz.widgets.contract import Message
+from isoviz.widgets.running import past_runs
 from isoviz.widgets.state import State
 
 
@@ -35,6 +36,7 @@ class Answered(NamedTuple):
 
 
 ANSWERED: dict[str, Answered] = {
+    "runs": Answered(lambda _, state: state.planned, lambda asked, state: Answer(past_runs.answer(asked, state))),
     "export": Answered(exports.is_due, lambda asked, state: Answer(exports.answer(asked, state))),
     "trace": Answered(lambda _asked, _state: True, lambda asked, state: Answer(*trace_answer(asked, state))),
     "steps": Answered(lambda _asked, _state: True, lambda asked, state: Answer(steps_answer(asked, state))),

@@ -14,6 +14,7 @@ from isoviz.widgets.chosen.transfers import with_urgent
 from isoviz.widgets.chosen.what_if import WhatIf
 from isoviz.widgets.commands.machine_steps import machine_edited
 from isoviz.widgets.consequences.where_it_runs import local_settings
+from isoviz.widgets.running.begin_run import with_note
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import asking, changed, demanding, keeping, measuring, redone, undone, watching
 
@@ -45,6 +46,8 @@ def _question(command: Any) -> WhatIf:
 
 COMMAND_STEPS: dict[str, Step] = {
     "hello": lambda state, *_: state,
+    "note": lambda state, command, *_: with_note(state, command["run"], command["note"]),
+    "runs": lambda state, *_: state,  # answered like an export
     "export": lambda state, *_: state,  # the publisher answers (isoviz.widgets.commands.answers)
     "trace": lambda state, *_: state,
     "steps": lambda state, *_: state,

@@ -10,6 +10,7 @@ from isoviz.errors import InputError
 from isoviz.widgets.chosen.python_text import python_text
 from isoviz.widgets.chosen.session_file import session_text
 from isoviz.widgets.contract import Exported
+from isoviz.widgets.running.past_runs import runs_csv, runs_json
 from isoviz.widgets.state import State
 
 if TYPE_CHECKING:
@@ -32,6 +33,10 @@ def exported_file(what: Exported, state: State) -> tuple[str, str]:
         return "isoviz-session.json", session_text(state.settings)
     if what == "python":
         return "isoviz-session.py", python_text(state.settings)
+    if what == "runs-json":
+        return "isoviz-runs.json", runs_json(state)
+    if what == "runs-csv":
+        return "isoviz-runs.csv", runs_csv(state)
     if what == "machine":
         if derived.machine is None:
             raise InputError("There is no machine to export.")

@@ -181,6 +181,8 @@ def derive(before: Derived) -> Iterator[Derived]:
         found.give("machine", unplaced)
         now = _with_plan(now, found)
         if not making.step:
+            if "plan" in demanded:
+                now = replace(now, planned=(settings, before.measurement))
             now = yield from _later(now, found)
             made = Result((settings.machine, before.measurement), making.machine)
             now = replace(now, kept={**now.kept, "machine": made}, complete=before.asked)

@@ -148,8 +148,8 @@ def _exports(state: State) -> list[tuple[dict[str, Any], Embedded]]:
     """The exports that need no kernel later."""
     found: list[tuple[dict[str, Any], Embedded]] = []
     for what in get_args(Exported):
-        if what in ("page", "trace"):
-            continue  # the page is there; a trace is embedded where the page shows one
+        if what in ("page", "trace", "runs-json", "runs-csv"):
+            continue  # the page is there; a trace is embedded where the page shows one; other runs are not what it is about
         try:
             name, text = exported_file(what, state)
         except IsovizError:

@@ -19,6 +19,7 @@ from isoviz.widgets.panes.machine_pane import machine_part
 from isoviz.widgets.panes.plan_pane import plan_part
 from isoviz.widgets.panes.run_pane import run_part
 from isoviz.widgets.panes.trace_pane import trace_part
+from isoviz.widgets.panes.transfers_pane import transfers_part
 from isoviz.widgets.panes.what_if_pane import what_if_part
 from isoviz.widgets.panes.why_pane import hand_part, why_part
 from isoviz.widgets.state import State
@@ -32,5 +33,6 @@ PANES: dict[str, Callable[[State], Mapping[str, object] | None]] = {
     "why": why_part,
     "what_if": what_if_part,
     "hand": hand_part,
+    "transfers": transfers_part,
 }
 """Panes by name, in the order in which the whole explorer shows them."""

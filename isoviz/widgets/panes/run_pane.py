@@ -1,4 +1,4 @@
-"""Runs: the one in hand, the report of the last one that ended well, and the history."""
+"""Runs: the one in hand, and what the last one that ended well has shown."""
 
 from __future__ import annotations
 
@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, TypedDict
 from isoviz.machines import ChannelKind
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, Stage
-from isoviz.widgets.state import Run, State, sentence
+from isoviz.widgets.running.advice import ShownAdvice, advice, emulated_memories
+from isoviz.widgets.running.run_spread import ShownSpread, spread_of
+from isoviz.widgets.state import MovedTransfer, Run, State, sentence
 
 if TYPE_CHECKING:
     from isoviz.runtime import Report
 
 
 class ShownRun(TypedDict):
-    """The run in hand or the last one. `bytesDone` of `bytes` have been moved. `canRun` says whether *Run* begins one, `reason`
-    why it does not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a run of
-    the plan that is shown.
+    """The run in hand or the last one. The stage has dealt with `bytesDone` of `bytes`; `over` of the `wanted` runs have ended.
+    `together` is the number of transfers that the next run runs. `canRun` says whether *Run* begins one, `reason` why it does
+    not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a run of the plan
+    that is shown.
     """
 
     number: int
@@ -24,6 +27,9 @@ class ShownRun(TypedDict):
     stage: Stage
     bytesDone: int
     bytes: int
+    wanted: int
+    over: int
+    together: int
     error: str
     transfer: str
     canRun: bool
@@ -33,17 +39,18 @@ class ShownRun(TypedDict):
 
 
 class ShownMeasure(TypedDict):
-    """Predicted and measured throughput in bytes per second, of a hop or overall."""
+    """Predicted and measured throughput in bytes per second, of a hop or overall. `spread` is of repeated runs, else null."""
 
     name: str
     title: str
     predicted: float
     measured: float
+    spread: ShownSpread | None
 
 
 class ShownReport(TypedDict):
     """A run that ended well, in seconds. `plannedSeconds` is what the plan said where a trial predicted another time, else
-    null.
+    null. `spread` has the seconds of repeated runs, else null: then all other figures are those of the run in the middle.
     """
 
     number: int
@@ -53,28 +60,44 @@ class ShownReport(TypedDict):
     seconds: float
     predictedSeconds: float
     plannedSeconds: float | None
+    spread: ShownSpread | None
     rows: list[ShownMeasure]
     notes: list[str]
 
 
-class ShownPastRun(TypedDict):
-    """A run of the history; null is what nobody knows: bytes, and seconds predicted and measured."""
+class ShownTransferRun(TypedDict):
+    """One of several transfers that ran together. `alone` are the seconds of its plan, `simulated` those beside the others (null
+    where nobody knows), from its begin to its end; `measured` those that it took (null where it failed).
+    """
 
-    number: int
-    transfer: str
-    outcome: str
-    verified: bool | None
-    bytes: int | None
-    predicted: float | None
+    key: int
+    name: str
+    edited: bool
+    bytes: int
+    priority: int
+    begin: float
+    alone: float
+    simulated: float | None
     measured: float | None
+    spread: ShownSpread | None
+    verified: bool | None
+    error: str
 
 
 class RunPart(TypedDict):
-    """The run in hand, the last report, and past runs, the newest first."""
+    """The run in hand, what the last run that ended well has shown, its transfers where there were several, and what to do next.
+
+    `emulated` names memories of the run that were held in other memories. `count` is the number of runs of this session;
+    `changes` grows whenever the list of runs changes.
+    """
 
     now: ShownRun
     report: ShownReport | None
-    history: list[ShownPastRun]
+    parts: list[ShownTransferRun]
+    advice: list[ShownAdvice]
+    emulated: list[str]
+    count: int
+    changes: int
 
 
 def run_part(state: State) -> RunPart:
@@ -83,7 +106,11 @@ def run_part(state: State) -> RunPart:
     return {
         "now": _now(state),
         "report": None if run.report is None else _report(run, run.report),
-        "history": [_past(each) for each in state.history],
+        "parts": [_part(each) for each in run.transfers] if not run.active else [],
+        "advice": advice(state),
+        "emulated": emulated_memories(run),
+        "count": len(state.history),
+        "changes": state.notes + (state.history[0].number if state.history else 0),
     }
 
 
@@ -95,17 +122,21 @@ def _now(state: State) -> ShownRun:
         "phase": run.phase,
         "stage": run.stage,
         "bytesDone": run.bytes_done,
-        "bytes": 0 if run.plan is None else run.plan.bytes,
+        "bytes": run.bytes,
+        "wanted": run.wanted,
+        "over": run.over,
+        "together": 1 + len(state.settings.beside),
         "error": run.error,
         "transfer": run.transfer_text,
-        "canRun": reason == "" and not run.active and state.settled,
-        "reason": reason if state.settled else "",
-        "offerLocal": state.settled and state.derived.offer_local,
+        "canRun": reason == "" and not run.active and state.planned,
+        "reason": reason if state.planned else "",
+        "offerLocal": state.planned and state.derived.offer_local,
         "isOfPlan": run.plan is not None and "plan" not in state.derived.stale and run.plan == state.derived.plan,
     }
 
 
-def _verdict(report: Report) -> str:
+def verdict(report: Report) -> str:
+    """Whether the bytes are right, in words."""
     if report.verified is None:
         return "Not verified"
     return "Verified bit for bit" if report.verified else "Wrong bytes"
@@ -114,21 +145,24 @@ def _verdict(report: Report) -> str:
 def _report(run: Run, report: Report) -> ShownReport:
     assert run.plan is not None
     predicted = report.expected
+    several = len(run.reports) > 1
     rows: list[ShownMeasure] = [
         {
             "name": "overall",
             "title": "Overall",
             "predicted": report.bytes / predicted.seconds if predicted.seconds else 0.0,
             "measured": report.throughput,
+            "spread": spread_of([each.throughput for each in run.reports]) if several else None,
         }
     ]
-    hops = zip(run.plan.every_hop, predicted.rates, report.hops, strict=True)
+    hops = zip(run.plan.every_hop, predicted.every_rate, report.hops, strict=True)
     rows += [
         {
             "name": hop.channel,
             "title": f"{number} {ChannelKind(hop.kind).words}",
             "predicted": rate,
             "measured": measured.throughput,
+            "spread": spread_of([each.hops[number].throughput for each in run.reports]) if several else None,
         }
         for number, (hop, rate, measured) in enumerate(hops)
     ]
@@ -136,25 +170,29 @@ def _report(run: Run, report: Report) -> ShownReport:
         "number": run.number,
         "transfer": run.transfer_text,
         "verified": report.verified,
-        "verdict": _verdict(report),
+        "verdict": verdict(report),
         "seconds": report.seconds,
         "predictedSeconds": predicted.seconds,
         "plannedSeconds": None if report.tried is None else run.plan.seconds,
+        "spread": spread_of([each.seconds for each in run.reports]) if several else None,
         "rows": rows,
         "notes": [sentence(note) for note in report.notes],
     }
 
 
-def _past(run: Run) -> ShownPastRun:
-    report, plan = run.report, run.plan
-    outcome = {"failed": "Failed", "cancelled": "Cancelled"}.get(run.phase, "")
-    predicted = plan if report is None else report.expected
+def _part(each: MovedTransfer) -> ShownTransferRun:
+    seconds = spread_of(each.seconds) if each.seconds else None
     return {
-        "number": run.number,
-        "transfer": run.transfer_text,
-        "outcome": outcome if report is None else _verdict(report),
-        "verified": None if report is None else report.verified,
-        "bytes": None if plan is None else plan.bytes,
-        "predicted": None if predicted is None else predicted.seconds,
-        "measured": None if report is None else report.seconds,
+        "key": each.key,
+        "name": each.name,
+        "edited": each.is_edited,
+        "bytes": each.plan.bytes,
+        "priority": each.plan.transfer.priority,
+        "begin": each.begin,
+        "alone": each.plan.seconds,
+        "simulated": each.simulated,
+        "measured": None if seconds is None or each.error else seconds["median"],
+        "spread": seconds if seconds is not None and len(each.seconds) > 1 else None,
+        "verified": each.reports[-1].verified if each.reports and not each.error else None,
+        "error": each.error,
     }

@@ -60,7 +60,7 @@ def test_a_good_command_is_read_without_its_envelope(command: dict[str, Any]) ->
         ({"kind": "set", "field": "machine-option", "value": "3"}, "the key 'name' is missing; expected a text"),
         (
             {"kind": "export", "what": "film"},
-            "what: expected 'session' or 'python' or 'plan' or 'machine' or 'report' or 'trace' or 'page', got 'film'",
+            "or 'report' or 'trace' or 'page' or 'runs-json' or 'runs-csv', got 'film'",
         ),
         ({"kind": "select", "selection": {"stop": 1}}, "selection: the key 'entry' is missing"),
         ({"kind": "describe-machine", "machine": []}, "machine: expected an object, got a list"),

@@ -14,6 +14,7 @@ from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
 from isoviz.widgets.chosen.settings import Settings, settings_for
 from isoviz.widgets.consequences.drawings import pictures_of
+from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
 from isoviz.widgets.state import Derived
@@ -275,7 +276,7 @@ def test_a_run_says_what_its_copies_were_tried_to_take(session: Session) -> None
     report = session.report
     assert report is not None and report.tried is not None and report.plan == session.plan
     told = snapshot(state, 1)["panes"]["run"]
-    assert told["report"]["predictedSeconds"] == report.expected.seconds == told["history"][0]["predicted"]
+    assert told["report"]["predictedSeconds"] == report.expected.seconds == past_runs(state)[0]["predicted"]
     assert told["report"]["plannedSeconds"] == report.plan.seconds
 
 

@@ -10,6 +10,7 @@ const shapes = {
   minus: "M3 8h10",
   expand: "M9.5 3H13v3.5M13 3 9 7M6.5 13H3V9.5M3 13l4-4",
   shrink: "M13 6.5H9.5V3M9.5 6.5 13.5 2.5M3 9.5h3.5V13M6.5 9.5l-4 4",
+  part: "M3 5V3h2M7 3h2M11 3h2v2M13 7v2M13 11v2h-2M9 13H7M5 13H3v-2M3 9V7",
   fit: "M3 6V3h3M10 3h3v3M13 10v3h-3M6 13H3v-3",
   stop: "M4.5 4.5h7v7h-7z",
   good: "M3 8.5 6.5 12 13 4.5",

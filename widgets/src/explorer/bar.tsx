@@ -7,8 +7,9 @@ import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import type { TermName } from "../glossary.ts";
 import { TriedFigure } from "../plan-view/tried-marks.tsx";
-import { Progress } from "../panes/progress.tsx";
+import { Progress } from "../runs/progress.tsx";
 import { statusText } from "../status.ts";
+import { partWords } from "../transfers/part.ts";
 import type { PlanPart } from "../types.ts";
 import { formatBytes, formatRate, formatSeconds } from "../units.ts";
 import type { News } from "./exports.ts";
@@ -66,7 +67,8 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
   const { settings } = connection;
   const { memories } = snapshot.menus;
   const [from, to] = [memoryWords(memories, settings.source.memory), memoryWords(memories, settings.destination.memory)];
-  const sub = `${machineWords(settings.machine)} · ${from} → ${to}`;
+  const part = partWords(settings);
+  const sub = `${machineWords(settings.machine)} · ${from} → ${to}${part === "" ? "" : ` · moves ${part}`}`;
   const problems = Object.keys(snapshot.faults.problems).filter((name) => !/^(source|destination|transfer)/.test(name));
   return (
     <button

@@ -7,7 +7,7 @@ import { useView } from "../components/view.ts";
 import { HopsPane } from "../panes/hops-pane.tsx";
 import { MachinePane } from "../panes/machine-pane.tsx";
 import { NumbersPane } from "../panes/numbers-pane.tsx";
-import { RunPane } from "../panes/run-pane.tsx";
+import { RunPane } from "../runs/run-pane.tsx";
 import { SavePicture } from "../pictures/save-picture.tsx";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { useWatch } from "../watch.ts";

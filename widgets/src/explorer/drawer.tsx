@@ -4,6 +4,8 @@ import { useEffect, useRef } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { MenuControl } from "../components/menu-control.tsx";
 import { useView } from "../components/view.ts";
+import { PartControls } from "../transfers/part-controls.tsx";
+import { TransferControls } from "../transfers/transfers.tsx";
 import { ArrayControls } from "./array-controls.tsx";
 import { MachineControls } from "./machine-controls.tsx";
 
@@ -39,6 +41,10 @@ export function Drawer({ id, close }: { id: string; close: () => void }): JSX.El
         command={(value) => ({ kind: "example", value })}
       />
       <ArrayControls />
+      <div class="iv-array">
+        <PartControls />
+        <TransferControls />
+      </div>
       <MachineControls />
     </section>
   );

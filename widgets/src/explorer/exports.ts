@@ -16,6 +16,8 @@ const TYPES: Record<Exported, string> = {
   trace: "application/json",
   page: "text/html",
   python: "text/x-python",
+  "runs-json": "application/json",
+  "runs-csv": "text/csv",
 };
 
 /** Asks the kernel for an export and gives it to the person as a file. */

@@ -7,6 +7,7 @@ import type { PlanPart, Snapshot } from "../types.ts";
 import { counted, formatBytes, formatShare } from "../units.ts";
 import { SavePicture } from "../pictures/save-picture.tsx";
 import { JourneyTried, PathPointedAt } from "../plan-view/tried-marks.tsx";
+import { TransferChips } from "../transfers/transfers.tsx";
 import { Strip } from "./strip.tsx";
 
 export function Journey(): JSX.Element {
@@ -25,6 +26,7 @@ export function Journey(): JSX.Element {
         </p>
         <PathPointedAt />
         <JourneyTried />
+        <TransferChips />
         {plan !== null && <SavePicture name="Journey" of={() => box.current} />}
       </header>
       <div class="iv-journey-paths">{plan === null ? <Missing /> : <Paths plan={plan} />}</div>

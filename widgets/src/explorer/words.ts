@@ -61,7 +61,7 @@ function shortPart(part: Part): string {
 }
 
 /** The transfer in words: "Transpose 8,192 × 8,192 complex128". */
-export function titleOf(settings: ShownSettings): string {
+export function titleOf(settings: Pick<ShownSettings, "dimensions" | "fields" | "source" | "destination">): string {
   const sizes = settings.dimensions.map((row) => groupedDigits(row.value.trim()) || "?");
   const [only] = settings.fields;
   const what = settings.fields.length === 1 && only !== undefined ? only.value : `of ${settings.fields.length} fields`;

@@ -15,6 +15,8 @@ import { cellOf, commonBlock, gridModel } from "./geometry/model.ts";
 import { hit, panelsIn, roomOf, type Geometry } from "./geometry/scene.ts";
 import { fitted, followed, panned, resized, showing, zoomed, type Room, type Viewport } from "./geometry/viewport.ts";
 import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
+import { boxed, cellNear, dragged, type IndexBox } from "./geometry/index-box.ts";
+import { drawBox } from "./drawing/box.ts";
 import { moved } from "./keyboard.ts";
 import { axesOf, type Lens, type Seen } from "./lens.ts";
 import type { ViewOptions } from "./options.ts";
@@ -44,6 +46,13 @@ interface GridProps {
   /** What both ends show; null where each is on its own. */
   lens: Lens | null;
   label: string;
+  /** What moves of the array, at this end; null where that is not known. */
+  box: IndexBox | null;
+  /** At the source a box is chosen, at the destination it is moved. */
+  end: "source" | "destination";
+  /** What dragging does: it chooses entries, moves the box, or (null) moves the picture. */
+  choosing: "select" | "move" | null;
+  onBox: (first: readonly number[], last: readonly number[]) => void;
   onHover: (entry: Entry | null) => void;
   onSelect: (entry: Entry) => void;
   /** An entry was clicked. */
@@ -64,6 +73,9 @@ export function Grid(props: GridProps): JSX.Element {
   const store = useRef<Store>({ image: null });
   const size = useSize(frame);
   const ratio = useRatio();
+  const [draft, setDraft] = useState<IndexBox | null>(null);
+  const box = draft ?? props.box;
+  const corner = useRef<{ from: Entry; at: Entry } | null>(null);
   const [view, setView] = useState<{ viewport: Viewport; room: Room } | null>(null);
 
   const fixedKey = JSON.stringify(props.fixed);
@@ -135,9 +147,14 @@ export function Grid(props: GridProps): JSX.Element {
     if (!context || current === null || ink === null) return;
     const lanes = options.numbers !== "none" && current.view.height / (current.panels[0]?.fields.length ?? 1) >= NUMBERED;
     const runs = options.runs ? props.runs : null;
+    const room = { width: size.width, height: size.height };
     drawMarks(context, current, { hovered: props.hovered, selected: props.selected, runs, trail: props.trail, lanes, chunk }, ink);
+    if (box !== null) drawBox(context, current, box, room, ink);
     if (canvas !== null) canvas.dataset["drawn"] = props.hovered === null ? "" : props.hovered.index.join(",");
-  }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs]);
+  }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs, box]);
+  useEffect(() => {
+    corner.current = null; // another entry is selected: a box begins there
+  }, [props.selected?.index.join()]);
 
   // The selected entry is moved into what is seen, unless the pointer has chosen it: then it is seen already.
   useEffect(() => {
@@ -146,16 +163,16 @@ export function Grid(props: GridProps): JSX.Element {
     if (cell !== null) change((viewport, room) => showing(viewport, room, cell.column, cell.row));
   }, [props.selected]);
 
-  usePointer(frame, live, change, props);
+  usePointer(frame, live, change, { ...props, setDraft });
   return (
     <div
       ref={frame}
-      class="iv-lin-grid"
+      class={`iv-lin-grid${props.choosing === null ? "" : ` iv-lin-to-${props.choosing}`}`}
       role="application"
       tabIndex={0}
-      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory, C marks its chunk.`}
+      aria-label={`${props.label}. Arrow keys move the selected entry, Page Up and Page Down change the third dimension, N and P follow memory, C marks its chunk, Shift with arrow keys ${props.end === "destination" ? "moves the part" : "chooses what moves"}.`}
       data-testid="linearization-grid"
-      onKeyDown={(event) => key(event, props, change)}
+      onKeyDown={(event) => key(event, props, change, corner)}
     >
       <canvas ref={cells} role="img" aria-label={props.label} />
       <canvas ref={marks} aria-hidden="true" />
@@ -163,8 +180,18 @@ export function Grid(props: GridProps): JSX.Element {
   );
 }
 
-function key(event: TargetedKeyboardEvent<HTMLDivElement>, props: GridProps, change: (make: (viewport: Viewport, room: Room) => Viewport) => void): void {
+/** The corner where a box was begun by keys, and the one that the keys move. */
+type Corner = RefObject<{ from: Entry; at: Entry } | null>;
+
+function key(event: TargetedKeyboardEvent<HTMLDivElement>, props: GridProps, change: (make: (viewport: Viewport, room: Room) => Viewport) => void, corner: Corner): void {
   if (event.altKey || event.metaKey || event.ctrlKey) return;
+  if (event.shiftKey && /^(Arrow|Home|End|Page)/.test(event.key)) {
+    if (choose(event.key, props, corner)) {
+      event.preventDefault();
+      event.stopPropagation();
+    }
+    return;
+  }
   const middle = (factor: number) => change((viewport, room) => zoomed(viewport, room, factor, room.width / 2, room.height / 2));
   if (event.key === "+" || event.key === "=") middle(1.5);
   else if (event.key === "-") middle(1 / 1.5);
@@ -179,12 +206,33 @@ function key(event: TargetedKeyboardEvent<HTMLDivElement>, props: GridProps, cha
   event.stopPropagation();
 }
 
+/** Chooses or moves the box by a key; whether it was one that does. */
+function choose(name: string, props: GridProps, corner: Corner): boolean {
+  const { linear, box, dims } = props;
+  if (box === null) return false;
+  if (props.end === "destination") {
+    const from: Entry = { index: [...box.first], field: 0 };
+    const to = moved(linear, dims, from, name);
+    if (to === null) return false;
+    const next = dragged(box, linear, from.index, to.index);
+    props.onBox(next.first, next.last);
+    return true;
+  }
+  const from = corner.current?.from ?? props.selected ?? { index: linear.dims.map(() => 0), field: 0 };
+  const at = moved(linear, dims, corner.current?.at ?? from, name);
+  if (at === null) return false;
+  corner.current = { from, at };
+  const next = boxed(box, linear, dims, from.index, at.index);
+  props.onBox(next.first, next.last);
+  return true;
+}
+
 /** Hover, click, drag, wheel and pinch. Listeners are set by hand: a wheel has to be able to keep the page where it is. */
 function usePointer(
   frame: RefObject<HTMLDivElement | null>,
   live: RefObject<Geometry | null>,
   change: (make: (viewport: Viewport, room: Room) => Viewport) => void,
-  props: GridProps,
+  props: GridProps & { setDraft: (box: IndexBox | null) => void },
 ): void {
   const newest = useRef({ change, props });
   newest.current = { change, props };
@@ -194,6 +242,7 @@ function usePointer(
     const down = new Map<number, { x: number; y: number }>();
     let travelled = 0;
     let request = 0;
+    let begun: { index: readonly number[]; box: IndexBox; now: IndexBox } | null = null;
     const at = (event: PointerEvent | WheelEvent): { x: number; y: number } => {
       const box = element.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -214,6 +263,10 @@ function usePointer(
       if (event.button !== 0) return;
       down.set(event.pointerId, at(event));
       travelled = down.size > 1 ? Infinity : 0;
+      const { choosing, box } = newest.current.props;
+      const shown = live.current;
+      const index = choosing === null || box === null || shown === null || down.size > 1 ? null : cellNear(shown, at(event));
+      begun = index === null || box === null ? null : { index, box, now: box };
     };
     const move = (event: PointerEvent): void => {
       const point = at(event);
@@ -235,12 +288,28 @@ function usePointer(
         element.setPointerCapture(event.pointerId);
         element.classList.add("iv-lin-dragged");
       }
+      if (begun !== null) return draw(begun, point);
       newest.current.change((viewport, room) => panned(viewport, room, point.x - before.x, point.y - before.y));
       down.set(event.pointerId, point);
+    };
+    const draw = (from: NonNullable<typeof begun>, point: { x: number; y: number }): void => {
+      const shown = live.current;
+      const index = shown === null ? null : cellNear(shown, point);
+      if (shown === null || index === null) return;
+      const { choosing, dims, linear, setDraft } = newest.current.props;
+      from.now = choosing === "move" ? dragged(from.box, linear, from.index, index) : boxed(from.box, linear, dims, from.index, index);
+      setDraft(from.now);
     };
     const release = (event: PointerEvent): void => {
       const known = down.delete(event.pointerId);
       element.classList.remove("iv-lin-dragged");
+      const chosen = begun;
+      begun = null;
+      if (chosen !== null && travelled >= SLOP) {
+        if (event.type === "pointerup") newest.current.props.onBox(chosen.now.first, chosen.now.last);
+        newest.current.props.setDraft(null);
+        return;
+      }
       const shown = live.current;
       if (!known || event.type !== "pointerup" || travelled >= SLOP || shown === null) return;
       const point = at(event);

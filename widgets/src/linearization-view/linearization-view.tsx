@@ -8,7 +8,10 @@ import type { ChunkNumbers } from "../layouts/chunks.ts";
 import type { Side } from "../settings.ts";
 import { Lens } from "./lens.ts";
 import { OPTIONS, type ViewOptions } from "./options.ts";
-import { LinearizationView as ValueView } from "./view.tsx";
+import type { Linearization } from "../layouts/linearization.ts";
+import { EVERYTHING, movedTo, partWords, rangesOf, selected, withRanges } from "../transfers/part.ts";
+import type { IndexBox } from "./geometry/index-box.ts";
+import { LinearizationView as ValueView, type PartOfEnd } from "./view.tsx";
 
 const TITLES: Record<Side, string> = { source: "Source", destination: "Destination" };
 
@@ -23,6 +26,7 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
     () => (path === undefined || !fresh ? null : { digits: path.chunkDigits, perChunk: path.perChunk, count: path.chunks }),
     [path, fresh],
   );
+  const part = usePart(side, end.linear, options, change);
   if (end.linear === null) return <p class="iv-faint iv-lin-none">{end.problem?.message ?? "This array is too large to be drawn."}</p>;
   const numpy = snapshot.panes.layout[side]?.numpy;
   return (
@@ -37,9 +41,47 @@ export function LinearizationView({ side, compact = false }: { side: Side; compa
       lens={lens}
       compact={compact}
       title={TITLES[side]}
+      part={snapshot.frame.bothEnds ? part : null}
       {...(numpy === undefined ? {} : { numpy })}
     />
   );
+}
+
+/** The part of the array that moves, at one end. */
+function usePart(side: Side, linear: Linearization | null, options: ViewOptions, change: (next: Partial<ViewOptions>) => void): PartOfEnd | null {
+  const { connection } = useView();
+  const { settings } = connection;
+  const { part, fields } = settings;
+  const box = useMemo((): IndexBox | null => {
+    const ranges = rangesOf(settings);
+    if (linear === null || ranges === null) return null;
+    const own = linear.dims.map(({ name, size }) => ranges.find((range) => range.dim === name && range.size === size));
+    if (own.some((range) => range === undefined)) return null;
+    const first = own.map((range) => (side === "source" ? range?.first : range?.to) ?? 0);
+    const last = own.map((range, dim) => (first[dim] ?? 0) + (range?.extent ?? 1) - 1);
+    const moves = linear.fields.map(({ name }) => !part.leftOut.includes(fields.find((field) => field.name === name)?.key ?? -1));
+    const whole = own.every((range) => range?.extent === range?.size);
+    return { first, last, fields: moves, whole };
+  }, [settings.dimensions, part, fields, linear, side]);
+  if (linear === null) return null;
+  return {
+    box,
+    words: partWords(settings),
+    choosing: options.choosing,
+    turn: (choosing) => change({ choosing }),
+    choose: (first, last) => {
+      const ranges = rangesOf(settings);
+      if (ranges === null) return;
+      const next = ranges.map((range) => {
+        const dim = linear.dims.findIndex(({ name }) => name === range.dim);
+        const from = first[dim];
+        if (from === undefined) return range;
+        return side === "source" ? selected(range, from, last[dim] ?? from) : movedTo(range, from);
+      });
+      connection.send({ kind: "part", control: `grid-${side}`, part: withRanges(part, next) });
+    },
+    everything: () => connection.send({ kind: "part", control: "everything", part: EVERYTHING }),
+  };
 }
 
 interface Shared {

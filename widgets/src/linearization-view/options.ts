@@ -21,6 +21,8 @@ export interface ViewOptions {
   readonly chunks: boolean;
   /** Whether both ends show the same part of the array. */
   readonly linked: boolean;
+  /** Whether dragging on the grid chooses what moves. */
+  readonly choosing: boolean;
 }
 
 export const OPTIONS: ViewOptions = {
@@ -35,6 +37,7 @@ export const OPTIONS: ViewOptions = {
   runs: true,
   chunks: true,
   linked: true,
+  choosing: false,
 };
 
 /** A cache line, in bytes. */

@@ -28,6 +28,7 @@ import { inkOf, type Ink } from "./drawing/ink.ts";
 import { Digits } from "./digits.tsx";
 import { entryFrom, shownFrom } from "./entries.ts";
 import { Facts } from "./facts.tsx";
+import type { IndexBox } from "./geometry/index-box.ts";
 import { fastestDims } from "./geometry/model.ts";
 import { Grid, type Zoomer } from "./grid.tsx";
 import { useDark, useSize } from "./hooks.ts";
@@ -51,6 +52,20 @@ export interface LinearizationProps {
   compact?: boolean;
   title?: string;
   numpy?: string;
+  /** What moves of the array, and what chooses it; a view without it shows everything. */
+  part?: PartOfEnd | null;
+}
+
+/** The part of an array that moves, at one end. */
+export interface PartOfEnd {
+  readonly box: IndexBox | null;
+  /** Whether dragging on the grid chooses or moves it. */
+  readonly choosing: boolean;
+  readonly turn: (choosing: boolean) => void;
+  readonly choose: (first: readonly number[], last: readonly number[]) => void;
+  readonly everything: () => void;
+  /** What moves, in a few words; "" where everything does. */
+  readonly words: string;
 }
 
 /** Narrower than this (CSS pixels), the view is compact. */
@@ -60,7 +75,8 @@ const NARROW = 640;
 const TRAIL = 8;
 
 export function LinearizationView(props: LinearizationProps): JSX.Element {
-  const { linear, other, palette, chunks = null, numpy } = props;
+  const { linear, other, palette, chunks = null, numpy, part = null } = props;
+  const end = props.side === "destination" ? "destination" : "source";
   const [own, setOwn] = useState<ViewOptions>(OPTIONS);
   const options = props.options ?? own;
   const change = (next: Partial<ViewOptions>): void => (props.onOptions ?? ((part) => setOwn({ ...own, ...part })))(next);
@@ -129,6 +145,7 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
         )}
         <div class="iv-lin-tools">
           <Player linear={linear} selected={selected} onSelect={onSelect} onPlaying={setPlaying} />
+          {part !== null && <ChoosePart part={part} end={end} />}
           <span class="iv-lin-zoom" role="group" aria-label="Zoom">
             <Tool label="Zoom out" icon="minus" onClick={() => zoomer.current?.zoom(1 / 1.6)} />
             <Tool label="Zoom in" icon="add" onClick={() => zoomer.current?.zoom(1.6)} />
@@ -156,6 +173,10 @@ export function LinearizationView(props: LinearizationProps): JSX.Element {
           trail={playing ? TRAIL : 0}
           lens={options.linked && twin !== null ? (props.lens ?? null) : null}
           label={label}
+          box={part?.box ?? null}
+          end={end}
+          choosing={part?.choosing === true ? (end === "source" ? "select" : "move") : null}
+          onBox={(first, last) => part?.choose(first, last)}
           onHover={onHover}
           onSelect={onSelect}
           onPick={onPick}
@@ -210,6 +231,31 @@ function described(title: string, linear: Linearization): string {
   const order = linear.digits.map((digit) => digit.text).join(", ");
   const fields = linear.fields.map((field) => field.name).join(", ");
   return `${title}: ${sizes}; fields ${fields}; ${formatBytes(linear.nbytes)}; order in memory, fastest first: ${order}`;
+}
+
+/** Turns the mode in which dragging on the grid chooses what moves, and takes the choice back. */
+function ChoosePart({ part, end }: { part: PartOfEnd; end: "source" | "destination" }): JSX.Element {
+  const label = end === "source" ? "Select a part: drag on the grid" : "Move the part: drag on the grid";
+  return (
+    <span class="iv-lin-part" role="group" aria-label="Part">
+      {part.words !== "" && (
+        <button type="button" class="iv-lin-button iv-lin-wide-button" title={`Moves ${part.words}. Move everything instead`} data-testid="linearization-everything" onClick={part.everything}>
+          All
+        </button>
+      )}
+      <button
+        type="button"
+        class="iv-lin-button"
+        aria-label={label}
+        title={label}
+        aria-pressed={part.choosing}
+        data-testid="linearization-part"
+        onClick={() => part.turn(!part.choosing)}
+      >
+        <Icon name="part" />
+      </button>
+    </span>
+  );
 }
 
 function Tool({ label, icon, onClick }: { label: string; icon: IconName; onClick: () => void }): JSX.Element {

@@ -2,7 +2,7 @@
 //
 // To add a view on this side, write a component that reads `useView()` and is made of what `components/` has, and add one entry here.
 import type { JSX } from "preact";
-import { Progress } from "./progress.tsx";
+import { Progress } from "../runs/progress.tsx";
 import { Journey } from "../explorer/journey.tsx";
 import { Screen } from "../explorer/screen.tsx";
 import { useView } from "../components/view.ts";
@@ -12,7 +12,7 @@ import type { Side } from "../settings.ts";
 import { HopsPane } from "./hops-pane.tsx";
 import { MachinePane } from "./machine-pane.tsx";
 import { WhyPane } from "../plan-view/why-pane.tsx";
-import { RunPane } from "./run-pane.tsx";
+import { RunPane } from "../runs/run-pane.tsx";
 import { TimelinePane } from "../timeline/timeline-pane.tsx";
 import { TraceAlone } from "../timeline/trace-alone.tsx";
 

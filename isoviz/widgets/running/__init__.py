@@ -1,0 +1,1 @@
+"""Runs of the explorer: carried out, compared, told of."""

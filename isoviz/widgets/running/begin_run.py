@@ -1,0 +1,72 @@
+"""A run as it begins, and the notes that people write to runs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from isoviz.errors import FileError, InputError, show
+from isoviz.widgets.state import MovedTransfer, Run, State
+
+MOST_REPEATS = 100
+"""Runs of one click."""
+OF_SESSION = "run "
+"""What the names of a session's own runs begin with; earlier runs are named by their keys in the ledger."""
+
+
+def new_run(state: State, times: int, transfer_text: str) -> Run:
+    """The run of what is planned now.
+
+    Raises:
+        InputError: a number of runs that cannot be.
+    """
+    if not 1 <= times <= MOST_REPEATS:
+        raise InputError(f"repeat: {show(times)} runs; expected 1 to {MOST_REPEATS}")
+    derived, settings = state.derived, state.settings
+    assert derived.plan is not None
+    transfers: list[MovedTransfer] = []
+    if derived.beside:
+        transfers = [
+            MovedTransfer(each.key, each.name, each.plan, each.begin) for each in derived.beside if each.plan is not None
+        ]
+        transfers.insert(settings.place, MovedTransfer(settings.key, settings.name, derived.plan, derived.begin, is_edited=True))
+    return Run(
+        state.run.number + 1,
+        phase="running",
+        plan=derived.plan,
+        transfer_text=transfer_text,
+        name=settings.name,
+        wanted=times,
+        transfers=tuple(transfers),
+        settings=settings,
+        machine=derived.machine,
+        date=datetime.now(UTC).isoformat(timespec="milliseconds"),
+    )
+
+
+def with_note(state: State, name: str, note: str) -> State:
+    """The state with a note to a run, which is kept beside the ledger as well.
+
+    Raises:
+        InputError: there is no such run, or the note cannot be kept.
+    """
+    from isoviz.runtime.ledger.ledger import ledger
+    from isoviz.runtime.ledger.run_notes import LONGEST_NOTE, write_note
+
+    note = note[:LONGEST_NOTE]
+    keys: tuple[str, ...] = (name,)
+    if name.startswith(OF_SESSION):
+        found = [run for run in state.history if name == f"{OF_SESSION}{run.number}"]
+        if not found:
+            raise InputError(f"{name}: it is not there, or not any more")
+        keys = tuple(key for key in found[0].keys if key)
+        history = tuple(replace(run, note=note) if run is found[0] else run for run in state.history)
+        run = replace(state.run, note=note) if state.run.number == found[0].number else state.run
+        state = replace(state, history=history, run=run)
+    book = ledger()
+    if book is not None and keys:
+        try:
+            write_note(book.notes, keys, note)
+        except FileError as error:
+            raise InputError(str(error)) from None
+    return replace(state, notes=state.notes + 1, refused=None)

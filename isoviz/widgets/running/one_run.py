@@ -1,0 +1,68 @@
+"""A plan carried out on this computer: a trial, then the run, verified."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from isoviz.errors import Cancelled
+from isoviz.widgets.contract import Stage
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.measure.trials.trial import Trial
+    from isoviz.planner import Plan
+    from isoviz.runtime import Progress, Report
+
+Tell = Callable[[Stage, int], None]
+"""Takes what a run does, and the bytes of its plan that this stage has dealt with."""
+
+Execute = Callable[["Plan", "Machine", Tell, threading.Event], "Report"]
+
+
+def execute(plan: Plan, machine: Machine, tell: Tell, cancel: threading.Event) -> Report:
+    """Carry out a plan with this computer's memories and channels, verified.
+
+    Raises:
+        RunError: a hop failed. Cancelled: `cancel` was set.
+    """
+    from isoviz.measure.local_engine import Engine
+    from isoviz.widgets.running.telling_devices import TellingDevices
+
+    def progress(step: Progress) -> None:
+        if step.stage == "move":
+            tell("move", step.bytes_done)
+
+    engine = Engine(machine, TellingDevices(lambda _, nbytes: tell("verify", nbytes)))
+    tell("trial", 0)
+    trial = _tried(plan, machine, cancel)
+    if cancel.is_set():
+        raise Cancelled("cancelled; no destination file was left")
+    tell("generate", 0)
+    return engine.run(plan, progress=progress, cancel=cancel, trial=trial or False)
+
+
+def _tried(plan: Plan, machine: Machine, cancel: threading.Event) -> Trial | None:
+    """A trial of a plan. Errors are left to the run, which meets them again and reports them."""
+    from isoviz.measure.trials.trial import try_out
+
+    if any(machine.memory(name).emulated for name in plan.every_memory):
+        return None
+    with suppress(Exception):
+        return try_out(plan, machine, cancel=cancel)
+    return None
+
+
+def kept(report: Report, machine: Machine, origin: str = "run") -> str:
+    """Add a run to the user's ledger and return the key of its entry; "" where it is not kept."""
+    from isoviz.runtime.ledger.ledger import recording
+    from isoviz.runtime.ledger.ledger_entry import entry_of
+
+    book = recording()
+    with suppress(Exception):  # a ledger that cannot be written must not lose a run
+        entry = entry_of(report, machine, origin)
+        if book is not None and book.append(entry):
+            return entry.key
+    return ""

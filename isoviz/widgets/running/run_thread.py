@@ -1,0 +1,179 @@
+"""Runs of the transfers of a session, each in a thread of its own."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import Cancelled, IsovizError
+from isoviz.widgets.contract import Stage
+from isoviz.widgets.running.joint_run import Outcome, Part, measured_trace, run_together, simulated
+from isoviz.widgets.running.one_run import Execute, Tell, execute, kept
+from isoviz.widgets.state import MovedTransfer, Run
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.runtime import Report
+
+_TICK = 0.05
+"""Seconds between two messages of progress: finer ones could not be seen."""
+CANCELLED = "Cancelled; nothing was left behind."
+
+
+@dataclass(frozen=True)
+class Progressed:
+    """A run has come this far: what it does, the bytes of its plans that this stage has dealt with, and the runs that are over of
+    those that were asked for.
+    """
+
+    number: int
+    stage: Stage
+    bytes_done: int
+    over: int = 0
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run is over, well or not."""
+
+    run: Run
+
+
+class Runner:
+    """Carries out one run at a time and posts `Progressed` and, once for each run, `Finished`.
+
+    `keep(report, machine)` adds what was measured to a ledger and returns the key of its entry.
+    """
+
+    def __init__(
+        self,
+        post: Callable[[Any], None],
+        carry_out: Execute = execute,
+        keep: Callable[..., str] = kept,
+    ) -> None:
+        self._post = post
+        self._execute = carry_out
+        self._keep = keep
+        self._cancel = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, run: Run, machine: Machine) -> None:
+        """Begin; returns at once. `run` has a plan, or several transfers."""
+        self._cancel = threading.Event()
+        self._thread = threading.Thread(
+            target=self._work, args=(run, machine, self._cancel), name=f"isoviz-run-{run.number}", daemon=True
+        )
+        self._thread.start()
+
+    def cancel(self) -> None:
+        """Ask the run in hand to stop."""
+        self._cancel.set()
+
+    def close(self, timeout: float = 5.0) -> None:
+        """Cancel the run in hand and wait for its thread."""
+        self._cancel.set()
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join(timeout)
+
+    def _work(self, run: Run, machine: Machine, cancel: threading.Event) -> None:
+        over = run
+        try:
+            for number in range(run.wanted):
+                if cancel.is_set():
+                    raise Cancelled(CANCELLED)
+                tell = self._teller(run.number, number)
+                tell("prepare", 0)
+                over = self._several(over, machine, tell, cancel) if over.transfers else self._one(over, machine, tell, cancel)
+                over = replace(over, over=number + 1)
+            over = replace(over, phase="failed" if over.error else "done")
+        except Cancelled as error:
+            over = replace(error.run if isinstance(error, _CancelledWith) else over, phase="cancelled", error=CANCELLED)
+        except IsovizError as error:
+            over = replace(over, phase="failed", error=str(error))
+        except Exception as error:  # noqa: BLE001 - a defect: shown in the pane like a failure, with its kind
+            over = replace(over, phase="failed", error=f"{type(error).__name__}: {error}")
+        if over.phase == "done":
+            over = replace(over, bytes_done=over.bytes)
+        self._post(Finished(over))
+        if over.report is None:
+            # An error and the frames that it came through hold each other, and with them the arrays of the run.
+            gc.collect()
+
+    def _teller(self, run: int, over: int) -> Tell:
+        last, stage = -_TICK, ""
+
+        def tell(now: Stage, bytes_done: int) -> None:
+            nonlocal last, stage
+            moment = time.monotonic()
+            if moment - last >= _TICK or now != stage:
+                last, stage = moment, now
+                self._post(Progressed(run, now, bytes_done, over))
+
+        return tell
+
+    def _one(self, run: Run, machine: Machine, tell: Tell, cancel: threading.Event) -> Run:
+        """One more run of the plan."""
+        assert run.plan is not None
+        report = self._execute(run.plan, machine, tell, cancel)
+        return with_report(replace(run, keys=(*run.keys, self._keep(report, machine))), report)
+
+    def _several(self, run: Run, machine: Machine, tell: Tell, cancel: threading.Event) -> Run:
+        """One more run of all transfers together.
+
+        Raises:
+            Cancelled: it was cancelled before all of them had ended well.
+        """
+        from isoviz.runtime.ledger.ledger_entry import TOGETHER
+
+        parts = [Part(each.name, each.plan, each.begin) for each in run.transfers]
+        predicted = simulated(parts, machine) if run.transfers[0].simulated is None else None
+        outcomes = run_together(parts, machine, tell, cancel)
+        transfers: list[MovedTransfer] = []
+        keys = list(run.keys)
+        for place, (each, outcome) in enumerate(zip(run.transfers, outcomes, strict=True)):
+            if predicted is not None:
+                each = replace(each, simulated=predicted[place])
+            transfers.append(_moved(each, outcome))
+            if outcome.report is not None:
+                keys.append(self._keep(outcome.report, machine, TOGETHER))
+        pairs = list(zip(transfers, outcomes, strict=True))
+        done = [(each.name, outcome.report) for each, outcome in pairs if outcome.report is not None]
+        failed = [each for each, outcome in pairs if outcome.error and not outcome.cancelled]
+        error = run.error or "; ".join(f"{each.name}: {each.error}" for each in failed)
+        run = replace(run, transfers=tuple(transfers), keys=tuple(keys), error=error, trace=measured_trace(done))
+        main = next((each.reports for each in transfers if each.is_edited), ())
+        if main:
+            run = replace(run, report=_median(main), reports=main)
+        if any(outcome.cancelled for outcome in outcomes):
+            raise _CancelledWith(run)
+        return run
+
+
+def _moved(transfer: MovedTransfer, outcome: Outcome) -> MovedTransfer:
+    """The transfer with the outcome of one more run."""
+    if outcome.report is None:
+        return replace(transfer, error=outcome.error)
+    return replace(transfer, reports=(*transfer.reports, outcome.report), seconds=(*transfer.seconds, outcome.seconds), error="")
+
+
+class _CancelledWith(Cancelled):
+    """A run was cancelled; `run` has what was measured until then."""
+
+    def __init__(self, run: Run) -> None:
+        super().__init__(CANCELLED)
+        self.run = run
+
+
+def with_report(run: Run, report: Report) -> Run:
+    """The run with one more report: that of the median run is shown."""
+    reports = (*run.reports, report)
+    return replace(run, report=_median(reports), reports=reports, trace=measured_trace([(run.name, report)]))
+
+
+def _median(reports: tuple[Report, ...]) -> Report:
+    """The report of the run in the middle, of the quicker one of two."""
+    return sorted(reports, key=lambda each: each.seconds)[(len(reports) - 1) // 2]

@@ -1,0 +1,54 @@
+"""The list of runs as the browser gets it: typed dictionaries of the contract."""
+
+from __future__ import annotations
+
+from typing import Literal, TypedDict
+
+
+class ShownFact(TypedDict):
+    """What was chosen for a run: a name, and its value in words or in bytes."""
+
+    name: str
+    text: str
+    bytes: int | None
+
+
+class ShownPastHop(TypedDict):
+    """A hop of a past run in bytes per second; of repeated runs, the middle with the lowest and the highest."""
+
+    title: str
+    predicted: float
+    measured: float
+    low: float
+    high: float
+
+
+class ShownPastRun(TypedDict):
+    """A run of the list. `name` names it in commands, `number` is null for earlier runs. Null is what nobody knows: seconds
+    predicted and measured; of `runs` repeated runs `measured` is the middle.
+    """
+
+    name: str
+    number: int | None
+    date: str
+    transfer: str
+    outcome: str
+    good: bool
+    bytes: int
+    runs: int
+    predicted: float | None
+    measured: float | None
+    low: float | None
+    high: float | None
+    note: str
+    facts: list[ShownFact]
+    hops: list[ShownPastHop]
+
+
+class RunsMessage(TypedDict):
+    """The list of runs, the newest first."""
+
+    kind: Literal["runs"]
+    number: int | None
+    runs: list[ShownPastRun]
+    error: str

@@ -1,0 +1,86 @@
+"""The devices of this computer, as runs of the explorer use them: they tell how far a verification is, and take opened ends."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.verify import verify
+from isoviz.runtime.protocols import Bound
+
+if TYPE_CHECKING:
+    from isoviz.layouts import Layout
+    from isoviz.machines import Channel, Memory
+    from isoviz.planner import Instance, Plan
+    from isoviz.runtime.protocols import Check, Endpoint, Holds, RealChannel, RealMemory, Slot
+
+
+class TellingDevices(ThisComputer):
+    """This computer. `told(plan, nbytes)` is called while a transfer is verified, with the bytes that were found equal so far.
+
+    `before_verifying(plan, check)` is called first; it may wait.
+    """
+
+    def __init__(
+        self, told: Callable[[Plan, int], None], before_verifying: Callable[[Plan, Check], None] = lambda *_: None
+    ) -> None:
+        super().__init__()
+        self._told = told
+        self._before_verifying = before_verifying
+
+    def memory(self, memory: Memory) -> RealMemory | None:
+        found = super().memory(memory)
+        return None if found is None else TakingMemory(found)
+
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+        return super().channel(channel, _bare(source), _bare(destination))
+
+    def verify(self, plan: Plan, source: Endpoint, destination: Endpoint, check: Check) -> None:
+        self._before_verifying(plan, check)
+        verify(plan.transfer, source, destination, self.verify_budget, check, lambda nbytes: self._told(plan, nbytes))
+
+
+def _bare(end: Bound) -> Bound:
+    return Bound(end.memory, end.real.inner) if isinstance(end.real, TakingMemory) else end
+
+
+class OpenedEnd:
+    """An end of a transfer that was opened before it was submitted."""
+
+    def __init__(self, end: Endpoint) -> None:
+        self.end = end
+
+
+class TakingMemory:
+    """A memory (`isoviz.runtime.protocols.RealMemory`) that also takes ends that are open already."""
+
+    def __init__(self, inner: RealMemory) -> None:
+        self.inner = inner
+
+    @property
+    def name(self) -> str:
+        return self.inner.name
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return self.inner.notes
+
+    @property
+    def takes(self) -> str:
+        return self.inner.takes
+
+    def slot(self, nbytes: int) -> Slot:
+        return self.inner.slot(nbytes)
+
+    def source(self, instance: Instance, given: Any | None) -> Endpoint:
+        return given.end if isinstance(given, OpenedEnd) else self.inner.source(instance, given)
+
+    def destination(self, instance: Instance, given: Any | None, partial: bool) -> Endpoint:
+        return given.end if isinstance(given, OpenedEnd) else self.inner.destination(instance, given, partial)
+
+    def holds(self, given: Any) -> Holds:
+        return self.inner.holds(given)
+
+    def describe(self, given: Any, layout: Layout | str, like: Instance | None) -> Instance:
+        return self.inner.describe(given, layout, like)

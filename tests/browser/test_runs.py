@@ -1,0 +1,215 @@
+"""What moves, and runs: a part chosen on the grid, several transfers together, repeats, notes, a comparison, cancelling."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import harness
+from playwright.sync_api import Locator, expect
+
+SMALL = """\
+import isoviz
+explorer = isoviz.explore(
+    space={"x": 12, "y": 8}, fields={"re": "float32", "im": "float32", "weight": "float64"},
+    source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<x, y, F>"), restore=False,
+)
+"""
+LARGE = SMALL.replace('"x": 12, "y": 8', '"x": 4096, "y": 2048').replace("dsk", "sys")
+"""Verified in a second or so: long enough to be cancelled."""
+
+
+def explorer(desk: harness.Notebook, code: str = SMALL) -> harness.Notebook:
+    desk.show(code)
+    desk.to_top()
+    desk.settled()
+    return desk
+
+
+def grid(notebook: harness.Notebook, side: str) -> Locator:
+    return notebook.end(side).get_by_test_id("linearization-grid")
+
+
+def moved(notebook: harness.Notebook) -> dict[str, object]:
+    """What moves, as Python says it."""
+    told = notebook.python(
+        "import json; t = explorer.session.wait().derived.transfer; "
+        "print(json.dumps([t.shape, t.source_origin, t.destination_origin, t.field_names]))"
+    )
+    shape, source, destination, fields = json.loads(told)
+    return {"shape": shape, "source": source, "destination": destination, "fields": fields}
+
+
+def drag(notebook: harness.Notebook, where: Locator, begin: tuple[float, float], end: tuple[float, float]) -> None:
+    """Drag over the grid, from one share of its size to another."""
+    box = where.bounding_box()
+    assert box is not None
+    mouse = notebook.page.mouse
+    mouse.move(box["x"] + begin[0] * box["width"], box["y"] + begin[1] * box["height"])
+    mouse.down()
+    mouse.move(box["x"] + end[0] * box["width"], box["y"] + end[1] * box["height"], steps=6)
+    mouse.up()
+
+
+def verified(notebook: harness.Notebook) -> None:
+    expect(notebook.part("verified")).to_have_attribute("data-verified", "true")
+
+
+def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Notebook) -> None:
+    notebook = explorer(desk)
+    notebook.end("source").get_by_test_id("linearization-part").click()
+    drag(notebook, grid(notebook, "source"), (0.25, 0.3), (0.6, 0.7))
+    notebook.settled()
+    first = moved(notebook)
+    assert first["shape"] != [12, 8]
+    assert first["source"] == first["destination"] != [0, 0]
+    expect(notebook.part("title")).to_contain_text("moves")
+    # At the destination the part is moved, as a whole.
+    notebook.to_top()
+    drag(notebook, grid(notebook, "destination"), (0.5, 0.5), (0.02, 0.02))
+    notebook.settled()
+    notebook.picture("runs-part")
+    second = moved(notebook)
+    assert second["shape"] == first["shape"]
+    assert second["source"] == first["source"]
+    assert second["destination"] == [0, 0]
+    notebook.to_top()
+    notebook.run()
+    verified(notebook)
+    # One step to undo for each of the two gestures.
+    notebook.part("undo").click()
+    notebook.part("undo").click()
+    notebook.settled()
+    assert moved(notebook)["shape"] == [12, 8]
+
+
+def test_a_part_is_chosen_with_the_keyboard_and_by_numbers(desk: harness.Notebook) -> None:
+    notebook = explorer(desk)
+    page = notebook.page
+    grid(notebook, "source").focus()
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowRight", "Shift+ArrowRight", "Shift+ArrowDown"):
+        page.keyboard.press(key)
+    notebook.settled()
+    assert moved(notebook) == {"shape": [3, 2], "source": [1, 1], "destination": [1, 1], "fields": ["re", "im", "weight"]}
+    notebook.to_top()
+    grid(notebook, "destination").focus()
+    page.keyboard.press("Shift+ArrowRight")
+    notebook.settled()
+    assert moved(notebook)["destination"] == [2, 1]
+    notebook.to_top()
+    drawer = notebook.open_drawer()
+    notebook.part("part-first-y").fill("7")
+    expect(drawer.get_by_test_id("error-part-y")).to_contain_text("from index 7 on, y has 1", ignore_case=True)
+    notebook.picture("runs-part-wrong")
+    notebook.part("part-first-y").fill("4")
+    notebook.part("part-field-im").uncheck()
+    notebook.settled()
+    expect(drawer.get_by_test_id("error-part-y")).to_be_empty()
+    assert moved(notebook) == {"shape": [3, 2], "source": [1, 4], "destination": [2, 4], "fields": ["re", "weight"]}
+    notebook.to_top()
+    notebook.run()
+    verified(notebook)
+    notebook.part("part-everything").click()
+    notebook.settled()
+    assert moved(notebook)["shape"] == [12, 8]
+    notebook.to_top()
+    notebook.close_drawer()
+
+
+def test_two_transfers_run_together_and_repeat(desk: harness.Notebook) -> None:
+    notebook = explorer(desk)
+    notebook.part("add-transfer").click()
+    notebook.settled()
+    drawer = notebook.open_drawer()
+    notebook.part("transfer-priority-2").fill("5")
+    notebook.part("transfer-begin-2").fill("soon")
+    expect(drawer.get_by_test_id("error-transfer-2")).to_contain_text("expected seconds")
+    notebook.part("transfer-begin-2").fill("0.001")
+    notebook.settled()
+    notebook.picture("runs-transfers")
+    notebook.close_drawer()
+    notebook.part("tab-run").click()
+    expect(notebook.part("run-where")).to_contain_text("2 transfers run together")
+    notebook.part("repeat-times").fill("3")
+    notebook.runs(notebook.part("repeat").click)
+    for key in (1, 2):
+        expect(notebook.part(f"outcome-{key}")).to_have_text("Verified bit for bit")
+    assert notebook.part("spread").count() >= 3
+    notebook.part("dock-size").click()
+    notebook.at_rest()
+    notebook.picture("runs-together")
+    notebook.part("dock-size").click()
+    # The other one is edited once it is chosen.
+    notebook.part("transfer-1").click()
+    notebook.settled()
+    expect(notebook.part("transfer-1")).to_have_attribute("aria-pressed", "true")
+
+
+def test_repeats_notes_and_a_comparison(desk: harness.Notebook, tmp_path: Path) -> None:
+    kept = f"import os\nos.environ['ISOVIZ_LEDGER'] = {str(tmp_path / 'runs.jsonl')!r}\n{SMALL}"
+    notebook = explorer(desk, kept)
+    notebook.run()
+    notebook.part("repeat-times").fill("3")
+    notebook.runs(notebook.part("repeat").click)
+    verified(notebook)
+    expect(notebook.part("spread").first).to_be_visible()
+    notebook.part("dock-size").click()
+    note = notebook.part("note-run 2")
+    note.fill("after the coffee break")
+    note.press("Enter")
+    notebook.settled()
+    told = notebook.python("print(explorer.session.wait().history[0].note)")
+    assert told == "after the coffee break"
+    notebook.to_top()
+    notebook.part("compare-run 1").check()
+    notebook.part("compare-run 2").check()
+    expect(notebook.part("compared")).to_contain_text("measured time")
+    notebook.picture("runs-compared")
+    notebook.choose_theme("Dark")
+    notebook.to_top()
+    notebook.picture("runs-compared-dark")
+    notebook.choose_theme("Light")
+    # A new session finds the runs of the same transfer, with their notes.
+    notebook = explorer(desk, kept)
+    notebook.part("tab-run").click()
+    expect(notebook.part("history").get_by_role("textbox").first).to_be_visible()
+    notes = notebook.part("history").get_by_role("textbox").evaluate_all("all => all.map(each => each.value)")
+    assert notes.count("after the coffee break") == 3, "a note is kept with each of the repeated runs"
+
+
+def test_a_run_is_cancelled_between_and_within(desk: harness.Notebook) -> None:
+    notebook = explorer(desk, LARGE)
+    notebook.part("tab-run").click()
+    notebook.part("repeat-times").fill("50")
+    notebook.part("repeat").click()
+    expect(notebook.part("phases")).to_be_visible()
+    expect(notebook.part("cancel")).to_be_visible()
+    notebook.picture("runs-phases")
+    notebook.part("cancel").click()
+    expect(notebook.explorer).to_have_attribute("data-running", "false", timeout=harness.PATIENCE)
+    expect(notebook.part("error-run")).to_contain_text("Cancelled")
+    notebook.runs(notebook.part("advice-run").click)
+    verified(notebook)
+
+
+FAILING = """\
+import isoviz, threading
+from isoviz.errors import RunError
+from isoviz.widgets import Explorer, Session
+from isoviz.widgets.chosen.settings import settings_for
+
+def execute(plan, machine, tell, cancel):
+    tell("move", 100)
+    raise RunError("the disk is full", hop=1, channel="node0.dsk->node0.sys", chunk=3)
+
+explorer = Explorer(Session(settings_for(space={"x": 12, "y": 8}, source=("node0.sys", "<F, x, y>")), execute=execute))
+explorer.show()
+"""
+
+
+def test_a_failing_run_says_why(desk: harness.Notebook) -> None:
+    notebook = explorer(desk, FAILING)
+    notebook.run()
+    expect(notebook.part("error-run")).to_contain_text("the disk is full")
+    expect(notebook.part("advice-run")).to_be_visible()
+    notebook.picture("runs-failed")
