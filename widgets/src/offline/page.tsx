@@ -9,12 +9,8 @@ import { Inspector } from "../explorer/inspector.tsx";
 import { Journey } from "../explorer/journey.tsx";
 import { machineWords, memoryWords, titleOf } from "../explorer/words.ts";
 import { SavePicture } from "../pictures/save-picture.tsx";
-<<<<<<< HEAD
 import { HopsPane } from "../panes/hops-pane.tsx";
-import { Report } from "../panes/run-pane.tsx";
-=======
 import { Report } from "../runs/run-report.tsx";
->>>>>>> 37fca25 (Runs pane, parts chosen on the grid, list of transfers)
 import type { PageLine, PagePart } from "../types.ts";
 import { formatRate, formatSeconds } from "../units.ts";
 import { PageEnds } from "./page-ends.tsx";
