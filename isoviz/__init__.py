@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from isoviz.widgets import LayoutEditor as LayoutEditor
     from isoviz.widgets import LinearizationView as LinearizationView
     from isoviz.widgets import MachineEditor as MachineEditor
+    from isoviz.widgets import PlanView as PlanView
     from isoviz.widgets import TraceView as TraceView
     from isoviz.widgets import explore as explore
 
@@ -59,6 +60,7 @@ _HOMES: dict[str, str | None] = {
     "LinearizationView": "isoviz.widgets",
     "Machine": "isoviz.machines",
     "MachineEditor": "isoviz.widgets",
+    "PlanView": "isoviz.widgets",
     "Options": "isoviz.planner",
     "Plan": "isoviz.planner",
     "Report": "isoviz.runtime",
@@ -107,6 +109,7 @@ __all__ = [
     "MachineEditor",
     "Options",
     "Plan",
+    "PlanView",
     "Report",
     "Simulator",
     "Trace",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
     from isoviz.widgets.machine_editor import MachineEditor as MachineEditor
+    from isoviz.widgets.plan_view import PlanView as PlanView
     from isoviz.widgets.session import Session as Session
     from isoviz.widgets.show_explorer import explore as explore
     from isoviz.widgets.traces.trace_view import TraceView as TraceView
@@ -39,6 +40,7 @@ _HOMES = {
     "LinearizationView": "isoviz.widgets.alone",
     "MachineChoice": "isoviz.widgets.chosen.machine_choice",
     "MachineEditor": "isoviz.widgets.machine_editor",
+    "PlanView": "isoviz.widgets.plan_view",
     "PresetMachine": "isoviz.widgets.chosen.machine_choice",
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",
@@ -59,6 +61,7 @@ __all__ = [
     "LinearizationView",
     "MachineChoice",
     "MachineEditor",
+    "PlanView",
     "PresetMachine",
     "Selection",
     "Session",

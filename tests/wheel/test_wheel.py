@@ -86,7 +86,7 @@ def run(installed: Path, *command: str, cwd: Path, **changes: str) -> subprocess
 def test_wheel_carries_what_it_needs(built: dict[str, Path]) -> None:
     with zipfile.ZipFile(built["wheel"]) as wheel:
         names = wheel.namelist()
-        for notebook in ("explorer.ipynb", "layouts.ipynb"):
+        for notebook in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb"):
             assert wheel.read(f"isoviz/notebooks/{notebook}") == (ROOT / "notebooks" / notebook).read_bytes()
     for name in (
         "py.typed",
@@ -166,4 +166,4 @@ def test_lab(installed: Path, tmp_path: Path) -> None:
         contents = f"http://{parts.netloc}/api/contents/isoviz-lab/explorer.ipynb?{parts.query}"
         with urllib.request.urlopen(contents, timeout=60) as response:
             assert json.load(response)["type"] == "notebook"
-    assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == {"explorer.ipynb", "layouts.ipynb"}
+    assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == {"explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb"}

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from isoviz.planner.options import BY_HAND
+from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import LOCAL, DescribedMachine, FileMachine, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import End, Settings, rows, settings_for, transfer_text
 from isoviz.widgets.consequences.derive import DEMANDS, LATER, REFINEMENTS, derived_of_plan
@@ -100,6 +102,7 @@ def settings_of_plan(plan: Plan, choice: MachineChoice, options: Options | None 
     """The settings that lead to a plan, as they would have been typed."""
     source, destination = plan.transfer.source, plan.transfer.destination
     sizes = source.space.as_dict()
+    by_hand = _by_hand(plan)
     dtypes = dict(zip(source.fields.names, map(_dtype_text, source.fields.dtypes), strict=True))
     found = Settings(
         machine=choice,
@@ -107,12 +110,21 @@ def settings_of_plan(plan: Plan, choice: MachineChoice, options: Options | None 
         fields=rows(dtypes, 1 + len(sizes)),
         source=_end(source),
         destination=_end(destination),
-        planner=plan.planner,
+        planner=plan.planner if by_hand is None else Settings().planner,
+        by_hand=by_hand,
         slot_limit=_limit(options, "slot_limit"),
         memory_limit=_limit(options, "memory_limit"),
         priority=str(plan.transfer.priority),
     )
     return settings_for(start=found, **_part(plan.transfer)) if plan.transfer.is_partial else found
+
+
+def _by_hand(plan: Plan) -> ByHand | None:
+    """The path by hand that a plan is; None where a planner made it, or where it has several paths."""
+    if plan.planner != BY_HAND or len(plan.paths) != 1:
+        return None
+    channels, layouts = (hop.channel for hop in plan.hops), (hop.destination_layout for hop in plan.hops[:-1])
+    return ByHand(tuple(channels), tuple(layouts), str(plan.chunk_bytes) if len(plan.hops) > 1 else "")
 
 
 def _part(transfer: Transfer) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def test_shipped_notebooks_are_whole() -> None:
 
 
 def test_notebooks_are_copied_beside_each_other(shipped: Path, tmp_path: Path) -> None:
-    for name in ("explorer.ipynb", "layouts.ipynb"):
+    for name in ("explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb"):
         edit(lab.working_copy(shipped, tmp_path / "lab", name=name), "mine")
     assert sources(lab.working_copy(shipped, tmp_path / "lab", fresh=True, name="layouts.ipynb")) == ["one"]
     assert sources(tmp_path / "lab" / "layouts-1.ipynb") == ["mine"]

@@ -37,9 +37,11 @@ export function Journey(): JSX.Element {
 /** What a plan is, beside what its stops and hops show. */
 function planText(plan: PlanPart): string {
   const [only] = plan.paths;
-  if (plan.paths.length > 1 || only === undefined) return `${counted(plan.paths.length, "path")}, planned by ${plan.planner}`;
-  return `${counted(only.hops.length, "hop")}, ${counted(only.chunks, "chunk")} of ${formatBytes(only.chunkBytes)}, planned by ${plan.planner}`;
+  if (plan.paths.length > 1 || only === undefined) return `${counted(plan.paths.length, "path")}, ${plannedBy(plan)}`;
+  return `${counted(only.hops.length, "hop")}, ${counted(only.chunks, "chunk")} of ${formatBytes(only.chunkBytes)}, ${plannedBy(plan)}`;
 }
+
+const plannedBy = (plan: PlanPart): string => (plan.planner === "by hand" ? "planned by hand" : `planned by ${plan.planner}`);
 
 /** Why the plan on the screen is not that of the settings. */
 function staleText(snapshot: Snapshot): string {

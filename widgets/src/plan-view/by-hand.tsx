@@ -33,7 +33,6 @@ export function ByHand({ hand, why }: { hand: ShownByHand; why: WhyPart | null }
     <section class="iv-why-part iv-hand" data-testid="by-hand" aria-label="Path by hand">
       {path !== null && <PathByHand hand={hand} path={path} />}
       <ProblemLine name="by-hand-path" problem={snapshot.faults.problems["by-hand-path"]} />
-      {why !== null && why.byHand && why.isOfPlan && <p data-testid="by-hand-time">{timeWords(why)}</p>}
       {blocks.map((each) => (
         <LogSlider
           key={each.name}
@@ -65,6 +64,7 @@ export function ByHand({ hand, why }: { hand: ShownByHand; why: WhyPart | null }
 export function timeWords(why: WhyPart): string {
   if (why.referenceSeconds === null) return `By hand it takes ${formatSeconds(why.seconds)}.`;
   const ratio = why.seconds / why.referenceSeconds - 1;
+  if (ratio >= 1) return `By hand it takes ${formatSeconds(why.seconds)}, ${(ratio + 1).toPrecision(2)} times the planner's ${formatSeconds(why.referenceSeconds)}.`;
   const compared = Math.abs(ratio) < 5e-5 ? "just as long" : `${formatShare(Math.abs(ratio))} ${ratio > 0 ? "longer" : "shorter"}`;
   return `By hand it takes ${formatSeconds(why.seconds)}, ${compared} than the planner's ${formatSeconds(why.referenceSeconds)}.`.replace("long than", "long as");
 }

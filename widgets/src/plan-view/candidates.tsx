@@ -1,6 +1,6 @@
 // The paths that the planner compared, the fastest first, and what would make one of them win.
 import type { JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
@@ -10,6 +10,7 @@ import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from
 import { isOffline } from "./offline.ts";
 import { useTried } from "./tried.ts";
 
+const keyOf = (candidate: ShownCandidate): string => `${candidate.channels.join()} ${candidate.converting ?? ""}`;
 const least = (candidate: ShownCandidate): number => candidate.seconds ?? candidate.bound;
 
 /** The time of a candidate beside the chosen one: "+0.12 %", "2.7 ×", "a tie". */
@@ -25,12 +26,14 @@ export function differenceWords(candidate: ShownCandidate, chosen: ShownCandidat
 export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
   const { connection } = useView();
   const [highlighted, highlight] = useHighlightedPath();
+  const [open, setOpen] = useState("");
   const [chosen] = why.candidates;
   // Nothing stays pointed at that nobody sees.
   useEffect(() => () => highlight(null), []);
   if (chosen === undefined) return null;
   const longest = Math.max(...why.candidates.map(least));
-  const isShown = (candidate: ShownCandidate): boolean => highlighted !== null && highlighted.join() === candidate.channels.join();
+  // Two candidates may have one path and convert in different hops: only one of them is open.
+  const isShown = (candidate: ShownCandidate): boolean => open === keyOf(candidate) && highlighted?.join() === candidate.channels.join();
   return (
     <section class="iv-why-part" data-testid="candidates" aria-label="Candidates">
       <header class="iv-why-head">
@@ -41,13 +44,16 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
       <p class="iv-faint">{provedWords(why)} {why.ranking}</p>
       <ol class="iv-candidates">
         {why.candidates.map((candidate, place) => (
-          <li key={`${candidate.channels.join()}-${candidate.converting ?? ""}`} class={isShown(candidate) ? "iv-selected" : undefined}>
+          <li key={keyOf(candidate)} class={isShown(candidate) ? "iv-selected" : undefined}>
             <button
               type="button"
               class="iv-candidate"
               data-testid={`candidate-${place}`}
               aria-pressed={isShown(candidate)}
-              onClick={() => highlight(isShown(candidate) ? null : candidate.channels)}
+              onClick={() => {
+                setOpen(keyOf(candidate));
+                highlight(isShown(candidate) ? null : candidate.channels);
+              }}
             >
               <span class="iv-candidate-rank">{place + 1}</span>
               <span class="iv-candidate-path">

@@ -15,6 +15,17 @@ export type MoveBlocks = (x: number, y: number, moving: boolean) => void;
 
 const STEPS: Record<string, [number, number]> = { ArrowRight: [2, 1], ArrowLeft: [0.5, 1], ArrowUp: [1, 2], ArrowDown: [1, 0.5] };
 
+/** Pixels of the ring around a region that is too small to be seen. */
+const RING = 12;
+
+/** The middle of a region that is smaller than its ring; null where it is seen without. */
+export function smallRegion(corners: readonly { x: number; y: number }[]): { x: number; y: number } | null {
+  if (corners.length === 0) return null;
+  const [xs, ys] = [corners.map((corner) => corner.x), corners.map((corner) => corner.y)];
+  const [left, right, top, bottom] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
+  return Math.max(right - left, bottom - top) >= RING ? null : { x: (left + right) / 2, y: (top + bottom) / 2 };
+}
+
 export function Region({ region, move }: { region: ShownRegion; move: MoveBlocks | null }): JSX.Element {
   const picture = useRef<SVGSVGElement>(null);
   const held = useRef(false);
@@ -23,6 +34,7 @@ export function Region({ region, move }: { region: ShownRegion; move: MoveBlocks
   const x = logAxis(1, Math.max(2, mostX), BOX.left, BOX.right);
   const y = logAxis(1, Math.max(2, mostY), BOX.bottom, BOX.top);
   const place = ([a = 1, b = 1]: readonly number[]): string => `${x.place(a).toFixed(1)},${y.place(b).toFixed(1)}`;
+  const ring = smallRegion(region.corners.map(([a = 1, b = 1]) => ({ x: x.place(a), y: y.place(b) })));
   const whole = (value: number, most: number): number => Math.round(Math.min(most, Math.max(1, value)));
   const at = (event: PointerEvent): [number, number] => {
     const box = picture.current?.getBoundingClientRect();
@@ -59,6 +71,7 @@ export function Region({ region, move }: { region: ShownRegion; move: MoveBlocks
           </g>
         ))}
         {region.corners.length > 0 && <polygon class="iv-region" points={region.corners.map(place).join(" ")} />}
+        {ring !== null && <circle class="iv-region-ring" cx={ring.x} cy={ring.y} r={RING} />}
         <text class="iv-curve-text" x={(BOX.left + BOX.right) / 2} y={HEIGHT - 8} text-anchor="middle">
           {region.x}
         </text>

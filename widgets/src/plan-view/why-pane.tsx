@@ -40,29 +40,21 @@ export function WhyPane(): JSX.Element {
         <div class="iv-why-column">
           {why === null ? <p class="iv-faint">{plan === null ? "The constraints stand here once there is a plan." : "Being explained…"}</p> : <Constraints why={why} />}
           {why !== null && why.problem !== "" && <p class="iv-reason">{why.problem}</p>}
+          <Curves />
         </div>
-        {hand !== null && !isOffline(connection) && (
-          <div class="iv-why-column">
-            <ByHand hand={hand} why={why} />
-          </div>
-        )}
+        <div class="iv-why-column">
+          {hand !== null && !isOffline(connection) && <ByHand hand={hand} why={why} />}
+          {hand === null && why !== null && <Candidates why={why} />}
+        </div>
         <div class="iv-why-column">
           {hand === null && <WhatIf />}
           {region !== null && (
             <Region
               region={region}
-              move={
-                movable && region !== null
-                  ? (x, y) => send("region", { ...hand, layouts: withBlocks(hand.layouts, { [region.x]: x, [region.y]: y }) })
-                  : null
-              }
+              move={movable ? (x, y) => send("region", { ...hand, layouts: withBlocks(hand.layouts, { [region.x]: x, [region.y]: y }) }) : null}
             />
           )}
           {hand !== null && <WhatIf />}
-        </div>
-        <div class="iv-why-column">
-          {why !== null && <Candidates why={why} />}
-          <Curves />
         </div>
       </div>
     </div>

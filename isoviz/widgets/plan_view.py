@@ -1,0 +1,77 @@
+"""A plan alone in a notebook: its path, why it is the way it is, what would change it, and the plan by hand.
+
+view = isoviz.PlanView(transfer, machine)
+view
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from isoviz.errors import InputError, show
+from isoviz.machines import Machine
+from isoviz.planner import Options, Plan, Transfer, machine_of
+from isoviz.planner import plan as planned
+from isoviz.widgets.chosen.machine_choice import DescribedMachine
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.pages.state_of_plan import settings_of_plan
+from isoviz.widgets.session import Session
+
+if TYPE_CHECKING:
+    from isoviz.planner import Explanation
+
+
+class PlanView(Explorer):
+    """Why a plan is what it is: constraints with slack, candidates, what would make one of them win, sliders to try, and the plan
+    by hand.
+
+        view = isoviz.PlanView(transfer, machine)
+        view
+
+    - `shown`: a `Transfer` with its `machine`, a `Plan`, or the session of an explorer (the explorer itself will do), whose plan
+      is then shown. The machine of a plan is known in the process that planned it; else it is given.
+    - `options`: the choices of the planner for a transfer, or those that the plan was made with.
+
+    `view.plan` is the plan that is shown, None while there is none; `view.explanation` explains it, None until it is known and
+    where the plan is by hand. `view.session` can be observed: `view.session.observe(…, names="plan")`. `close` ends the view, and
+    its session where it made it.
+
+    Raises:
+        InputError: none of these, a transfer without a machine, or a machine beside a session. Others as `plan`.
+    """
+
+    def __init__(
+        self,
+        shown: Transfer | Plan | Session | Explorer,
+        machine: Machine | None = None,
+        *,
+        options: Options | None = None,
+    ) -> None:
+        if isinstance(shown, Explorer | Session):
+            if machine is not None or options is not None:
+                raise InputError("PlanView: machine and options are those of the session; expected none beside it")
+            super().__init__(shown.session if isinstance(shown, Explorer) else shown, pane="why")
+            return
+        if isinstance(shown, Transfer):
+            if machine is None:
+                raise InputError("PlanView: expected the machine of the transfer as well")
+            shown = planned(shown, machine, options=options)
+        if not isinstance(shown, Plan):
+            raise InputError(f"PlanView: expected a transfer, a plan, a session or an explorer, got {show(shown)}")
+        machine = machine_of(shown) if machine is None else machine
+        super().__init__(settings_of_plan(shown, DescribedMachine(machine), options), pane="why")
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan that is shown; None while there is none for what is entered."""
+        found: Plan | None = self.session.plan
+        return found
+
+    @property
+    def explanation(self) -> Explanation | None:
+        """The explanation of `plan`; None until it is known, and where the plan is by hand."""
+        known = self.session.state.derived.later.get("explanation")
+        return None if known is None or known.plan is not self.plan else known.explanation
+
+    def __repr__(self) -> str:
+        return f"<isoviz plan view: {'no plan' if self.plan is None else str(self.plan).splitlines()[0]}>"

@@ -1,0 +1,71 @@
+"""What if, candidates and the plan by hand, as a user: sliders that plan anew, paths that are pointed at and taken."""
+
+from __future__ import annotations
+
+import harness
+import pytest
+from playwright.sync_api import expect
+
+CODE = "import isoviz\nexplorer = isoviz.explore(example='two-node', planner='full', restore=False)"
+
+
+@pytest.fixture
+def explorer(desk: harness.Notebook) -> harness.Notebook:
+    desk.show(CODE)
+    desk.to_top()
+    desk.settled()
+    return desk
+
+
+def test_sliders_plan_anew_beside_the_plan(explorer: harness.Notebook) -> None:
+    slider = explorer.part("hop-what-if")
+    before = explorer.part("figure-seconds").locator("dd").inner_text()
+    slider.focus()
+    for _ in range(30):
+        explorer.page.keyboard.press("ArrowRight")
+    expect(explorer.part("journey-tried")).to_have_attribute("data-final", "true")
+    explorer.settled()
+    assert explorer.part("figure-seconds").locator("dd").inner_text() == before, "the plan itself stays"
+    told = explorer.part("tried-throughput").inner_text()
+    assert explorer.python(
+        "from isoviz.planner.explanation.rivals import with_bandwidth\n"
+        "from isoviz.units import format_rate\n"
+        "state = explorer.session.state\n"
+        "(channel, peak), = state.what_if.bandwidths\n"
+        "machine = with_bandwidth(state.derived.machine, channel, peak / state.derived.machine.channel(channel).peak)\n"
+        "print(format_rate(isoviz.plan(state.derived.transfer, machine, 'full').throughput))"
+    ) == told.removeprefix("what if ")
+
+    explorer.part("hop-what-if-keep").click()
+    explorer.settled()
+    expect(explorer.part("journey-tried")).to_have_count(0)
+    expect(explorer.part("figure-throughput").locator("dd")).to_have_text(told.removeprefix("what if "))
+    explorer.part("undo").click()
+    explorer.settled()
+    expect(explorer.part("figure-seconds").locator("dd")).to_have_text(before)
+
+
+def test_a_candidate_is_pointed_at_and_taken(explorer: harness.Notebook) -> None:
+    explorer.part("tab-why").click()
+    explorer.part("dock-size").click()
+    explorer.part("candidate-1").click()
+    expect(explorer.part("path-pointed-at")).to_contain_text("Pointed at")
+    hops = explorer.part("candidate-1").locator(".iv-candidate-path > span").count()
+    explorer.part("take-path").click()
+    explorer.part("by-hand").wait_for()
+    explorer.settled()
+    expect(explorer.part("journey-note")).to_contain_text(f"{hops} hops")
+    expect(explorer.part("journey-note")).to_contain_text("planned by hand")
+
+    # Hop by hop: the last one away, then another way to the destination by the keyboard.
+    explorer.part("by-hand-back").click()
+    expect(explorer.part("error-by-hand-path")).to_contain_text("expected one from")
+    explorer.part("by-hand-next").select_option(
+        label=explorer.part("by-hand-next").locator("option", has_text="to node1.fbm0").first.inner_text()
+    )
+    expect(explorer.part("error-by-hand-path")).to_have_count(0)
+    explorer.settled()
+    expect(explorer.part("journey-note")).to_contain_text("planned by hand")
+    explorer.part("back-to-planner").click()
+    explorer.settled()
+    expect(explorer.part("journey-note")).to_contain_text("planned by full")
