@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
     from isoviz.widgets.machine_editor import MachineEditor as MachineEditor
-    from isoviz.widgets.plan_view import PlanView as PlanView
     from isoviz.widgets.session import Session as Session
     from isoviz.widgets.show_explorer import explore as explore
     from isoviz.widgets.traces.trace_view import TraceView as TraceView
+    from isoviz.widgets.views.plan_view import PlanView as PlanView
 
 # name → the module that holds it
 _HOMES = {
@@ -40,7 +40,7 @@ _HOMES = {
     "LinearizationView": "isoviz.widgets.alone",
     "MachineChoice": "isoviz.widgets.chosen.machine_choice",
     "MachineEditor": "isoviz.widgets.machine_editor",
-    "PlanView": "isoviz.widgets.plan_view",
+    "PlanView": "isoviz.widgets.views.plan_view",
     "PresetMachine": "isoviz.widgets.chosen.machine_choice",
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",

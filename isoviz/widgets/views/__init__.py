@@ -1,0 +1,1 @@
+"""Views alone in a notebook."""
