@@ -55,6 +55,16 @@ def _report(notebook: harness.Notebook) -> None:
     notebook.part("report").wait_for()
 
 
+def _machine(notebook: harness.Notebook) -> None:
+    notebook.part("tab-machine").click()
+    notebook.part("canvas-memory-node0.sys").press("Enter")
+    notebook.part("edit-memory").locator(".iv-mc-link").first.press("Enter")
+    notebook.part("curve-editor").wait_for()
+    notebook.part("channel-bandwidth").fill("fast")
+    notebook.part("channel-bandwidth").press("Enter")
+    notebook.part("error-channel-bandwidth").wait_for()
+
+
 STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "as it begins": lambda notebook: None,
     "menu open": _open_menu,
@@ -62,6 +72,7 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "mistakes shown": _mistake,
     "controls open": _controls,
     "something selected": _selection,
+    "machine edited": _machine,
     "report shown": _report,
 }
 

@@ -31,7 +31,7 @@ KEYS = (
     "Control+Shift+z",
     "PageDown",
 )
-LEFT_ALONE = ("menu-", "open-machine", "measure", "run")
+LEFT_ALONE = ("menu-", "open-machine", "measure", "run", "canvas-open", "canvas-save", "canvas-measure")
 """What opens windows of the browser, or works for long."""
 
 _TARGETS = """(root, alone) => [...root.querySelectorAll("button, input, select, summary, canvas, [tabindex='0']")]

@@ -173,12 +173,17 @@ test("what is refused stays in its field with the reason, and nowhere else", asy
   assert.equal(root.querySelectorAll("[role=alert]").length, 1);
 });
 
-test("a memory that is renamed stays selected", async () => {
+test("a memory that is added is selected, and stays so when it is renamed", async () => {
   const { model, root } = await canvas();
-  press(find(root, `canvas-memory-${part().memories[0]?.name}`), "Enter");
-  await drawn();
+  find(root, "add-SYS").click();
   model.publish((snapshot) => {
-    const renamed = snapshot.panes.machine?.canvas?.memories[0];
+    const added = snapshot.panes.machine?.canvas?.memories;
+    added?.push(memory("node0.sys2", "SYS"));
+  });
+  await drawn();
+  assert.equal(find<HTMLInputElement>(root, "memory-name").value, "node0.sys2");
+  model.publish((snapshot) => {
+    const renamed = snapshot.panes.machine?.canvas?.memories.at(-1);
     if (renamed !== undefined) renamed.name = "host";
   });
   await drawn();
@@ -192,6 +197,8 @@ test("points of a throughput function move by keys, each press between its neigh
   await drawn();
   press(search, "Enter");
   await drawn();
+  find(root, "curve-point-0").focus();
+  assert.equal(document.activeElement, find(root, "curve-point-0"));
   press(find(root, "curve-point-0"), "ArrowDown");
   press(find(root, "curve-point-0"), "Delete");
   const sent = edits(model);

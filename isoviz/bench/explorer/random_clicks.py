@@ -21,7 +21,7 @@ SAMPLES = 16
 _EXPLORER = "[data-testid=explorer]"
 _SOMEWHERE = "button, summary, [role=tab], [role=radio], input[type=checkbox], input[type=radio]"
 """What a click anywhere may hit."""
-_LEFT_ALONE = ("menu-open-session", "open-machine")
+_LEFT_ALONE = ("menu-open-session", "open-machine", "canvas-open")
 """Buttons that ask for a file."""
 _BYTES = ("the browser's heap", "the kernel's memory")
 _FIND = """([selector, leftAlone, which]) => {

@@ -155,7 +155,7 @@ export function CurveEditor({ channel, shape, operating }: CurveEditorProps): JS
               cx={x(point.run)}
               cy={y(point.rate)}
               r={6}
-              tabIndex={0}
+              tabindex={0}
               role="slider"
               data-testid={`curve-point-${index}`}
               aria-label={`Point ${index + 1} of ${points.length}`}

@@ -76,6 +76,8 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
   const namesOf = (kind: "memory" | "channel" | "resource"): string[] =>
     (kind === "memory" ? part.memories : kind === "channel" ? part.channels : part.resources).map(({ name }) => name);
   useEffect(() => {
+    const before = counts.current;
+    counts.current = countsOf(part);
     const wanted = expected.current;
     if (wanted !== null) {
       const names = namesOf(wanted.kind);
@@ -87,9 +89,7 @@ function Canvas({ machine, part, alone }: { machine: MachinePart; part: CanvasPa
         return;
       }
     }
-    const before = counts.current;
     choose((now) => stillThere(now, part, before));
-    counts.current = countsOf(part);
   }, [part]);
 
   const editing: Editing = {
