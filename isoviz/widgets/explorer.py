@@ -179,7 +179,7 @@ class Explorer(anywidget.AnyWidget):
                 earlier.close()
         display: Any = shown.display
         display(_Live(self))
-        picture = StaticPicture(self.session, self.static_picture, self.side)
+        picture = StaticPicture(self.session, self.static_picture, self.side, self.pane)
         self.before_close(picture.close)
         picture.show()
 

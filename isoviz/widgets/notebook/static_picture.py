@@ -9,20 +9,18 @@ from html import escape
 from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz.units import format_bytes, format_rate, format_seconds
-from isoviz.widgets.consequences.drawings import picture_of, shown_by
 from isoviz.widgets.contract import Side
+from isoviz.widgets.notebook.static_parts import MOST_REQUESTS, part_of, parts_of_pane, shown_in
 from isoviz.widgets.session import Session
 from isoviz.widgets.worker import Publisher
 
 if TYPE_CHECKING:
     from isoviz.layouts import Linearization
     from isoviz.runtime import Trace
-    from isoviz.widgets.state import Derived, State
+    from isoviz.widgets.state import State
 
 MOST_BYTES = 400_000
 """Bytes that the picture may add to a saved notebook; drawings beyond it are left out."""
-MOST_REQUESTS = 50_000
-"""Requests of a trace that is drawn."""
 SECONDS = 2.0
 """At least this long between two pictures."""
 PATIENCE = 20.0
@@ -30,8 +28,6 @@ PATIENCE = 20.0
 _WIDTH = 520
 """CSS pixels of a linearization plot at natural size: two stand beside each other in a wide cell."""
 _TABLE = '<pre style="font-family:monospace;overflow:auto">{}</pre>'
-_CAPTIONS = {"path": "Path", "source": "Source", "destination": "Destination"}
-"""Drawings by name, in their order, with what stands above them."""
 _BEGAN = "isoviz, as it began; run the cell to explore"
 _LEFT = "isoviz, as it was left; run the cell to explore"
 
@@ -46,11 +42,12 @@ class StaticPicture:
     layout and nothing else.
     """
 
-    def __init__(self, session: Session, token: str, side: str = "both") -> None:
+    def __init__(self, session: Session, token: str, side: str = "both", pane: str = "explorer") -> None:
         self._session = session
         self._token = token
         self._side = side
-        self._captions = _CAPTIONS if side == "both" else {side: "Layout"}
+        self._pane = pane
+        self._captions = parts_of_pane(pane, side)
         self._shown: tuple[object, ...] = ()
         self._drawings: dict[str, tuple[object, str]] = {}
         self._drawing = threading.Lock()
@@ -109,8 +106,8 @@ class StaticPicture:
         if state.given is not None:
             return _trace_drawn(state.given, self._token)
         derived = state.derived
-        lines = _lines(state, self._side)
-        plan = "" if derived.plan is None or self._side != "both" else str(derived.plan)
+        lines = _machine_lines(state) if self._pane == "machine" else _lines(state, self._side)
+        plan = "" if derived.plan is None or self._side != "both" or self._pane == "machine" else str(derived.plan)
         said = "".join(f"<li>{escape(line)}</li>" for line in lines)
         begin = (
             f'<div data-isoviz-static="{self._token}" class="isoviz-static"><p>{escape(heading)}</p>'
@@ -120,7 +117,7 @@ class StaticPicture:
         )
         parts, size = [], len(begin.encode()) + len("</div></div>")
         for name, caption in self._captions.items():
-            picture = self._picture(name, derived)
+            picture = self._picture(name, state)
             part = f'<figure style="margin:0"><figcaption>{caption}</figcaption>{picture}</figure>'
             if picture and size + len(part.encode()) <= MOST_BYTES:
                 size += len(part.encode())
@@ -128,11 +125,11 @@ class StaticPicture:
         text = "\n".join([heading, "", *lines, "", plan]).rstrip()
         return {"text/plain": text, "text/html": f"{begin}{''.join(parts)}</div></div>"}
 
-    def _picture(self, name: str, derived: Derived) -> str:
-        """A drawing, drawn again only where what it shows has changed; "" where there is nothing to draw."""
-        shows = shown_by(name, derived)
+    def _picture(self, name: str, state: State) -> str:
+        """A part, drawn again only where what it shows has changed; "" where there is nothing to draw."""
+        shows = shown_in(name, state)
         if name not in self._drawings or self._drawings[name][0] != shows:
-            self._drawings[name] = shows, picture_of(name, derived, _WIDTH)
+            self._drawings[name] = shows, part_of(name, state, _WIDTH)
         return self._drawings[name][1]
 
 
@@ -166,6 +163,9 @@ def _seen(state: State) -> tuple[object, ...]:
         derived.interval,
         tuple(derived.problems.items()),
         state.run.report,
+        derived.machine,
+        derived.later.get("simulation"),
+        derived.later.get("explanation"),
     )
 
 
@@ -200,6 +200,15 @@ def _lines(state: State, side: str) -> list[str]:
         ran = f"The last run: {format_seconds(report.seconds)}, {format_rate(report.throughput)}"
         lines.append(f"{ran}, {verified}" if verified else ran)
     return lines
+
+
+def _machine_lines(state: State) -> list[str]:
+    """The machine in words, and what is wrong with it."""
+    machine = state.derived.machine
+    problems = [f"{control}: {problem.message}" for control, problem in state.derived.problems.items()]
+    if machine is None:
+        return problems
+    return [f"{machine.name}: {len(machine.memories):,} memories, {len(machine.channels):,} channels", *problems]
 
 
 def _first_state(session: Session) -> State:

@@ -120,13 +120,13 @@ def test_nothing_is_sent_where_nothing_changed(page: Page, session: Session) -> 
 
 def test_only_what_changed_is_drawn_again(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: list[str] = []
-    original = module.picture_of
+    original = module.part_of
 
     def noted(name: str, *more: Any) -> str:
         drawn.append(name)
         return original(name, *more)
 
-    monkeypatch.setattr(module, "picture_of", noted)
+    monkeypatch.setattr(module, "part_of", noted)
     picture = StaticPicture(session, "0a")
     picture.show()
     drawn.clear()
@@ -150,7 +150,7 @@ def test_a_mistake_is_told_beside_the_last_plan(page: Page, session: Session) ->
 
 def test_drawings_that_are_too_large_are_left_out(page: Page, session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = {"path": 250_000, "source": 200_000, "destination": 100_000}
-    monkeypatch.setattr(module, "picture_of", lambda name, *_more: f"<svg>{'ä' * (sizes[name] // 2)}</svg>")
+    monkeypatch.setattr(module, "part_of", lambda name, *_more: f"<svg>{'ä' * (sizes[name] // 2)}</svg>")
     picture = StaticPicture(session, "0a")
     picture.show()
     picture.close()
@@ -166,7 +166,7 @@ def test_a_picture_that_cannot_be_drawn_keeps_the_last_one(page: Page, session: 
     def broken(*_more: Any) -> str:
         raise ValueError("no")
 
-    monkeypatch.setattr(module, "picture_of", broken)
+    monkeypatch.setattr(module, "part_of", broken)
     put(session, "source-layout", "<y, F, x>")
     session.wait()
     picture.close()
