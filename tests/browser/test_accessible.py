@@ -65,6 +65,17 @@ def _machine(notebook: harness.Notebook) -> None:
     notebook.part("error-channel-bandwidth").wait_for()
 
 
+def _timeline(notebook: harness.Notebook) -> None:
+    notebook.part("tab-timeline").click()
+    notebook.part("timeline-urgent").click()
+    notebook.part("timeline-transfers").wait_for()
+    for name in ("timeline-critical", "timeline-stored", "timeline-stepping"):
+        notebook.part(name).click()
+    for name in ("timeline-comparison", "timeline-critical-words", "step-stimulus"):
+        notebook.part(name).wait_for()
+    notebook.part("timeline-tables").locator("summary").click()
+
+
 STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "as it begins": lambda notebook: None,
     "menu open": _open_menu,
@@ -74,6 +85,7 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "something selected": _selection,
     "machine edited": _machine,
     "report shown": _report,
+    "timeline with everything": _timeline,
 }
 
 

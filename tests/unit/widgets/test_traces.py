@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -252,6 +253,25 @@ def test_steps_are_those_of_the_simulator_in_words(session: Session, monkeypatch
         )
     assert "is submitted" in told[0]["stimulus"] and "gets its buffers" in told[0]["answers"][0]
     assert "is done" in told[-1]["answers"][-1] or "gives its buffers back" in " ".join(told[-1]["answers"])
+
+
+def test_the_last_run_that_ended_well_has_a_measured_trace(tmp_path: Path) -> None:
+    options = {"measure": "assumed", "directory": str(tmp_path)}
+    session = Session(settings_for(machine_options=options, space={"x": 256, "y": 64}, fields={"a": "float32"}))
+    try:
+        session.demand("explorer")
+        assert trace_part(session.wait())["measured"] is None
+        session.run()
+        state = session.wait()
+        assert state.run.report is not None, state.run.error
+        told = trace_part(state)["measured"]
+        assert told is not None and told["fresh"] and told["note"] == ""
+        head = trace_answer({"kind": "trace", "which": "measured"}, state)[0]["trace"]
+        assert head is not None and head["where"] == "measured" and head["count"] == len(state.run.report.trace.requests)
+        assert {lane["title"] for lane in head["lanes"]} == {"file read"}, "channels have words"
+        assert 0 < head["seconds"] < 60
+    finally:
+        session.close()
 
 
 # ---- urgent transfers

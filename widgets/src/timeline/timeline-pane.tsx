@@ -12,6 +12,7 @@ import type { Titled } from "./rows.ts";
 import { Steps } from "./steps.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Transfers } from "./transfers.tsx";
+import { UsesTable } from "./uses-table.tsx";
 
 const STORED: readonly string[] = ["stored"];
 const NONE: readonly string[] = [];
@@ -61,6 +62,7 @@ export function TimelinePane(): JSX.Element {
       {critical && <CriticalWords trace={trace} />}
       {several && <Transfers trace={trace} />}
       {stepping && <Steps trace={trace} mark={mark} />}
+      <UsesTable trace={trace} />
     </div>
   );
 }

@@ -1,12 +1,12 @@
 // A trace alone: the one that a view was given.
 import type { JSX } from "preact";
-import { useMemo } from "preact/hooks";
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import { Button } from "../components/button.tsx";
 import { useTrace } from "../trace/use-trace.ts";
 import { criticalOf, CriticalWords } from "./critical.tsx";
 import { Timeline } from "./timeline.tsx";
 import { Transfers } from "./transfers.tsx";
+import { UsesTable } from "./uses-table.tsx";
 
 export function TraceAlone(): JSX.Element {
   const { trace, error } = useTrace("given");
@@ -23,6 +23,7 @@ export function TraceAlone(): JSX.Element {
       {trace.note !== "" && <p class="iv-tl-words iv-faint">{trace.note}</p>}
       {critical && <CriticalWords trace={trace} />}
       {trace.transfers.length > 1 && <Transfers trace={trace} />}
+      <UsesTable trace={trace} />
     </div>
   );
 }
