@@ -74,6 +74,7 @@ def measure(repeat: int = 40, minutes: float = 0.0) -> Table:
                 with lab_page(chromium, url) as lab:
                     _shown(lab, code)
                     rows += _gestures(lab, machine, repeat)
+                    rows += _what_if(lab, machine, repeat)
             with lab_page(chromium, url) as lab:
                 _shown(lab, _LARGE)
                 rows += _frames(lab)
@@ -175,6 +176,34 @@ def _gestures(lab: LabPage, machine: str, repeat: int) -> Iterator[Row]:
         changed = f"() => {_MARKED} !== {json.dumps(before)}"
         hovers.append(_timed(lab, "pointermove", changed, lambda other=other: page.mouse.move(*other)))  # type: ignore[misc]
     yield spread_row(f"{machine}: an entry pointed at is marked", hovers, "≤ 50 ms")
+
+
+def _what_if(lab: LabPage, machine: str, repeat: int) -> Iterator[Row]:
+    """The bandwidth of the slowest hop dragged by the pointer: when the plan that follows is on screen."""
+    page = lab.page
+    slider = page.get_by_test_id("hop-what-if").first
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    assert box is not None
+    middle = box["y"] + box["height"] / 2
+    answered = """() => {
+      const answer = document.querySelector('[data-testid=hop-what-if-answer]');
+      return answer !== null && answer.dataset.answers === document.querySelector('[data-testid=hop-what-if]').dataset.value;
+    }"""
+    page.mouse.move(box["x"] + box["width"] / 2, middle)
+    page.mouse.down()
+    lab.settled()
+    answers = []
+    for number in range(repeat):
+        # Back and forth around the middle, never to the same place twice in a row.
+        away = (number % 20 + 1) * (1 if number % 40 < 20 else -1)
+        place = box["x"] + box["width"] * (0.5 + away / 50)
+        answers.append(_timed(lab, "input", answered, lambda place=place: page.mouse.move(place, middle)))  # type: ignore[misc]
+    page.mouse.up()
+    lab.settled()
+    yield spread_row(f"{machine}: a bandwidth is dragged, the plan follows", answers, "≤ 100 ms")
+    page.get_by_test_id("hop-what-if-reset").first.click()
+    lab.settled()
 
 
 def _frames(lab: LabPage) -> Iterator[Row]:

@@ -57,6 +57,7 @@ export function LogSlider(props: SliderProps): JSX.Element {
           type="range"
           class="iv-edit-slider"
           data-testid={props.testid}
+          data-value={props.value}
           min={0}
           max={Math.max(1, last)}
           step={1}

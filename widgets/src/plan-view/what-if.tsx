@@ -222,7 +222,7 @@ export function HopWhatIf({ channel, peak, words }: { channel: string; peak: num
     <div class="iv-hop-what-if">
       <BandwidthSlider testid="hop-what-if" channel={channel} peak={peak} tried={tried} marks={[]} name={`What if ${words} had another bandwidth`} label="What if it had" />
       {tried.active && plan !== null && answer !== null && (
-        <p class="iv-faint iv-hop-tried" data-testid="hop-what-if-answer">
+        <p class="iv-faint iv-hop-tried" data-testid="hop-what-if-answer" data-answers={answer.isAnswer ? answer.whatIf.bandwidths[channel] : ""}>
           {answer.problem !== "" || answer.throughput === null
             ? answerWords(plan, answer)
             : `${formatRate(answer.throughput)}, ${formatSeconds(answer.seconds ?? 0)}: ${slowest === undefined ? "one hop" : slowest.words} is the slowest`}{" "}
