@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -30,14 +31,21 @@ def compared_paths(plan: Plan, machine: Machine, options: Options) -> tuple[Rout
     Raises:
         TransferError: the plan has several paths. Others as `isoviz.planner.full.search`.
     """
-    own: RouteKey = tuple(hop.channel for hop in plan.hops), conversion_hop(plan.transfer, plan.orders)
+    own = path_of(plan)
     found = search(Problem(plan.transfer, machine, options), own, everything=True)
     by_bound = sorted(found.bounds, key=lambda each: each[1])[:MOST_PATHS]
     return tuple(dict.fromkeys([own, *((route.names, route.converting) for route, _ in by_bound)]))
 
 
-def best_of_paths(problem: Problem, paths: Sequence[RouteKey]) -> Plan | None:
+def path_of(plan: Plan) -> RouteKey:
+    """The path of a plan, as `best_of_paths` takes it."""
+    return tuple(hop.channel for hop in plan.hops), conversion_hop(plan.transfer, plan.orders)
+
+
+def best_of_paths(problem: Problem, paths: Sequence[RouteKey], seconds: float = math.inf) -> Plan | None:
     """The fastest plan on some paths; None where none has room. As in a search, a path whose bound cannot win is not worked out.
+
+    The first path is worked out in any case, the others by growing bound, until `seconds` have passed.
 
     Raises:
         MachineError: a channel that the machine does not have.
@@ -45,9 +53,10 @@ def best_of_paths(problem: Problem, paths: Sequence[RouteKey]) -> Plan | None:
     routes = [Route(tuple(problem.machine.channel(name) for name in names), hop) for names, hop in paths]
     bounds = lower_bounds(problem, routes)
     first, *others = range(len(routes))
+    until = time.perf_counter() + seconds
     best: Choice | None = None
     for place in [first, *sorted(others, key=bounds.__getitem__)]:
-        if best is not None and bounds[place] > best.seconds:
+        if best is not None and (bounds[place] > best.seconds or time.perf_counter() > until):
             continue
         clock = clock_of(problem, routes[place])
         choice = best_feasible_choice(problem, routes[place], clock)

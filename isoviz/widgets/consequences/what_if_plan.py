@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -24,8 +25,11 @@ ONE_PATH = ("simple", "spsl", "spdl", "direct")
 """Planners that look at one path: they are quick enough to be asked at once."""
 FAR = 16.0
 """Paths are looked for that win where a channel is slower or faster by this factor."""
+MOVING_SECONDS = 0.03
+"""Seconds for which paths are compared while a slider is dragged."""
+_COMPARED, _WINNER = " compared", " winner"
 _known: Remembered[dict[str, tuple[RouteKey, ...]]] = Remembered()
-"""By plan: the paths that were compared for it (""), and those for a channel that is slower or faster."""
+"""By plan: the paths that were compared for it, the last winner, and by channel those where it is slower or faster."""
 
 
 @dataclass(frozen=True)
@@ -105,12 +109,13 @@ def resized(transfer: Transfer, question: WhatIf) -> Transfer:
 
 
 class _Known:
-    """The paths that are known for a plan without planning anew: its own, and those that were compared with it."""
+    """The paths that are known for a plan without planning anew: its own, those that were compared with it, the last winner."""
 
     def __init__(self, base: Plan, machine: Machine, options: Options) -> None:
         self._base, self._machine, self._options = base, machine, options
         self.planner = base.planner
         self._ready = base.planner == SEARCHED and len(base.paths) == 1
+        self._kept: dict[str, tuple[RouteKey, ...]] = _known.of(dict, base, machine, options)
 
     def paths(self, question: WhatIf) -> Iterator[tuple[RouteKey, ...]]:
         """The paths to try, then the same with paths that only win where a channel is much slower or much faster."""
@@ -119,24 +124,30 @@ class _Known:
         from isoviz.planner.explanation.known_paths import compared_paths
         from isoviz.planner.explanation.rivals import with_bandwidth
 
-        kept: dict[str, tuple[RouteKey, ...]] = _known.of(dict, self._base, self._machine, self._options)
-        if "" not in kept:
-            kept[""] = compared_paths(self._base, self._machine, self._options)
+        kept, base, options = self._kept, self._base, self._options
+        if _COMPARED not in kept:
+            kept[_COMPARED] = compared_paths(base, self._machine, options)
         names = [name for name, _ in question.bandwidths]
-        yield tuple(dict.fromkeys(key for name in ("", *names) for key in kept.get(name, ())))
-        for name in names:
-            if name not in kept:
-                slower, faster = (with_bandwidth(self._machine, name, factor) for factor in (1 / FAR, FAR))
-                kept[name] = compared_paths(self._base, slower, self._options)
-                yield tuple(dict.fromkeys(key for each in ("", *names) for key in kept.get(each, ())))
-                kept[name] = (*kept[name], *compared_paths(self._base, faster, self._options))
-                yield tuple(dict.fromkeys(key for each in ("", *names) for key in kept.get(each, ())))
+        yield self._of(names)
+        for name in [name for name in names if name not in kept]:
+            found: tuple[RouteKey, ...] = ()
+            for factor in (1 / FAR, FAR):
+                found = (*found, *compared_paths(base, with_bandwidth(self._machine, name, factor), options))
+                yield tuple(dict.fromkeys((*self._of(names), *found)))
+            kept[name] = found
+
+    def _of(self, names: list[str]) -> tuple[RouteKey, ...]:
+        return tuple(dict.fromkeys(key for name in (_WINNER, _COMPARED, *names) for key in self._kept.get(name, ())))
+
+    def won(self, path: RouteKey) -> None:
+        """This path is the first to try next time: neighbouring values have the same winner most of the time."""
+        self._kept[_WINNER] = (path,)
 
 
 def _at_once(known: _Known, question: WhatIf, transfer: Transfer, machine: Machine, options: Options) -> Iterator[Plan]:
     """The best plan on the paths that are known, then on a few more; nothing where none is known."""
     from isoviz.planner import plan
-    from isoviz.planner.explanation.known_paths import best_of_paths
+    from isoviz.planner.explanation.known_paths import best_of_paths, path_of
     from isoviz.planner.problem import Problem as Planning
 
     problem = Planning(transfer, machine, options)
@@ -144,6 +155,7 @@ def _at_once(known: _Known, question: WhatIf, transfer: Transfer, machine: Machi
         if known.planner in ONE_PATH:
             yield plan(transfer, machine, known.planner, options)
         for paths in known.paths(question):
-            found = best_of_paths(problem, paths)
+            found = best_of_paths(problem, paths, MOVING_SECONDS if question.moving else math.inf)
             if found is not None:
+                known.won(path_of(found))
                 yield found
