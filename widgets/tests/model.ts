@@ -59,8 +59,9 @@ export class FakeModel implements Model {
     Object.assign(this.values, traitsOf(next));
     for (const callback of [...(this.callbacks.get("change:frame") ?? [])]) (callback as () => void)();
   }
-  say(content: Record<string, unknown>): void {
-    for (const callback of [...(this.callbacks.get("msg:custom") ?? [])]) (callback as (content: unknown) => void)(content);
+  say(content: Record<string, unknown>, buffers: readonly DataView[] = []): void {
+    for (const callback of [...(this.callbacks.get("msg:custom") ?? [])])
+      (callback as (content: unknown, buffers: readonly DataView[]) => void)(content, buffers);
   }
 }
 

@@ -41,16 +41,17 @@ export function TimelinePane(): JSX.Element {
       </p>
     );
   const several = trace.transfers.length > 1;
+  const buffered = trace.rings.length > 0; // else no hop waits for another one
   const toggle = (label: string, testid: string, on: boolean, set: (on: boolean) => void): JSX.Element => (
     <Button label={label} testid={testid} pressed={on} onClick={() => set(!on)} />
   );
   return (
     <div class={told?.fresh === false ? "iv-stale" : ""} data-testid="timeline-pane" data-trace={trace.id} data-fresh={told?.fresh !== false}>
-      <Timeline traces={traces} rings={rings} critical={paths} marked={marked} wholeAt={other === null ? undefined : other.id}>
+      <Timeline traces={traces} rings={rings && buffered} critical={paths} marked={marked} wholeAt={other === null ? undefined : other.id}>
         <div class="iv-tl-zoom" role="group" aria-label="What is shown">
-          {toggle("Buffers", "timeline-rings", rings, setRings)}
+          {buffered && toggle("Buffers", "timeline-rings", rings, setRings)}
           {toggle("Critical path", "timeline-critical", critical, setCritical)}
-          {!connection.offline && toggle("Stored and forwarded", "timeline-stored", compared, compare)}
+          {!connection.offline && buffered && toggle("Stored and forwarded", "timeline-stored", compared, compare)}
           {!connection.offline && toggle("Step by step", "timeline-stepping", stepping, setStepping)}
           {!connection.offline && (
             <Button label="Add an urgent transfer" icon="add" testid="timeline-urgent" onClick={() => connection.send({ kind: "add-urgent" })} />
@@ -58,7 +59,7 @@ export function TimelinePane(): JSX.Element {
         </div>
       </Timeline>
       {trace.note !== "" && <p class="iv-tl-words iv-faint">{trace.note}</p>}
-      {compared && <Comparison trace={trace} stored={other} problem={problems["stored"]} />}
+      {compared && buffered && <Comparison trace={trace} stored={other} problem={problems["stored"]} />}
       {critical && <CriticalWords trace={trace} />}
       {several && <Transfers trace={trace} />}
       {stepping && <Steps trace={trace} mark={mark} />}

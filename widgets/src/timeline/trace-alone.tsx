@@ -17,7 +17,7 @@ export function TraceAlone(): JSX.Element {
   if (trace.count === 0) return <p class="iv-faint">The trace has no requests: nothing was moved.</p>;
   return (
     <div data-testid="timeline-pane" data-trace={trace.id}>
-      <Timeline traces={traces} critical={paths}>
+      <Timeline traces={traces} rings={trace.rings.length > 0} critical={paths}>
         <Button label="Critical path" testid="timeline-critical" pressed={critical} onClick={() => setCritical(!critical)} />
       </Timeline>
       {trace.note !== "" && <p class="iv-tl-words iv-faint">{trace.note}</p>}
