@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from isoviz.widgets import LinearizationView as LinearizationView
     from isoviz.widgets import MachineEditor as MachineEditor
     from isoviz.widgets import PlanView as PlanView
+    from isoviz.widgets import RunPanel as RunPanel
     from isoviz.widgets import TraceView as TraceView
     from isoviz.widgets import explore as explore
 
@@ -64,6 +65,7 @@ _HOMES: dict[str, str | None] = {
     "Options": "isoviz.planner",
     "Plan": "isoviz.planner",
     "Report": "isoviz.runtime",
+    "RunPanel": "isoviz.widgets",
     "Simulator": "isoviz.runtime",
     "Trace": "isoviz.runtime",
     "TraceView": "isoviz.widgets",
@@ -111,6 +113,7 @@ __all__ = [
     "Plan",
     "PlanView",
     "Report",
+    "RunPanel",
     "Simulator",
     "Trace",
     "TraceView",

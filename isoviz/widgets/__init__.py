@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
     from isoviz.widgets.machine_editor import MachineEditor as MachineEditor
+    from isoviz.widgets.running.run_panel import RunPanel as RunPanel
     from isoviz.widgets.session import Session as Session
     from isoviz.widgets.show_explorer import explore as explore
     from isoviz.widgets.traces.trace_view import TraceView as TraceView
@@ -42,6 +43,7 @@ _HOMES = {
     "MachineEditor": "isoviz.widgets.machine_editor",
     "PlanView": "isoviz.widgets.views.plan_view",
     "PresetMachine": "isoviz.widgets.chosen.machine_choice",
+    "RunPanel": "isoviz.widgets.running.run_panel",
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",
     "Settings": "isoviz.widgets.chosen.settings",
@@ -63,6 +65,7 @@ __all__ = [
     "MachineEditor",
     "PlanView",
     "PresetMachine",
+    "RunPanel",
     "Selection",
     "Session",
     "Settings",

@@ -100,9 +100,17 @@ def machine_choice_of(file: TransferFile, machine: Machine) -> MachineChoice:
 
 def settings_of_plan(plan: Plan, choice: MachineChoice, options: Options | None = None) -> Settings:
     """The settings that lead to a plan, as they would have been typed."""
-    source, destination = plan.transfer.source, plan.transfer.destination
-    sizes = source.space.as_dict()
     by_hand = _by_hand(plan)
+    planner = plan.planner if by_hand is None else Settings().planner
+    return replace(settings_of_transfer(plan.transfer, choice, planner, options), by_hand=by_hand)
+
+
+def settings_of_transfer(
+    transfer: Transfer, choice: MachineChoice, planner: str = "auto", options: Options | None = None
+) -> Settings:
+    """The settings that lead to a transfer on a machine, as they would have been typed."""
+    source, destination = transfer.source, transfer.destination
+    sizes = source.space.as_dict()
     dtypes = dict(zip(source.fields.names, map(_dtype_text, source.fields.dtypes), strict=True))
     found = Settings(
         machine=choice,
@@ -110,13 +118,12 @@ def settings_of_plan(plan: Plan, choice: MachineChoice, options: Options | None 
         fields=rows(dtypes, 1 + len(sizes)),
         source=_end(source),
         destination=_end(destination),
-        planner=plan.planner if by_hand is None else Settings().planner,
-        by_hand=by_hand,
+        planner=planner,
         slot_limit=_limit(options, "slot_limit"),
         memory_limit=_limit(options, "memory_limit"),
-        priority=str(plan.transfer.priority),
+        priority=str(transfer.priority),
     )
-    return settings_for(start=found, **_part(plan.transfer)) if plan.transfer.is_partial else found
+    return settings_for(start=found, **_part(transfer)) if transfer.is_partial else found
 
 
 def _by_hand(plan: Plan) -> ByHand | None:
@@ -156,4 +163,4 @@ def _dtype_text(dtype: Any) -> str:
 
 
 def _run(plan: Plan, report: Report, text: str) -> Run:
-    return Run(1, "done", "verify", plan.bytes, plan=report.plan, transfer_text=text, report=report)
+    return Run(1, "done", "verify", plan.bytes, plan=report.plan, transfer_text=text, report=report, reports=(report,))

@@ -48,12 +48,14 @@ def trace_there(state: State, which: TraceKind) -> TraceThere | None:
         return TraceThere(_name(found.trace), found.trace, found.machine, about, found.note, is_fresh(state, found))
     if which == "given":
         return None if state.given is None else TraceThere(_name(state.given), state.given, state.given_machine, {}, "", True)
-    report = state.run.report or next((run.report for run in state.history if run.report is not None), None)
-    if report is None or report.trace is None or not report.trace.requests:
+    run = next((each for each in (state.run, *state.history) if each.report is not None), state.run)
+    report = run.report
+    trace = None if report is None else run.trace or report.trace
+    if report is None or trace is None or not trace.requests:
         return None
     machine = state.derived.planned_on
     known = machine is not None and machine.digest == report.plan.machine_digest
-    trace, fresh = report.trace, report.plan == state.derived.plan
+    fresh = report.plan == state.derived.plan
     return TraceThere(_name(trace), trace, machine if known else None, {}, _left_out(trace), fresh)
 
 

@@ -7,6 +7,7 @@ import { Term } from "../components/term.tsx";
 import { useId, useView } from "../components/view.ts";
 import type { Snapshot } from "../types.ts";
 import { PastRuns } from "./past-runs.tsx";
+import { RunTimeline } from "./run-timeline.tsx";
 import { doing, Phases } from "./progress.tsx";
 import { Advice, Parts, Report } from "./run-report.tsx";
 
@@ -37,6 +38,7 @@ export function RunPane(): JSX.Element {
       {!active && parts.length > 0 && <Parts parts={parts} />}
       {!active && report !== null && (run.phase === "done" || report.spread !== null || parts.length > 0) && <Report report={report} several={parts.length > 0} />}
       {!active && <Advice advice={advice} />}
+      {!active && report !== null && <RunTimeline />}
       {!connection.offline && <PastRuns />}
     </div>
   );

@@ -1,0 +1,84 @@
+"""Runs alone in a notebook.
+
+panel = isoviz.RunPanel(explorer)
+panel
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import traitlets
+
+from isoviz.errors import InputError, show
+from isoviz.planner import Plan, Transfer
+from isoviz.widgets.chosen.machine_choice import LOCAL, MachineChoice, PresetMachine, machine_choice
+from isoviz.widgets.explorer import Explorer
+from isoviz.widgets.pages.state_of_plan import settings_of_plan, settings_of_transfer
+from isoviz.widgets.session import Session
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+
+
+class RunPanel(Explorer):
+    """Runs of a transfer: progress, predicted beside measured, repeats, notes, earlier runs.
+
+        panel = isoviz.RunPanel(explorer)
+        panel
+
+    - An explorer, a view, or a session: its runs, as in the explorer.
+    - A `Transfer`: it is planned on `machine` (a `Machine`, the name of a preset, the `Path` of a machine file; without it, this
+      computer) and runs from there.
+    - A `Plan`: its transfer, planned by the same planner or by the same hand; `machine` is the machine that it was made for.
+
+    `panel.run()` and `panel.repeat(5)` begin runs and return at once; `panel.report` is the report of the last run that ended
+    well (of repeated runs, of the one in the middle), and can be observed. `panel.cancel()` ends what is under way. `close` ends
+    the view, and its session where it made it.
+
+    Raises:
+        InputError: none of these, or a machine beside a session. FileError, MachineError: the file holds no machine.
+    """
+
+    report = traitlets.Any(None, allow_none=True, help="the report of the last run that ended well")
+
+    def __init__(
+        self,
+        what: Transfer | Plan | Session | Explorer,
+        *,
+        machine: Machine | MachineChoice | str | Path | None = None,
+    ) -> None:
+        given: object = what
+        if isinstance(what, Explorer | Session):
+            if machine is not None:
+                raise InputError("RunPanel: the machine is that of the session; expected none beside it")
+            super().__init__(what.session if isinstance(what, Explorer) else what, pane="run")
+        elif isinstance(what, Plan | Transfer):
+            choice = PresetMachine(LOCAL) if machine is None else machine_choice(machine)
+            made = settings_of_plan if isinstance(what, Plan) else settings_of_transfer
+            super().__init__(made(what, choice), pane="run")  # type: ignore[operator]  # each takes its own kind
+        else:
+            raise InputError(f"RunPanel: expected a transfer, a plan, a session or an explorer, got {show(given)}")
+        self._tell_report({"new": self.session.report})
+        self.session.observe(self._tell_report, names="report")
+        self.before_close(lambda: self.session.unobserve(self._tell_report, names="report"))
+
+    def run(self) -> None:
+        """Run and measure; returns at once."""
+        self.session.run()
+
+    def repeat(self, times: int) -> None:
+        """Run several times, one after the other; returns at once."""
+        self.session.repeat(times)
+
+    def cancel(self) -> None:
+        """Cancel what is under way."""
+        self.session.cancel()
+
+    def _tell_report(self, change: object) -> None:
+        assert isinstance(change, dict)
+        self.report = change["new"]
+
+    def __repr__(self) -> str:
+        return f"<isoviz runs: {self.session!r}>"
