@@ -66,7 +66,7 @@ def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Noteboo
     expect(notebook.part("title")).to_contain_text("moves")
     # At the destination the part is moved, as a whole.
     notebook.to_top()
-    drag(notebook, grid(notebook, "destination"), (0.5, 0.5), (0.02, 0.02))
+    drag(notebook, grid(notebook, "destination"), (0.98, 0.98), (0.01, 0.01))
     notebook.settled()
     notebook.picture("runs-part")
     second = moved(notebook)

@@ -166,4 +166,8 @@ def test_lab(installed: Path, tmp_path: Path) -> None:
         contents = f"http://{parts.netloc}/api/contents/isoviz-lab/explorer.ipynb?{parts.query}"
         with urllib.request.urlopen(contents, timeout=60) as response:
             assert json.load(response)["type"] == "notebook"
-    assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == {"explorer.ipynb", "layouts.ipynb", "isometry-4.3.ipynb"}
+    assert {path.name for path in (served / "isoviz-lab").glob("*.ipynb")} == {
+        "explorer.ipynb",
+        "layouts.ipynb",
+        "isometry-4.3.ipynb",
+    }

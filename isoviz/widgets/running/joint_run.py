@@ -47,13 +47,16 @@ class Part:
 class Outcome:
     """How a transfer ended: with a report, or with an error in words. `cancelled` tells the two kinds of errors apart.
 
-    `seconds` are those from its begin until its last byte was in place, waiting included.
+    `seconds` are those from its begin until its last byte was in place, waiting included. The clock of its trace showed `zero`
+    when all transfers began; this one was to begin `begin` seconds later.
     """
 
     report: Report | None
     error: str = ""
     cancelled: bool = False
     seconds: float = 0.0
+    zero: float = 0.0
+    begin: float = 0.0
 
 
 @dataclass
@@ -130,7 +133,7 @@ def run_together(parts: Sequence[Part], machine: Machine, tell: Tell, cancel: th
                 progress.stands_still()
             if (report := outcome.report) is not None and report.trace is not None:
                 ended = report.trace.end + report.flush_seconds - begin - part.begin
-                outcome = replace(outcome, seconds=ended)
+                outcome = replace(outcome, seconds=ended, zero=begin, begin=part.begin)
             found[number] = outcome
 
         threads = [threading.Thread(target=work, args=(number,), name=f"isoviz-run-part-{number}", daemon=True)
@@ -206,22 +209,32 @@ def simulated(parts: Sequence[Part], machine: Machine) -> tuple[float, ...] | No
     return tuple(span.seconds for span in sorted(simulator.run().transfers, key=lambda span: span.number))
 
 
-def measured_trace(parts: Sequence[tuple[str, Report]]) -> Trace | None:
-    """The requests of runs on one clock, which begins with the first request. Transfers have the order of `parts`."""
+def measured_trace(parts: Sequence[tuple[str, Outcome]]) -> Trace | None:
+    """The requests of runs on one clock that began when all of them did. Transfers have the order of `parts`."""
     from isoviz.runtime.trace.trace import Trace
 
-    traces = [(name, report.trace) for name, report in parts if report.trace is not None and report.trace.transfers]
-    if not traces:
-        return None
-    begin = min(trace.begin for _, trace in traces)
     transfers, requests = [], []
-    for number, (name, trace) in enumerate(traces):
-        (span,) = trace.transfers
-        admitted = None if span.admitted is None else span.admitted - begin
+    for number, (name, outcome) in enumerate(parts):
+        trace = None if outcome.report is None else outcome.report.trace
+        if trace is None or not trace.transfers:
+            continue
+        (span,), zero = trace.transfers, outcome.zero
         transfers.append(
             span._replace(
-                number=number, label=name, submitted=span.submitted - begin, admitted=admitted, ended=span.ended - begin
+                number=number,
+                label=name,
+                submitted=outcome.begin,
+                admitted=None if span.admitted is None else span.admitted - zero,
+                ended=span.ended - zero,
             )
         )
-        requests += [each._replace(transfer=number, start=each.start - begin, end=each.end - begin) for each in trace.requests]
-    return replace(Trace(tuple(transfers), tuple(sorted(requests, key=lambda each: each.end)), "measured"))
+        requests += [each._replace(transfer=number, start=each.start - zero, end=each.end - zero) for each in trace.requests]
+    if not transfers:
+        return None
+    return Trace(tuple(transfers), tuple(sorted(requests, key=lambda each: each.end)), "measured")
+
+
+def outcome_alone(report: Report) -> Outcome:
+    """The outcome of a run without others: its clock begins with its first request."""
+    zero = 0.0 if report.trace is None else report.trace.begin
+    return Outcome(report, seconds=report.seconds, zero=zero)

@@ -56,8 +56,8 @@ class RunPanel(Explorer):
             super().__init__(what.session if isinstance(what, Explorer) else what, pane="run")
         elif isinstance(what, Plan | Transfer):
             choice = PresetMachine(LOCAL) if machine is None else machine_choice(machine)
-            made = settings_of_plan if isinstance(what, Plan) else settings_of_transfer
-            super().__init__(made(what, choice), pane="run")  # type: ignore[operator]  # each takes its own kind
+            settings = settings_of_plan(what, choice) if isinstance(what, Plan) else settings_of_transfer(what, choice)
+            super().__init__(settings, pane="run")
         else:
             raise InputError(f"RunPanel: expected a transfer, a plan, a session or an explorer, got {show(given)}")
         self._tell_report({"new": self.session.report})

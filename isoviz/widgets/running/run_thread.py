@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, IsovizError
 from isoviz.widgets.contract import Stage
-from isoviz.widgets.running.joint_run import Outcome, Part, measured_trace, run_together, simulated
+from isoviz.widgets.running.joint_run import Outcome, Part, measured_trace, outcome_alone, run_together, simulated
 from isoviz.widgets.running.one_run import Execute, Tell, execute, kept
 from isoviz.widgets.state import MovedTransfer, Run
 
@@ -141,7 +141,7 @@ class Runner:
             if outcome.report is not None:
                 keys.append(self._keep(outcome.report, machine, TOGETHER))
         pairs = list(zip(transfers, outcomes, strict=True))
-        done = [(each.name, outcome.report) for each, outcome in pairs if outcome.report is not None]
+        done = [(each.name, outcome) for each, outcome in pairs]
         failed = [each for each, outcome in pairs if outcome.error and not outcome.cancelled]
         error = run.error or "; ".join(f"{each.name}: {each.error}" for each in failed)
         run = replace(run, transfers=tuple(transfers), keys=tuple(keys), error=error, trace=measured_trace(done))
@@ -171,7 +171,7 @@ class _CancelledWith(Cancelled):
 def with_report(run: Run, report: Report) -> Run:
     """The run with one more report: that of the median run is shown."""
     reports = (*run.reports, report)
-    return replace(run, report=_median(reports), reports=reports, trace=measured_trace([(run.name, report)]))
+    return replace(run, report=_median(reports), reports=reports, trace=measured_trace([(run.name, outcome_alone(report))]))
 
 
 def _median(reports: tuple[Report, ...]) -> Report:

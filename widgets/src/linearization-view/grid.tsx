@@ -15,7 +15,7 @@ import { cellOf, commonBlock, gridModel } from "./geometry/model.ts";
 import { hit, panelsIn, roomOf, type Geometry } from "./geometry/scene.ts";
 import { fitted, followed, panned, resized, showing, zoomed, type Room, type Viewport } from "./geometry/viewport.ts";
 import { fitCanvas, useFrame, useRatio, useSize } from "./hooks.ts";
-import { boxed, cellNear, dragged, type IndexBox } from "./geometry/index-box.ts";
+import { boxed, cellNear, dragged, panelAt, type IndexBox } from "./geometry/index-box.ts";
 import { drawBox } from "./drawing/box.ts";
 import { moved } from "./keyboard.ts";
 import { axesOf, type Lens, type Seen } from "./lens.ts";
@@ -242,7 +242,8 @@ function usePointer(
     const down = new Map<number, { x: number; y: number }>();
     let travelled = 0;
     let request = 0;
-    let begun: { index: readonly number[]; box: IndexBox; now: IndexBox } | null = null;
+    // A box that is being drawn or moved; it stays with the panel in which it was begun.
+    let begun: { index: readonly number[]; panel: { x: number; y: number }; box: IndexBox; now: IndexBox } | null = null;
     const at = (event: PointerEvent | WheelEvent): { x: number; y: number } => {
       const box = element.getBoundingClientRect();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
@@ -265,8 +266,8 @@ function usePointer(
       travelled = down.size > 1 ? Infinity : 0;
       const { choosing, box } = newest.current.props;
       const shown = live.current;
-      const index = choosing === null || box === null || shown === null || down.size > 1 ? null : cellNear(shown, at(event));
-      begun = index === null || box === null ? null : { index, box, now: box };
+      const panel = choosing === null || shown === null || down.size > 1 ? null : panelAt(shown, at(event));
+      begun = panel === null || shown === null || box === null ? null : { index: cellNear(shown, panel, at(event)), panel, box, now: box };
     };
     const move = (event: PointerEvent): void => {
       const point = at(event);
@@ -294,8 +295,8 @@ function usePointer(
     };
     const draw = (from: NonNullable<typeof begun>, point: { x: number; y: number }): void => {
       const shown = live.current;
-      const index = shown === null ? null : cellNear(shown, point);
-      if (shown === null || index === null) return;
+      if (shown === null) return;
+      const index = cellNear(shown, from.panel, point);
       const { choosing, dims, linear, setDraft } = newest.current.props;
       from.now = choosing === "move" ? dragged(from.box, linear, from.index, index) : boxed(from.box, linear, dims, from.index, index);
       setDraft(from.now);

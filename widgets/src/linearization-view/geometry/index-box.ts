@@ -1,7 +1,7 @@
 // The box of entries that move, in indices: chosen by two corners at the source, moved as a whole at the destination.
 import type { Linearization } from "../../layouts/linearization.ts";
 import { indexAt } from "./model.ts";
-import type { Geometry } from "./scene.ts";
+import type { Geometry, Panel } from "./scene.ts";
 
 /** First and last index of every dimension, and whether each field moves. `whole`: everything moves, and nothing is drawn. */
 export interface IndexBox {
@@ -11,12 +11,15 @@ export interface IndexBox {
   readonly whole: boolean;
 }
 
-/** The index of the cell at a point of the canvas, or of the nearest one. */
-export function cellNear(geometry: Geometry, point: { x: number; y: number }): readonly number[] | null {
-  const { view, model } = geometry;
+/** The panel at a point of the canvas; beside all of them, the first one. */
+export function panelAt(geometry: Geometry, point: { x: number; y: number }): Panel | null {
   const inside = geometry.panels.find(({ x, y, width, height }) => point.x >= x && point.y >= y && point.x < x + width && point.y < y + height);
-  const panel = inside ?? geometry.panels.find(({ x, width }) => point.x < x + width) ?? geometry.panels[0];
-  if (panel === undefined) return null;
+  return inside ?? geometry.panels[0] ?? null;
+}
+
+/** The index of the cell of a panel at a point of the canvas, or of the nearest one. */
+export function cellNear(geometry: Geometry, panel: Pick<Panel, "x" | "y">, point: { x: number; y: number }): readonly number[] {
+  const { view, model } = geometry;
   const near = (at: number, count: number): number => Math.max(0, Math.min(count - 1, Math.floor(at)));
   const column = near(view.left + (point.x - panel.x) / view.width, model.across.size);
   const row = near(view.top + (point.y - panel.y) / view.height, model.down.size);
