@@ -77,7 +77,10 @@ def test_layouts_plan_and_run(notebook: harness.Notebook) -> None:
     notebook.settled()
     notebook.run()
     expect(notebook.part("verified")).to_have_attribute("data-verified", "true")
-    notebook.end("source").get_by_test_id("linearization-grid").hover()
+    grid = notebook.end("source").get_by_test_id("linearization-grid")
+    box = grid.bounding_box()
+    assert box is not None
+    grid.hover(position={"x": 0.3 * box["width"], "y": 0.3 * box["height"]})  # in the first of two fields
     expect(notebook.fact("destination", "entry")).not_to_have_text("point at one")
     notebook.at_rest()
     notebook.picture("voila")

@@ -62,7 +62,6 @@ export function Shape({ memory, words, far, reached, chosen, role, fits, renamin
           data-testid={`canvas-memory-${memory.name}`}
           tabIndex={reached ? 0 : -1}
           aria-pressed={chosen}
-          aria-label={`${memory.name}: ${words}${about === "" ? "" : `, ${about}`}`}
           title={`${memory.name}: ${words}${about === "" ? "" : `, ${about}`}`}
         >
           <Outline kind={memory.kind} />
@@ -71,6 +70,10 @@ export function Shape({ memory, words, far, reached, chosen, role, fits, renamin
           <span class="iv-mc-name">
             {memory.short}
             {memory.emulated && <i class="iv-mc-emulation"> emulated</i>}
+          </span>
+          <span class="iv-hidden">
+            , {memory.name}
+            {about !== "" && `, ${about}`}
           </span>
         </button>
       )}

@@ -10,7 +10,7 @@ import { Journey } from "../explorer/journey.tsx";
 import { machineWords, memoryWords, titleOf } from "../explorer/words.ts";
 import { SavePicture } from "../pictures/save-picture.tsx";
 import { HopsPane } from "../panes/hops-pane.tsx";
-import { Report } from "../runs/run-report.tsx";
+import { Advice, Report } from "../runs/run-report.tsx";
 import type { PageLine, PagePart } from "../types.ts";
 import { formatRate, formatSeconds } from "../units.ts";
 import { PageEnds } from "./page-ends.tsx";
@@ -42,11 +42,12 @@ export function Page({ page }: { page: PagePart }): JSX.Element {
       </header>
       <Journey />
       <div class="iv-page-summary">
-        <section class="iv-card iv-page-said" aria-label="In short" data-testid="page-said">
+        <section class={`iv-card iv-page-said${page.lines.length > 0 ? " iv-page-short" : ""}`} aria-label="In short" data-testid="page-said">
           {report !== null ? (
             <>
               <h2>Predicted and measured</h2>
               <Report report={report} />
+              <Advice advice={panes.run.advice} />
             </>
           ) : (
             <>
