@@ -223,6 +223,7 @@ def test_a_node_is_copied_and_all_of_a_large_machine_is_found(desk: harness.Note
     box, stage = desk.part("canvas-memory-node17.zcm").bounding_box(), desk.part("machine-stage").bounding_box()
     assert box is not None and stage is not None
     assert abs(box["x"] + box["width"] / 2 - stage["x"] - stage["width"] / 2) < 3
+    assert stage["y"] < box["y"] and box["y"] + box["height"] < stage["y"] + stage["height"]
 
 
 def test_a_machine_editor_alone_is_bound_both_ways(desk: harness.Notebook) -> None:

@@ -11,6 +11,8 @@ export const TITLE = 26;
 const APART = 64;
 /** GPU memories in one row. */
 const IN_ROW = 4;
+/** How much wider than high a drawing is. */
+const WIDER = 1.7;
 
 /** The row of a kind in its node: GPU memory on top, files at the bottom, what talks to the network to the right. */
 const ROWS: Record<string, readonly [row: number, column: number]> = { FBM: [0, 0], ZCM: [1, 0], REG: [1, 2], SYS: [2, 0], DSK: [2, 2] };
@@ -56,6 +58,14 @@ export function nodesOf<T extends { node: number }>(memories: readonly T[]): Map
   return found;
 }
 
+/** The columns with which nodes in rows are seen largest on a drawing that is wider than high. */
+function columnsFor(count: number, width: number, height: number): number {
+  const scale = (columns: number): number => Math.min(WIDER / (columns * width), 1 / (Math.ceil(count / columns) * height));
+  let best = 1;
+  for (let columns = 2; columns <= count; columns += 1) if (scale(columns) > scale(best)) best = columns;
+  return best;
+}
+
 /** The centre of every memory: its own position where it has one. */
 export function arranged(memories: readonly DrawnMemory[]): Map<string, Point> {
   const places = new Map<string, Point>();
@@ -83,7 +93,7 @@ export function arranged(memories: readonly DrawnMemory[]): Map<string, Point> {
   const taken = union([...places.values()].map(boxOf));
   const width = Math.max(...fresh.map(({ frame }) => frame.width)) + APART;
   const height = Math.max(...fresh.map(({ frame }) => frame.height)) + APART;
-  const columns = taken === null ? Math.ceil(Math.sqrt((fresh.length * 2 * height) / width)) : Math.ceil(Math.sqrt(fresh.length));
+  const columns = columnsFor(fresh.length, width, height);
   const [left, top] = taken === null ? [0, 0] : [taken.x + taken.width + PADDING + APART, taken.y - PADDING - TITLE];
   fresh.forEach(({ own, frame }, place) => {
     const dx = left + (place % columns) * width - frame.x;

@@ -54,10 +54,10 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
       <Field name="channel-setup" label={<Term name="set-up">Set-up</Term>} value={formatSeconds(channel.setup)} edit={set("setup")} placeholder="0 s" />
       <Field
         name="channel-conversion-setup"
-        label="More for a conversion"
+        label={<Term name="conversion">Conversion</Term>}
         value={formatSeconds(channel.conversionSetup)}
         edit={set("conversion-setup")}
-        title="Set-up time that is paid besides, where the hop converts the layout"
+        title="Set-up time that is paid besides where the hop converts the layout"
       />
       <Field name="channel-in-flight" label={<Term name="in flight">In flight</Term>} value={String(channel.inFlight)} edit={set("in-flight")} />
       <h4>

@@ -313,7 +313,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
           </div>
         ))}
       </div>
-      <canvas ref={base} class="iv-mc-lines" aria-hidden="true" />
+      <canvas ref={base} class="iv-mc-lines iv-mc-beyond" aria-hidden="true" />
       <canvas ref={live} class="iv-mc-lines" aria-hidden="true" />
       <div class="iv-mc-layer">
         {scene.memories.map((memory) => (

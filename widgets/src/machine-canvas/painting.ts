@@ -209,11 +209,22 @@ export function paintBead(context: CanvasRenderingContext2D, curve: Curve, share
   context.stroke();
 }
 
-/** Where the label of a line stands on the screen: near its middle, below no box and on no other label. */
-export function labelPlace(curve: Curve, at: Placement, width: number, taken: readonly Rect[]): Point {
-  const places = [0.5, 0.4, 0.6, 0.3, 0.7, 0.22, 0.78].map((share) => onScreen(along(curve, share), at));
-  const free = places.find((place) => !taken.some((box) => meet(box, boxAround(place, width, 18))));
-  return free ?? (places[0] as Point);
+/** Where the label of a line stands on the screen: beside the line, on no box and no other label; null where there is no such place. */
+export function labelPlace(curve: Curve, at: Placement, width: number, taken: readonly Rect[], screen: { width: number; height: number }): Point | null {
+  for (const aside of [15, 30, 48]) {
+    for (const share of [0.5, 0.38, 0.62, 0.25, 0.75]) {
+      const [here, next] = [onScreen(along(curve, share), at), onScreen(along(curve, share + 0.05), at)];
+      // A flat line has its label above or below it, a steep one at its side.
+      const flat = Math.abs(next.x - here.x) >= Math.abs(next.y - here.y);
+      const shift = flat ? { x: 0, y: aside } : { x: width / 2 + aside - 9, y: 0 };
+      for (const side of [-1, 1]) {
+        const place = { x: here.x + side * shift.x, y: here.y + side * shift.y };
+        const inside = place.x > width / 2 && place.x < screen.width - width / 2 && place.y > 9 && place.y < screen.height - 9;
+        if (inside && !taken.some((box) => meet(box, boxAround(place, width, 18)))) return place;
+      }
+    }
+  }
+  return null;
 }
 
 const meet = (one: Rect, other: Rect): boolean =>

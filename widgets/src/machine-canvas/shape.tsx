@@ -67,6 +67,7 @@ export function Shape({ memory, words, far, reached, chosen, role, fits, renamin
           <Outline kind={memory.kind} />
           <span class="iv-mc-words">{words}</span>
           <span class="iv-mc-far">{far}</span>
+          <span class="iv-mc-number">{/\d+$/.exec(far)?.[0]}</span>
           <span class="iv-mc-name">
             {memory.short}
             {memory.emulated && <i class="iv-mc-emulation"> emulated</i>}

@@ -8,14 +8,19 @@ import {
 } from "./painting.ts";
 import { moved, placeOf, type Edge, type Scene } from "./scene.ts";
 
-/** Below this scale a node is one shape; below the next one a memory shows its name only. */
+/** Below these scales a node is one shape; a memory is its shape with a number; it says what it is, but not its name. */
 export const GROUPED = 0.4;
+const SHAPES = 0.56;
 export const NAMES = 0.82;
 const LEAST = 0.04;
 const MOST = 2.5;
 /** Pixels around a line in which the pointer is on it. */
 const NEAR = 7;
 const MARGIN = 18;
+/** How far the lines at rest are painted beyond the drawing: it can be dragged so far without painting them again. */
+const OVER = 160;
+/** Room at the bottom for the legend. */
+const BELOW = 22;
 
 /** A bead on the line of a channel: a chunk, with the variable of the style sheet that has its colour. */
 export interface Bead {
@@ -47,6 +52,10 @@ export class Stage {
   private scene: Scene | null = null;
   private marks: Marks = UNMARKED;
   private held = new Set<string>();
+  private heldEdges: readonly Edge[] = [];
+  private byName: ReadonlyMap<string, Edge> = new Map();
+  /** How the drawing lay when the lines at rest were painted. */
+  private painted: Placement = { scale: 1, x: 0, y: 0 };
   private rubber: { from: string; to: Point } | null = null;
   private dirty: "all" | "live" | null = null;
   private request = 0;
@@ -54,6 +63,8 @@ export class Stage {
   private colours: Colours | null = null;
   private variables = new Map<string, string>();
   private fitted = false;
+  /** Whether a person has chosen what is seen: then another size of the drawing changes nothing of it. */
+  private laid = false;
   private wasGrouped = false;
   private observers: (() => void)[] = [];
 
@@ -63,7 +74,7 @@ export class Stage {
       const [width, height] = [root.clientWidth, root.clientHeight];
       if (width === this.size.width && height === this.size.height) return;
       this.size = { width, height };
-      if (!this.fitted) this.fit();
+      if (!this.laid) this.fit();
       this.draw("all");
     };
     const sizes = new ResizeObserver(measure);
@@ -96,6 +107,8 @@ export class Stage {
   /** Takes what is to be shown. `afresh`: it is another machine, of which all is to be seen. */
   show(scene: Scene, afresh: boolean): void {
     this.scene = scene;
+    this.byName = new Map(scene.edges.map((edge) => [edge.name, edge]));
+    this.heldEdges = scene.edges.filter((edge) => this.isHeld(edge));
     if (afresh || !this.fitted) this.fit();
     this.sync();
     this.draw("all");
@@ -128,9 +141,11 @@ export class Stage {
   }
 
   pan(dx: number, dy: number): void {
+    this.laid = true;
     this.at = { ...this.at, x: this.at.x + dx, y: this.at.y + dy };
-    this.sync();
-    this.draw("all");
+    this.shift();
+    const far = Math.max(Math.abs(this.at.x - this.painted.x), Math.abs(this.at.y - this.painted.y));
+    this.draw(far > OVER ? "all" : "live");
   }
 
   zoom(factor: number, around: Point = { x: this.size.width / 2, y: this.size.height / 2 }): void {
@@ -142,6 +157,7 @@ export class Stage {
   fit(): void {
     const all = this.scene === null ? null : union(this.scene.frames.values());
     if (all !== null) this.look(all, 1.15);
+    this.laid = false;
   }
 
   /** Shows a node as large as the room allows. */
@@ -173,13 +189,15 @@ export class Stage {
   private look(box: Rect, most: number, least = 0): void {
     const { width, height } = this.size;
     if (width === 0 || height === 0) return;
-    const room = Math.min((width - 2 * MARGIN) / box.width, (height - 2 * MARGIN) / box.height);
+    const down = height - BELOW;
+    const room = Math.min((width - 2 * MARGIN) / box.width, (down - 2 * MARGIN) / box.height);
     const scale = Math.max(LEAST, least, Math.min(most, room));
     this.fitted = true;
-    this.lie({ scale, x: width / 2 - scale * (box.x + box.width / 2), y: height / 2 - scale * (box.y + box.height / 2) });
+    this.lie({ scale, x: width / 2 - scale * (box.x + box.width / 2), y: down / 2 - scale * (box.y + box.height / 2) });
   }
 
   private lie(at: Placement): void {
+    this.laid = true;
     this.at = at;
     this.sync();
     this.draw("all");
@@ -190,6 +208,7 @@ export class Stage {
   /** Memories that a drag moves: their lines are drawn above the others, which stay as they are. */
   hold(names: Iterable<string>): void {
     this.held = new Set(names);
+    this.heldEdges = this.scene?.edges.filter((edge) => this.isHeld(edge)) ?? [];
     this.draw("all");
   }
 
@@ -240,8 +259,9 @@ export class Stage {
       this.wasGrouped = this.grouped;
       this.whenGrouped(this.grouped);
     }
-    root.dataset["lod"] = this.grouped ? "nodes" : at.scale < NAMES ? "names" : "words";
+    root.dataset["lod"] = this.grouped ? "nodes" : at.scale < SHAPES ? "shapes" : at.scale < NAMES ? "names" : "words";
     root.dataset["drawn"] = String(this.drawn);
+    this.shift();
     for (const element of root.querySelectorAll<HTMLElement>("[data-memory]")) this.put(element, boxOf(placeOf(scene.places, element.dataset["memory"] ?? "")));
     for (const element of root.querySelectorAll<HTMLElement>("[data-node]")) {
       const frame = scene.frames.get(Number(element.dataset["node"]));
@@ -249,9 +269,20 @@ export class Stage {
     }
   }
 
+  /** Moves all elements, and the lines as they were painted, to where the drawing lies now. */
+  private shift(): void {
+    const { root, base, at, painted } = this;
+    for (const layer of root?.querySelectorAll<HTMLElement>(".iv-mc-layer") ?? []) layer.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
+    if (base !== null) base.style.transform = `translate(${(at.x - painted.x).toFixed(1)}px, ${(at.y - painted.y).toFixed(1)}px)`;
+  }
+
+  private isHeld(edge: Edge): boolean {
+    return this.held.has(edge.source) || this.held.has(edge.destination);
+  }
+
   private put(element: HTMLElement, box: Rect): void {
-    const { scale, x, y } = this.at;
-    element.style.transform = `translate(${(scale * box.x + x).toFixed(1)}px, ${(scale * box.y + y).toFixed(1)}px)`;
+    const { scale } = this.at;
+    element.style.transform = `translate(${(scale * box.x).toFixed(1)}px, ${(scale * box.y).toFixed(1)}px)`;
     element.style.width = `${(scale * box.width).toFixed(1)}px`;
     element.style.height = `${(scale * box.height).toFixed(1)}px`;
   }
@@ -290,28 +321,30 @@ export class Stage {
     this.drawn += 1;
     root.dataset["drawn"] = String(this.drawn);
     if (held.size > 0) this.syncHeld();
-    const isHeld = (edge: Edge): boolean => held.has(edge.source) || held.has(edge.destination);
     if (this.dirty === "all") {
-      const context = cleared(base, width, height);
+      this.painted = at;
+      this.shift();
+      const [across, down] = [width + 2 * OVER, height + 2 * OVER];
+      const context = cleared(base, across, down);
+      const beyond = { ...at, x: at.x + OVER, y: at.y + OVER };
       if (context !== null) {
-        if (this.grouped) paintBundles(context, scene, at, colours);
-        else paintEdges(context, held.size === 0 ? scene.edges : scene.edges.filter((edge) => !isHeld(edge)), at, width, height, colours.line, this.strength);
+        if (this.grouped) paintBundles(context, scene, beyond, colours);
+        else paintEdges(context, held.size === 0 ? scene.edges : scene.edges.filter((edge) => !this.isHeld(edge)), beyond, across, down, colours.line, this.strength);
       }
     }
     this.dirty = null;
     const context = cleared(live, width, height);
     if (context === null) return;
-    if (held.size > 0 && !this.grouped) paintEdges(context, scene.edges.filter(isHeld), at, width, height, colours.line, this.strength);
+    if (held.size > 0 && !this.grouped) paintEdges(context, this.heldEdges, at, width, height, colours.line, this.strength);
     this.paintMarks(context, scene, colours);
     if (this.rubber !== null) paintRubber(context, boxOf(placeOf(scene.places, this.rubber.from)), this.rubber.to, at, colours);
   }
 
   private paintMarks(context: CanvasRenderingContext2D, scene: Scene, colours: Colours): void {
     const { marks, at } = this;
-    const byName = new Map(scene.edges.map((edge) => [edge.name, edge]));
     const lit: Lit[] = [];
     const add = (name: string | null, mark: Lit["mark"], colour: string): void => {
-      const edge = name === null ? undefined : byName.get(name);
+      const edge = name === null ? undefined : this.byName.get(name);
       if (edge !== undefined) lit.push({ edge, mark, colour });
     };
     for (const name of marks.candidate) if (!marks.path.has(name)) add(name, "candidate", colours.muted);
@@ -322,22 +355,27 @@ export class Stage {
       const curve = this.shownCurve(scene, each.edge);
       if (curve !== null) paintLit(context, each, curve, at, colours);
     }
-    for (const bead of marks.beads) {
-      const edge = byName.get(bead.channel);
-      const curve = edge === undefined ? null : this.shownCurve(scene, edge);
-      if (curve !== null) paintBead(context, curve, bead.share, at, this.variable(bead.colour), colours);
-    }
     context.font = FONT;
     const taken = this.grouped ? [] : [...scene.places.values()].map((place) => boxOnScreen(boxOf(place), at));
-    for (const { edge, mark } of lit) {
+    const labelled = new Set<Edge>();
+    for (const { edge, mark } of [...lit].reverse()) {
+      if (labelled.has(edge)) continue;
+      labelled.add(edge);
       const curve = this.shownCurve(scene, edge);
       const text = mark === "candidate" || curve === null ? "" : marks.said(edge);
       if (text !== "" && curve !== null && (at.scale >= 0.7 || edge.name === marks.pointed || mark === "selected")) {
         const width = context.measureText(text).width + 12;
-        const place = labelPlace(curve, at, width, taken);
-        taken.push(boxAround(place, width, 18));
-        label(context, text, place, colours);
+        const place = labelPlace(curve, at, width, taken, this.size);
+        if (place !== null) {
+          taken.push(boxAround(place, width, 18));
+          label(context, text, place, colours);
+        }
       }
+    }
+    for (const bead of marks.beads) {
+      const edge = this.byName.get(bead.channel);
+      const curve = edge === undefined ? null : this.shownCurve(scene, edge);
+      if (curve !== null) paintBead(context, curve, bead.share, at, this.variable(bead.colour), colours);
     }
   }
 
