@@ -147,13 +147,13 @@ test("run is sent once; while it runs there is progress and Cancel, and the dock
   find(root, "run").click();
   assert.deepEqual(kinds(model), ["run"]);
   model.publish((snapshot) => {
-    Object.assign(snapshot.panes.run.now, { number: 7, phase: "running", canRun: false, stage: "move", bytesDone: 5, bytes: 18 });
+    Object.assign(snapshot.panes.run.now, { number: 7, phase: "running", canRun: false, stage: "move", over: 0, bytesDone: 5, bytes: 18 });
   });
   await drawn();
   find(root, "run").click();
   assert.deepEqual(kinds(model), ["run"]);
   assert.equal(find(root, "explorer").dataset["running"], "true");
-  assert.equal(find(root, "progress").getAttribute("value"), "25");
+  assert.equal(find(root, "progress").getAttribute("value"), "44");
   assert.equal(find(root, "tab-run").getAttribute("aria-selected"), "true");
   find(root, "cancel").click();
   assert.deepEqual(kinds(model), ["run", "cancel"]);
@@ -355,7 +355,7 @@ test("two durations tell their unit once where they share it", () => {
 });
 
 test("what a run does is said in words, with a share of the bar", () => {
-  const run = { ...aSnapshot().panes.run.now, phase: "running", stage: "move", bytesDone: 2 ** 20, bytes: 2 ** 22 } as const;
+  const run = { ...aSnapshot().panes.run.now, phase: "running", stage: "move", over: 0, bytesDone: 2 ** 20, bytes: 2 ** 22 } as const;
   assert.equal(doing(run), "1 MiB of 4 MiB moved");
   assert.equal(shareDone(run), 0.3 + 0.5 * 0.25);
   assert.equal(doing({ ...run, stage: "verify" }), "1 MiB of 4 MiB verified");
