@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from functools import lru_cache
 from types import NoneType, UnionType
@@ -87,8 +88,11 @@ def _of_keys(value: object, kind: Any, place: str) -> str | None:
 def _is_plain(value: object, kind: Any, origin: Any) -> bool:
     if origin is Literal:
         return any(type(value) is type(each) and value == each for each in get_args(kind))
-    if kind in (int, float):
-        return isinstance(value, int if kind is int else (int, float)) and not isinstance(value, bool)
+    if kind is float:
+        # A whole number beyond all floats is no number that anything here computes with, nor are infinity and NaN.
+        return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    if kind is int:
+        return isinstance(value, int) and not isinstance(value, bool)
     return origin is None and isinstance(value, kind)
 
 

@@ -25,7 +25,7 @@ from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, der
 from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Command
-from isoviz.widgets.running.begin_run import new_run
+from isoviz.widgets.running.begin_run import checked_times, new_run
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner
 from isoviz.widgets.state import Derived, Refused, State
 from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
@@ -336,16 +336,19 @@ class Session(traitlets.HasTraits):
         except InputError as error:
             kind = content.get("kind") if isinstance(content, Mapping) else None
             return replace(state, refused=Refused(str(kind), str(error), client, number))
+        except Exception as error:  # noqa: BLE001 - a defect: told, and the messages beside this one are not lost
+            return replace(state, defect=describe(error))
 
     def _done(self, state: State, command: Command, client: str | None, number: int | None) -> State:
         kind = command["kind"]
         if (step := COMMAND_STEPS.get(kind)) is not None:
             return step(state, command, client, number)
         if kind in ("run", "repeat"):
+            times = checked_times(command["times"]) if command["kind"] == "repeat" else 1
             if "plan" not in state.demanded:
                 self.demand(_PYTHON)
                 state = replace(state, views=EVERYTHING, edits=state.edits + 1)
-            return self._start(replace(state, refused=None), command["times"] if command["kind"] == "repeat" else 1)
+            return self._start(replace(state, refused=None), times)
         if kind == "cancel":
             if state.run.phase != "running":
                 cancel_measuring()

@@ -100,7 +100,7 @@ def keeping(state: State) -> State:
     machine = state.derived.machine
     if machine is None:
         raise InputError("what if: there is no machine yet to change")
-    return changed(state, kept(state.settings, replace(state.what_if, moving=False), machine))
+    return changed(state, kept(state.settings, replace(state.what_if, moving=False), machine, state.derived.transfer))
 
 
 def demanding(before: State, after: State) -> State:

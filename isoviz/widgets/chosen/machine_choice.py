@@ -94,6 +94,17 @@ MachineChoice = PresetMachine | DescribedMachine
 """The machine of the explorer. Settings, sessions, their files and the cache of machines carry this value and nothing else."""
 
 
+def drawn_machine(choice: MachineChoice, before: Machine, after: Machine) -> Machine:
+    """The machine `after` as a drawn one: that of a preset gets a name of its own. It is no longer what was measured, unless
+    memories only moved on the drawing.
+    """
+    name = after.name
+    if isinstance(choice, PresetMachine) and name == before.name:
+        name = f"{name} (edited)"
+    only_moved = replace(after, positions={}) == replace(before, positions={})
+    return replace(after, name=name, measurement=after.measurement if only_moved else None)
+
+
 def machine_choice(machine: object) -> MachineChoice:
     """The choice that a caller means by the name of a preset, by a machine, by the path of a machine file, or by a choice.
 

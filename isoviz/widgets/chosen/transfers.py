@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,9 +56,8 @@ def with_urgent(settings: Settings, plan: Plan | None) -> Settings:
         raise InputError("an urgent transfer needs a plan beside which it runs; there is none yet")
     there = every_transfer(settings)
     urgent = duplicated(settings, settings.key)
-    most = max(
-        [plan.transfer.priority, *(int(each.priority) for each in there if each.priority.strip().lstrip("+-").isdecimal())]
-    )
+    typed = [each.priority.strip() for each in there]
+    most = max([plan.transfer.priority, *(int(text) for text in typed if re.fullmatch("[+-]?[0-9]{1,7}", text))])
     names = {each.name for each in there}
     name = next(name for number in range(len(there) + 1) if (name := f"Urgent {number + 1}" if number else "Urgent") not in names)
     begin = 0.5 * plan.seconds

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
 from isoviz.units import format_bytes, parse_bytes
-from isoviz.widgets.chosen.machine_choice import DescribedMachine
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
+from isoviz.widgets.chosen.part import Part
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+    from isoviz.planner import Transfer
     from isoviz.widgets.chosen.settings import Settings
 
 
@@ -53,21 +55,37 @@ def changed_machine(machine: Machine, question: WhatIf) -> Machine:
     return with_bandwidths(machine, factors) if factors else machine
 
 
-def kept(settings: Settings, question: WhatIf, machine: Machine) -> Settings:
-    """The settings in which the changes of a question hold. A machine with other bandwidths is one that was drawn.
+def kept(settings: Settings, question: WhatIf, machine: Machine, transfer: Transfer | None) -> Settings:
+    """The settings in which the changes of a question to a `transfer` hold. A machine with other bandwidths is a drawn one.
 
     Raises:
-        MachineError, InputError: as `changed_machine`.
+        MachineError, InputError: as `changed_machine`; a slot limit that cannot be, or sizes where there is no transfer.
     """
+    from isoviz.planner import Options
+
     if question.bandwidths:
-        settings = replace(settings, machine=DescribedMachine(changed_machine(machine, question)))
+        after = drawn_machine(settings.machine, machine, changed_machine(machine, question))
+        settings = replace(settings, machine=DescribedMachine(after))
     if question.slot_limit is not None:
-        settings = replace(settings, slot_limit=size_text(question.slot_limit))
-    sizes = dict(question.sizes)
-    rows = tuple(
-        replace(row, value=str(sizes[row.in_layouts])) if row.in_layouts in sizes else row for row in settings.dimensions
-    )
-    return replace(settings, dimensions=rows)
+        settings = replace(settings, slot_limit=size_text(Options(slot_limit=question.slot_limit).slot_limit or 0))
+    if not question.sizes:
+        return settings
+    if transfer is None:
+        raise InputError("what if: there is no transfer yet to change")
+    return _with_sizes(settings, dict(question.sizes), transfer)
+
+
+def _with_sizes(settings: Settings, sizes: dict[str, int], transfer: Transfer) -> Settings:
+    """The settings with other sizes of what moves. Where a part moves, the array grows or shrinks by the same amount."""
+    rows, ranges = [], list(settings.part.ranges)
+    for row in settings.dimensions:
+        size = sizes.get(row.in_layouts)
+        if size is not None and row.in_layouts in transfer.space:
+            whole = transfer.source.space[row.in_layouts] + size - transfer.space[row.in_layouts]
+            ranges = [replace(each, extent=str(size)) if each.row == row.key and each.extent.strip() else each for each in ranges]
+            row = replace(row, value=str(whole))
+        rows.append(row)
+    return replace(settings, dimensions=tuple(rows), part=Part.of(ranges, settings.part.left_out))
 
 
 def size_text(count: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from isoviz.errors import InputError
-from isoviz.widgets.chosen.machine_choice import DescribedMachine, PresetMachine
+from isoviz.widgets.chosen.machine_choice import DescribedMachine, drawn_machine
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.commands.edited_machine import edited_machine
 from isoviz.widgets.consequences.machines_made import made_already, nearest_memory
@@ -30,7 +30,7 @@ def machine_edited(state: State, command: Any, _client: str | None, _number: int
     if found.machine == before:
         return replace(state, refused=None)
     settings, moved = _with_ends(state.settings, before, found.machine, found.renamed)
-    machine = found.machine if edit["do"] == "new" else _drawn(before, found.machine, state.settings)
+    machine = found.machine if edit["do"] == "new" else drawn_machine(state.settings.machine, before, found.machine)
     settings = replace(settings, machine=DescribedMachine(machine))
     after = changed(state, settings, step=_step_of(edit))
     return replace(after, notice=moved) if moved else after
@@ -54,17 +54,18 @@ def machine_in_hand(state: State) -> Machine:
     return found
 
 
-def _drawn(before: Machine, after: Machine, settings: Settings) -> Machine:
-    """The drawn machine: a preset or a measured machine gets a name of its own, and is no longer what was measured."""
-    name = after.name
-    if isinstance(settings.machine, PresetMachine) and name == before.name:
-        name = f"{name} (edited)"
-    only_moved = replace(after, positions={}) == replace(before, positions={})
-    return replace(after, name=name, measurement=after.measurement if only_moved else None)
-
-
 def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tuple[str, str] | None) -> tuple[Settings, str]:
-    """Settings whose ends are memories of the edited machine, and what is said of an end that moved."""
+    """Settings whose ends are memories of the edited machine, in every transfer, and what is said of ends that moved."""
+    one, moved = _one_with_ends(settings, before, after, renamed)
+    others = [_one_with_ends(each, before, after, renamed) for each in settings.beside]
+    said = [*moved, *(f"{each.name}: {words}" for each, rest in others for words in rest)]
+    one = replace(one, beside=tuple(each for each, _ in others))
+    return one, f"The memory is gone: {', '.join(said)}." if said else ""
+
+
+def _one_with_ends(
+    settings: Settings, before: Machine, after: Machine, renamed: tuple[str, str] | None
+) -> tuple[Settings, list[str]]:
     there = {memory.name for memory in after.memories}
     had = {memory.name for memory in before.memories}
     moved = []
@@ -76,8 +77,7 @@ def _with_ends(settings: Settings, before: Machine, after: Machine, renamed: tup
             name = nearest_memory(end.memory, before, after)
             settings = settings.with_end(side, replace(end, memory=name))
             moved.append(f"the {side} is now {after.memory(name).kind.words} ({name})")
-    settings = _with_path(settings, before, after)
-    return settings, f"The memory is gone: {', '.join(moved)}." if moved else ""
+    return _with_path(settings, before, after), moved
 
 
 def _with_path(settings: Settings, before: Machine, after: Machine) -> Settings:

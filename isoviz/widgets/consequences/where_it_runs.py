@@ -12,7 +12,7 @@ from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.plans_beside import is_of_beside
-from isoviz.widgets.state import Problem, State
+from isoviz.widgets.state import Problem, State, sentence
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
@@ -53,7 +53,10 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
     from isoviz.backends.devices import ThisComputer
 
     devices = ThisComputer()
-    absent = [name for name in plan.every_memory if devices.memory(machine.memory(name)) is None]
+    try:
+        absent = [name for name in plan.every_memory if devices.memory(machine.memory(name)) is None]
+    except IsovizError as error:  # the device that a memory is bound to is missing
+        return f"{sentence(str(error))}."
     if not absent:
         return ""
     return f"This computer lacks {' and '.join(absent)}. Only memories that are marked as emulated can be emulated."

@@ -14,14 +14,19 @@ OF_SESSION = "run "
 """What the names of a session's own runs begin with; earlier runs are named by their keys in the ledger."""
 
 
-def new_run(state: State, times: int, transfer_text: str) -> Run:
-    """The run of what is planned now.
+def checked_times(times: int) -> int:
+    """A number of runs.
 
     Raises:
-        InputError: a number of runs that cannot be.
+        InputError: it cannot be.
     """
     if not 1 <= times <= MOST_REPEATS:
         raise InputError(f"repeat: {show(times)} runs; expected 1 to {MOST_REPEATS}")
+    return times
+
+
+def new_run(state: State, times: int, transfer_text: str) -> Run:
+    """The run of what is planned now, `times` (`checked_times`) in a row."""
     derived, settings = state.derived, state.settings
     assert derived.plan is not None
     transfers: list[MovedTransfer] = []

@@ -203,3 +203,10 @@ def test_memories_that_follow_another_machine_belong_to_its_step(session: Sessio
     session.undo()
     settings_now = session.wait().settings
     assert (settings_now.machine.name, settings_now.destination.memory) == ("two-node", "node1.fbm0")
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), float("inf"), float("nan")])
+def test_numbers_beyond_all_floats_are_refused(number: float) -> None:
+    changes = {"bandwidths": {"a": number}, "slotLimit": None, "sizes": {}}
+    with pytest.raises(CommandError, match=r"whatIf\.bandwidths\.a: expected a number"):
+        read_command({"kind": "what-if", "moving": False, "whatIf": changes})

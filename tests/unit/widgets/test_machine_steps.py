@@ -160,3 +160,24 @@ def test_the_edited_machine_is_described_by_its_file(session: Session) -> None:
     from isoviz.machines import machine_to_json
 
     assert machine_from_json(machine_to_json(machine)) == machine
+
+
+def test_other_transfers_follow_a_renamed_memory(session: Session) -> None:
+    path = ("node0.fbm0->node0.sys", "node0.sys->node1.sys")
+    session.choose(replace(session.settings, by_hand=ByHand(path, ("<F, x, y>",))))
+    session.send({"kind": "add-transfer"})
+    state = edit(session, "set-memory", memory="node0.fbm0", field="name", value="gpu")
+    (other,) = state.settings.beside
+    assert (other.source.memory, other.by_hand) == ("gpu", state.settings.by_hand)
+    assert state.derived.problems == {} and state.derived.beside[0].plan is not None
+    state = edit(session, "delete", memories=["gpu"], channels=[], resources=[])
+    assert state.settings.beside[0].source.memory == state.settings.source.memory == "node1.fbm0"
+    assert f"{other.name}: the source is now GPU memory (node1.fbm0)" in state.notice
+
+
+def test_a_memory_that_is_bound_to_a_missing_device_is_planned_on_and_said(session: Session) -> None:
+    session.send({"kind": "set", "field": "source-memory", "value": "node0.sys"})
+    state = edit(session, "set-memory", memory="node0.sys", field="device", value="4000")
+    assert state.defect == ""
+    assert state.derived.plan is not None
+    assert "4000" in state.derived.not_runnable

@@ -13,11 +13,12 @@ import pytest
 from isoviz.errors import Cancelled, InputError, RunError
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER
 from isoviz.widgets.chosen.settings import Settings, settings_for
+from isoviz.widgets.commands.command_steps import COMMAND_STEPS
 from isoviz.widgets.consequences.drawings import pictures_of
 from isoviz.widgets.running.past_runs import past_runs
 from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot
-from isoviz.widgets.state import Derived
+from isoviz.widgets.state import Derived, State
 
 ASSUMED = {"measure": "assumed"}
 SMALL = settings_for(machine_options=ASSUMED, space={"x": 64, "y": 32}, fields={"a": "float32", "b": "float64"})
@@ -521,3 +522,26 @@ def test_a_pane_that_there_is_not_is_refused_in_words() -> None:
     explorer_module = pytest.importorskip("isoviz.widgets.explorer")
     with pytest.raises(InputError, match="pane 'plans': expected one of explorer, layout-editor, linearization"):
         explorer_module.Explorer(SMALL, pane="plans")
+
+
+@pytest.mark.parametrize("times", [101, 0, -3, 10**30])
+def test_a_number_of_runs_that_cannot_be_is_refused_before_there_is_a_plan(times: int) -> None:
+    session = Session(SMALL)
+    session.repeat(times)
+    state = session.wait()
+    session.close()
+    assert state.refused is not None and "expected 1 to 100" in state.refused.message
+    assert state.awaited == 0 and state.defect == "" and state.run.phase == "idle"
+
+
+def test_a_defect_in_one_command_loses_no_other(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> State:
+        raise ZeroDivisionError("broken")
+
+    session.wait()
+    monkeypatch.setitem(COMMAND_STEPS, "hello", broken)
+    session.send({"kind": "hello", "client": "view", "number": 7})
+    put(session, "slot-limit", "1 MiB")
+    state = session.wait()
+    assert state.acknowledged == {"view": 7}
+    assert state.settings.slot_limit == "1 MiB"

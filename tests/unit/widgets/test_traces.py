@@ -338,3 +338,27 @@ def test_a_view_refuses_what_is_no_trace() -> None:
         TraceView(3)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="has no channel"):
         TraceView(simulate(a_plan(), TWO), machine=preset("local", measure="assumed"))
+
+
+@pytest.mark.parametrize("priority", ["--5", "+", "²", "9" * 5000])
+def test_an_urgent_transfer_beside_one_whose_priority_cannot_be(session: Session, priority: str) -> None:
+    plan = session.wait().derived.plan
+    urgent = with_urgent(replace(session.settings, priority=priority), plan).beside[0]
+    assert (urgent.name, urgent.priority) == ("Urgent", "1")
+
+
+def test_the_measured_trace_of_transfers_that_ran_together_has_all_of_them(tmp_path: Path) -> None:
+    settings = settings_for(
+        machine_options={"measure": "assumed", "directory": str(tmp_path)}, space={"x": 64, "y": 32}, fields={"a": "float32"}
+    )
+    session = Session(settings)
+    session.wait()
+    session.send({"kind": "add-urgent"})
+    session.run()
+    state = session.wait()
+    session.close()
+    assert state.run.phase == "done", state.run.error
+    head = trace_answer({"kind": "trace", "which": "measured"}, state)[0]["trace"]
+    assert head is not None and [each["label"] for each in head["transfers"]] == ["Transfer 1", "Urgent"]
+    told = trace_part(state)["measured"]
+    assert told is not None and told["fresh"] and told["requests"] == head["count"]

@@ -18,6 +18,7 @@ from isoviz.planner.explanation.scaling import resized
 from isoviz.planner.problem import Problem
 from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.examples import EXAMPLES
+from isoviz.widgets.chosen.part import Part, Range
 from isoviz.widgets.chosen.python_text import python_text, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in, shown_by_hand
 from isoviz.widgets.chosen.settings import Settings, settings_for
@@ -306,3 +307,38 @@ def test_plan_view_says_what_it_expects() -> None:
         isoviz.PlanView(TRANSFER)
     with pytest.raises(InputError, match="expected a transfer, a plan"):
         isoviz.PlanView("two-node")  # type: ignore[arg-type]
+
+
+def test_a_size_that_is_kept_is_that_of_the_part_that_moves() -> None:
+    settings = replace(SETTINGS, part=Part((Range(SETTINGS.dimensions[0].key, "8", "32", "16"),)))
+    session = Session(settings)
+    session.demand("explorer")
+    name = settings.dimensions[0].name
+    session.wait()
+    session.send(tried({}, sizes={name: 40}))
+    expected = session.wait().derived.later["what if"].plan
+    session.send({"kind": "keep-what-if"})
+    state = session.wait()
+    session.close()
+    assert state.derived.problems == {}
+    assert state.derived.plan is not None and state.derived.plan.transfer == expected.transfer
+    assert state.derived.plan.seconds == expected.seconds
+
+
+@pytest.mark.parametrize("slot", [0, -5, 10**400])
+def test_a_slot_limit_that_cannot_be_is_not_kept(session: Session, slot: int) -> None:
+    session.send(tried({}, slot=slot))
+    before = session.wait().settings
+    session.send({"kind": "keep-what-if"})
+    state = session.wait()
+    assert state.refused is not None and state.defect == ""
+    assert state.settings == before
+
+
+def test_a_machine_with_bandwidths_that_were_kept_is_no_preset_and_was_not_measured(session: Session) -> None:
+    session.send(tried({"node0.reg->node1.reg": 6e9}))
+    session.wait()
+    session.send({"kind": "keep-what-if"})
+    state = session.wait()
+    assert state.settings.machine.name == f"{MACHINE.name} (edited)"
+    assert state.derived.machine is not None and state.derived.machine.measurement is None
