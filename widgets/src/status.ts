@@ -7,7 +7,7 @@ import { counted, formatSeconds } from "./units.ts";
 export function statusText(snapshot: Snapshot, connection: Pick<Connection, "gone" | "unanswered">, plans = true): string {
   if (connection.gone) return "The kernel of this explorer is gone, restarted perhaps: run its cell again.";
   if (connection.unanswered)
-    return "The kernel is busy, perhaps with a cell of yours; this arrives when it is free. Where nothing runs, reload the page.";
+    return "The kernel does not answer. A cell of yours may keep it busy: this arrives when it is free. Where nothing runs, JupyterLab has lost the way to it: reload the page.";
   if (snapshot.frame.notice !== "") return snapshot.frame.notice;
   return plans ? stateText(snapshot) : "";
 }

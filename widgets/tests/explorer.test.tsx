@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { editOf } from "../src/explorer/shortcuts.ts";
-import { formatInterval, inspected, shortLayout, titleOf } from "../src/explorer/words.ts";
+import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "../src/explorer/words.ts";
 import { strideText } from "../src/panes/numbers-pane.tsx";
 import { doing, shareDone } from "../src/runs/progress.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
@@ -351,6 +351,13 @@ test("a selection that the plan does not have falls back to the slowest hop", ()
 
 test("two durations tell their unit once where they share it", () => {
   assert.equal(formatInterval(0.34, 0.38), "340 – 380 ms");
+  const range = { low: 0.34, high: 0.38, origin: "from the latest 7 runs of this kind on this computer" };
+  assert.equal(intervalText(0.35, range), "340 – 380 ms");
+  assert.equal(intervalText(0.3, range), "slower: 340 – 380 ms");
+  assert.equal(intervalText(0.4, range), "faster: 340 – 380 ms");
+  assert.doesNotMatch(intervalAbout(0.35, range), /outside/);
+  assert.match(intervalAbout(0.3, range), /latest 7 runs.* earlier runs took longer than predicted/);
+  assert.match(intervalAbout(0.4, range), /earlier runs took less time than predicted/);
   assert.equal(formatInterval(0.9, 1.2), "900 ms – 1.2 s");
 });
 

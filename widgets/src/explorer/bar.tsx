@@ -14,7 +14,7 @@ import type { PlanPart } from "../types.ts";
 import { formatBytes, formatRate, formatSeconds } from "../units.ts";
 import type { News } from "./exports.ts";
 import { Menu } from "./menu.tsx";
-import { formatInterval, machineWords, memoryWords, titleOf } from "./words.ts";
+import { intervalAbout, intervalText, machineWords, memoryWords, titleOf } from "./words.ts";
 
 /** Milliseconds for which good news stays. */
 const GOOD_NEWS = 4000;
@@ -106,10 +106,10 @@ const figures: readonly FigureValue[] = [
     title: "time",
     term: "predicted time",
     value: (plan) => formatSeconds(plan.seconds),
-    beside: ({ interval }) =>
+    beside: ({ interval, seconds }) =>
       interval === null ? null : (
-        <span class="iv-figure-beside" data-testid="figure-interval" title={`Nine runs in ten should fall in this range, judging ${interval.origin}`}>
-          {formatInterval(interval.low, interval.high)}
+        <span class="iv-figure-beside" data-testid="figure-interval" title={intervalAbout(seconds, interval)}>
+          {intervalText(seconds, interval)}
         </span>
       ),
   },

@@ -113,6 +113,19 @@ export function within(where: string): string {
 }
 
 /** Two durations with their unit once where they share it: "340 – 380 ms". */
+/** The range of a predicted time; where earlier runs erred so much that the prediction lies outside of it, that is said. */
+export function intervalText(seconds: number, { low, high }: { low: number; high: number }): string {
+  const range = formatInterval(low, high);
+  return seconds < low ? `slower: ${range}` : seconds > high ? `faster: ${range}` : range;
+}
+
+/** What the range means, and what it is known from. */
+export function intervalAbout(seconds: number, { low, high, origin }: { low: number; high: number; origin: string }): string {
+  const range = `Nine runs in ten should fall in this range, judging ${origin}.`;
+  if (seconds >= low && seconds <= high) return range;
+  return `${range} The prediction lies outside of it: earlier runs took ${seconds < low ? "longer" : "less time"} than predicted. Run it, and the trial corrects the prediction.`;
+}
+
 export function formatInterval(low: number, high: number): string {
   const [first = "", unit] = formatSeconds(low).split(" ");
   const last = formatSeconds(high);
