@@ -8,6 +8,7 @@ import { along, between, border, boxAround, distance, holds, loop } from "../src
 import { sceneOf, widthOf } from "../src/machine-canvas/scene.ts";
 import { found } from "../src/machine-canvas/search.tsx";
 import type { CanvasPart, DrawnMemory, MachineEdit, Snapshot } from "../src/types.ts";
+import { brief } from "../src/machine-canvas/shape.tsx";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, enter, find, press, show, type Shown } from "./page.ts";
 
@@ -100,6 +101,10 @@ test("a point stays between its neighbours", () => {
   assert.equal(rateAt(points, 32), 5e5);
   assert.ok(Math.abs(rateAt(points, 512) / 1e7 - 1) < 1e-9);
   assert.equal(rateAt(points, 1e9), 1e9);
+});
+
+test("from afar a memory says its kind in a word", () => {
+  assert.deepEqual(["GPU memory 3", "registered memory", "registered memory 4", "files", "pinned memory 12"].map(brief), ["GPU 3", "registered", "4", "files", "pinned 12"]);
 });
 
 test("search finds by name and by words", () => {

@@ -22,6 +22,12 @@ export function Outline({ kind }: { kind: string }): JSX.Element {
   );
 }
 
+/** What fits into a box from afar: "GPU 3", "pinned"; of a longer kind with a number, the number: the shape says the rest. */
+export function brief(far: string): string {
+  const short = far.replace(/ memory\b/, "");
+  return short.length > 10 ? (/\d+$/.exec(short)?.[0] ?? short) : short;
+}
+
 interface ShapeProps {
   memory: DrawnMemory;
   words: string;
@@ -67,7 +73,7 @@ export function Shape({ memory, words, far, reached, chosen, role, fits, renamin
           <Outline kind={memory.kind} />
           <span class="iv-mc-words">{words}</span>
           <span class="iv-mc-far">{far}</span>
-          <span class="iv-mc-number">{/\d+$/.exec(far)?.[0]}</span>
+          <span class="iv-mc-brief">{brief(far)}</span>
           <span class="iv-mc-name">
             {memory.short}
             {memory.emulated && <i class="iv-mc-emulation"> emulated</i>}

@@ -8,8 +8,8 @@ import {
 } from "./painting.ts";
 import { moved, placeOf, type Edge, type Scene } from "./scene.ts";
 
-/** Below these scales a node is one shape; a memory is its shape with a number; it says what it is, but not its name. */
-export const GROUPED = 0.4;
+/** Below these scales a node is one shape; a memory says its kind in a word; it says what it is, but not its name. */
+export const GROUPED = 0.44;
 const SHAPES = 0.56;
 export const NAMES = 0.82;
 const LEAST = 0.04;
