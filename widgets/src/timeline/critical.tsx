@@ -4,7 +4,7 @@ import { Term } from "../components/term.tsx";
 import { criticalPath, type CriticalStep, type Reason } from "../trace/critical-path.ts";
 import type { TraceData } from "../trace/trace-data.ts";
 import { joined, type Segments } from "../trace/tracks.ts";
-import { formatSeconds, formatShare } from "../units.ts";
+import { counted, formatCount, formatSeconds, formatShare } from "../units.ts";
 import { laneLabel } from "./rows.ts";
 
 export interface Critical {
@@ -32,11 +32,11 @@ export function criticalOf(trace: TraceData): Critical {
 }
 
 const REASONS: Record<Reason, string> = {
-  start: "for its transfer to begin",
-  data: "for the hop before to write its chunk",
+  start: "for the transfer to begin",
+  data: "for the hop before to write their chunk",
   slot: "for the hop behind to free a slot",
   chunk: "for the chunk before to arrive, since hops take turns",
-  channel: "for its channel to end the request before",
+  channel: "for the request before them on their channel",
   buffers: "for another transfer to give its buffers back",
 };
 
@@ -58,13 +58,10 @@ export function CriticalWords({ trace }: { trace: TraceData }): JSX.Element {
         .map(({ lane, length }) => `${laneLabel(trace, lane)} ${formatSeconds(length)} (${formatShare(length / (trace.seconds || 1))})`)
         .join(", ")}
       .{" "}
-      {most.map(([reason, count], place) => (
-        <span key={reason}>
-          {place === 0 ? "Of its requests, " : " and "}
-          {formatShare(count / Math.max(1, steps.length - 1))} waited {REASONS[reason]}
-          {place === most.length - 1 ? "." : ","}
-        </span>
-      ))}
+      {most.length > 0 &&
+        `${formatCount(most[0]![1])} of its ${counted(steps.length, "request")} waited ${REASONS[most[0]![0]]}${
+          most[1] === undefined ? "" : `, ${formatCount(most[1][1])} ${REASONS[most[1][0]]}`
+        }.`}
     </p>
   );
 }
