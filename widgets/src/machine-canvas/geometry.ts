@@ -81,6 +81,13 @@ export function along({ from, first, second, to }: Curve, t: number): Point {
   return { x: a * from.x + b * first.x + c * second.x + d * to.x, y: a * from.y + b * first.y + c * second.y + d * to.y };
 }
 
+/** A rectangle that holds a curve. */
+export function around({ from, first, second, to }: Curve): Rect {
+  const [xs, ys] = [[from.x, first.x, second.x, to.x], [from.y, first.y, second.y, to.y]];
+  const [x, y] = [Math.min(...xs), Math.min(...ys)];
+  return { x, y, width: Math.max(...xs) - x, height: Math.max(...ys) - y };
+}
+
 const STEPS = 14;
 
 /** How far a point is from a curve. */

@@ -121,6 +121,9 @@ export function bundleCurve(scene: Scene, bundle: Bundle): Curve | null {
 /** Bundles that are drawn with their arrows and numbers; of more, only the lines can be told apart. */
 const MOST_NUMBERED = 30;
 
+/** Pixels between two nodes that have room for a number. */
+const ROOM = 110;
+
 /** One line for all channels from node to node, with their number where there are few. */
 export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at: Placement, colours: Colours): void {
   const few = scene.bundles.length <= MOST_NUMBERED;
@@ -136,7 +139,8 @@ export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at
     context.stroke(line);
     if (few) context.fill(head);
     context.globalAlpha = 1;
-    if (few) label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
+    const [from, to] = [onScreen(curve.from, at), onScreen(curve.to, at)];
+    if (few && Math.hypot(to.x - from.x, to.y - from.y) > ROOM) label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
   }
 }
 

@@ -1,7 +1,7 @@
 // The drawing on the screen: where it lies, what is drawn of it, what the pointer is on. It works on elements and canvases directly:
 // a drag is many frames, and none of them draws the explorer again.
 import { boxOf, PADDING } from "./arrangement.ts";
-import { boxAround, distance, grown, holds, union, type Curve, type Point, type Rect } from "./geometry.ts";
+import { around, boxAround, distance, grown, holds, union, type Curve, type Point, type Rect } from "./geometry.ts";
 import {
   boxOnScreen, bundleCurve, cleared, coloursOf, FONT, label, labelPlace, paintBead, paintBundles, paintEdges, paintLit, paintRubber,
   type Colours, type Lit, type Placement,
@@ -10,7 +10,10 @@ import { moved, placeOf, type Edge, type Scene } from "./scene.ts";
 
 /** Below these scales a node is one shape; a memory says its kind in a word; it says what it is, but not its name. */
 export const GROUPED = 0.44;
+const WORD = 0.42;
 const SHAPES = 0.56;
+/** Pixels from which on a node shows its memories, however far away. */
+const WIDE = 230;
 export const NAMES = 0.82;
 const LEAST = 0.04;
 const MOST = 2.5;
@@ -53,6 +56,7 @@ export class Stage {
   private marks: Marks = UNMARKED;
   private held = new Set<string>();
   private heldEdges: readonly Edge[] = [];
+  private widest = 0;
   private byName: ReadonlyMap<string, Edge> = new Map();
   /** How the drawing lay when the lines at rest were painted. */
   private painted: Placement = { scale: 1, x: 0, y: 0 };
@@ -101,7 +105,7 @@ export class Stage {
   }
 
   get grouped(): boolean {
-    return this.at.scale < GROUPED && (this.scene?.nodes.size ?? 0) > 1;
+    return this.at.scale < GROUPED && this.at.scale * this.widest < WIDE && (this.scene?.nodes.size ?? 0) > 1;
   }
 
   /** Takes what is to be shown. `afresh`: it is another machine, of which all is to be seen. */
@@ -109,6 +113,7 @@ export class Stage {
     this.scene = scene;
     this.byName = new Map(scene.edges.map((edge) => [edge.name, edge]));
     this.heldEdges = scene.edges.filter((edge) => this.isHeld(edge));
+    this.widest = Math.max(0, ...[...scene.frames.values()].map(({ width }) => width));
     if (afresh || !this.fitted) this.fit();
     this.sync();
     this.draw("all");
@@ -236,7 +241,7 @@ export class Stage {
     let best: Edge | null = null;
     let least = NEAR / this.at.scale;
     for (const edge of scene.edges) {
-      if (!holds(grown(union(cornersOf(edge.curve)) ?? { x: 0, y: 0, width: 0, height: 0 }, least), world)) continue;
+      if (!holds(grown(around(edge.curve), least), world)) continue;
       const far = distance(edge.curve, world);
       if (far < least) [least, best] = [far, edge];
     }
@@ -259,7 +264,7 @@ export class Stage {
       this.wasGrouped = this.grouped;
       this.whenGrouped(this.grouped);
     }
-    root.dataset["lod"] = this.grouped ? "nodes" : at.scale < SHAPES ? "shapes" : at.scale < NAMES ? "names" : "words";
+    root.dataset["lod"] = this.grouped ? "nodes" : at.scale < WORD ? "outlines" : at.scale < SHAPES ? "shapes" : at.scale < NAMES ? "names" : "words";
     root.dataset["drawn"] = String(this.drawn);
     this.shift();
     for (const element of root.querySelectorAll<HTMLElement>("[data-memory]")) this.put(element, boxOf(placeOf(scene.places, element.dataset["memory"] ?? "")));
@@ -392,8 +397,4 @@ export class Stage {
     const bundle = scene.bundles.find((each) => each.from === from && each.to === to);
     return bundle === undefined ? null : bundleCurve(scene, bundle);
   }
-}
-
-function cornersOf({ from, first, second, to }: Curve): Rect[] {
-  return [from, first, second, to].map(({ x, y }) => ({ x, y, width: 0, height: 0 }));
 }
