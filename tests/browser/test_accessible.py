@@ -7,6 +7,7 @@ from typing import Any
 
 import harness
 import pytest
+from playwright.sync_api import expect
 
 AXE = harness.ROOT / "widgets" / "node_modules" / "axe-core" / "axe.min.js"
 SMALL = """\
@@ -76,6 +77,24 @@ def _timeline(notebook: harness.Notebook) -> None:
     notebook.part("timeline-tables").locator("summary").click()
 
 
+def _why(notebook: harness.Notebook) -> None:
+    notebook.part("tab-why").click()
+    notebook.part("candidate-1").click()
+    notebook.part("hop-what-if").press("ArrowRight")
+    notebook.part("what-if-answer").wait_for()
+    notebook.settled()
+
+
+def _by_hand(notebook: harness.Notebook) -> None:
+    notebook.part("tab-why").click()
+    notebook.part("candidate-0").wait_for()
+    notebook.part("plan-by-hand").click()
+    notebook.part("by-hand-target").wait_for()
+    notebook.part("by-hand-target").press("End")
+    expect(notebook.part("constraints")).to_contain_text("missing")
+    notebook.settled()
+
+
 STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "as it begins": lambda notebook: None,
     "menu open": _open_menu,
@@ -85,6 +104,8 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "something selected": _selection,
     "machine edited": _machine,
     "report shown": _report,
+    "why, with a change tried": _why,
+    "by hand": _by_hand,
     "timeline with everything": _timeline,
 }
 

@@ -283,6 +283,6 @@ def test_arrow_keys_go_along_the_journey_and_the_tabs(explorer: harness.Notebook
     expect(explorer.part("inspector").locator("h2")).to_contain_text("Stop 2")
     explorer.part("tab-hops").focus()
     press("ArrowRight")
-    expect(explorer.part("pane-layouts")).to_be_visible()
+    expect(explorer.part("pane-why")).to_be_visible()
     press("End")
-    expect(explorer.part("pane-run")).to_be_visible()
+    expect(explorer.part("pane-layouts")).to_be_visible()

@@ -188,6 +188,9 @@ test("tabs are moved through by arrow keys, round and round", async () => {
   await drawn();
   press(find(root, "tab-hops"), "ArrowLeft");
   await drawn();
+  assert.equal(document.activeElement, find(root, "tab-layouts"));
+  press(find(root, "tab-layouts"), "ArrowLeft");
+  await drawn();
   assert.equal(document.activeElement, find(root, "tab-run"));
   assert.equal(find(root, "tab-run").getAttribute("aria-selected"), "true");
   assert.match(find(root, "pane-run").textContent ?? "", /Nothing has run yet/);

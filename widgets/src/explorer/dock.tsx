@@ -22,9 +22,9 @@ export const tabs: readonly DockTab[] = [
   { name: "hops", title: "Hops", content: () => <HopsPane /> },
   { name: "why", title: "Why", content: () => <WhyPane />, watch: ["why"] },
   { name: "timeline", title: "Timeline", content: () => <TimelinePane />, watch: ["timeline"] },
-  { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
   { name: "machine", title: "Machine", watch: ["machine", "timeline"], content: () => <MachinePane /> },
   { name: "run", title: "Runs", content: () => <RunPane /> },
+  { name: "layouts", title: "Layouts in numbers", content: () => <NumbersPane /> },
 ];
 
 const NOTHING: readonly string[] = [];

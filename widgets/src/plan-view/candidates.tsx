@@ -7,8 +7,10 @@ import { useView } from "../components/view.ts";
 import { useHighlightedPath } from "../selection.ts";
 import type { ShownCandidate, ShownTurn, WhyPart } from "../types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../units.ts";
-import { isOffline } from "./offline.ts";
 import { useTried } from "./tried.ts";
+
+/** A bar that is full says that a path takes this number of times as long as the chosen one, or longer. */
+const FAR = 4;
 
 const keyOf = (candidate: ShownCandidate): string => `${candidate.channels.join()} ${candidate.converting ?? ""}`;
 const least = (candidate: ShownCandidate): number => candidate.seconds ?? candidate.bound;
@@ -31,7 +33,8 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
   // Nothing stays pointed at that nobody sees.
   useEffect(() => () => highlight(null), []);
   if (chosen === undefined) return null;
-  const longest = Math.max(...why.candidates.map(least));
+  // One that takes hours must not make all others look alike.
+  const longest = Math.min(Math.max(...why.candidates.map(least)), FAR * least(chosen));
   // Two candidates may have one path and convert in different hops: only one of them is open.
   const isShown = (candidate: ShownCandidate): boolean => open === keyOf(candidate) && highlighted?.join() === candidate.channels.join();
   return (
@@ -67,14 +70,14 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
               <span class="iv-candidate-time">{candidate.seconds === null ? `≥ ${formatSeconds(candidate.bound)}` : formatSeconds(candidate.seconds)}</span>
               <span class={`iv-candidate-difference${candidate.isTie ? " iv-tag" : ""}`}>{differenceWords(candidate, chosen)}</span>
               <span class="iv-candidate-bar" aria-hidden="true">
-                <span style={{ width: `${(100 * least(candidate)) / longest}%` }} class={candidate.chosen ? "iv-candidate-own" : ""} />
+                <span style={{ width: `${Math.min(100, (100 * least(candidate)) / longest)}%` }} class={candidate.chosen ? "iv-candidate-own" : ""} />
               </span>
             </button>
             {isShown(candidate) && (
               <div class="iv-candidate-more">
                 <p class="iv-faint">{candidate.memories.join(" → ")}</p>
                 {candidate.limit !== "" && <p>Limited by {candidate.limit}.</p>}
-                {!isOffline(connection) && candidate.seconds !== null && (
+                {!connection.offline && candidate.seconds !== null && (
                   <Button
                     label="Take this path"
                     testid="take-path"
@@ -141,7 +144,7 @@ function Turn({ turn }: { turn: ShownTurn }): JSX.Element {
         : { sizes: { ...tried.whatIf.sizes, [turn.name]: Math.max(1, turn.value > turn.now ? Math.ceil(beyond) : Math.floor(beyond)) } };
   return (
     <li>
-      {turnWords(turn)}. {!isOffline(connection) && <Button label="Try" quiet testid="turn-try" onClick={() => tried.ask(change, false)} />}
+      {turnWords(turn)}. {!connection.offline && <Button label="Try" quiet testid="turn-try" onClick={() => tried.ask(change, false)} />}
     </li>
   );
 }

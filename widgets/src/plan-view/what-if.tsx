@@ -7,7 +7,6 @@ import { useView } from "../components/view.ts";
 import { hopsOf } from "../explorer/words.ts";
 import type { PlanPart, ShownChannel, ShownTurn, WhatIfPart } from "../types.ts";
 import { formatBytes, formatCount, formatRate, formatSeconds, formatShare } from "../units.ts";
-import { isOffline } from "./offline.ts";
 import { LogSlider, type SliderMark } from "./slider.tsx";
 import { useTried, type Tried } from "./tried.ts";
 
@@ -20,7 +19,7 @@ export function WhatIf(): JSX.Element | null {
   const { plan, why } = snapshot.panes;
   const tried = useTried();
   const [more, setMore] = useState<readonly string[]>([]);
-  if (plan === null || isOffline(connection)) return null;
+  if (plan === null || connection.offline) return null;
   const channels = why?.channels ?? [];
   const slowest = hopsOf(plan).find(({ hop }) => hop.bottleneck) ?? hopsOf(plan)[0];
   const own = slowest === undefined ? [] : [slowest.hop.channel];
@@ -215,7 +214,7 @@ export function slowestWords(answer: WhatIfPart): string {
 export function HopWhatIf({ channel, peak, words }: { channel: string; peak: number; words: string }): JSX.Element | null {
   const { connection, snapshot } = useView();
   const tried = useTried();
-  if (isOffline(connection)) return null;
+  if (connection.offline) return null;
   const { plan, what_if: answer } = snapshot.panes;
   const slowest = answer?.hops.find((hop) => hop.slowest);
   return (

@@ -9,7 +9,6 @@ import { Candidates } from "./candidates.tsx";
 import { Constraints } from "./constraints.tsx";
 import { Curves } from "./curves.tsx";
 import { blocksOf, fromPlan, withBlocks } from "./hand.ts";
-import { isOffline } from "./offline.ts";
 import { Region } from "./region.tsx";
 import { WhatIf } from "./what-if.tsx";
 
@@ -29,7 +28,7 @@ export function WhyPane(): JSX.Element {
         <p class="iv-why-verdict" data-testid="why-verdict">
           {verdictWords(why)}
         </p>
-        {!isOffline(connection) &&
+        {!connection.offline &&
           (hand === null ? (
             <Button label="Plan by hand" testid="plan-by-hand" disabled={begin === null} title="Choose path, layouts, blocks and chunk yourself, beginning with this plan" onClick={() => begin !== null && send("", begin)} />
           ) : (
@@ -43,7 +42,7 @@ export function WhyPane(): JSX.Element {
           <Curves />
         </div>
         <div class="iv-why-column">
-          {hand !== null && !isOffline(connection) && <ByHand hand={hand} why={why} />}
+          {hand !== null && !connection.offline && <ByHand hand={hand} why={why} />}
           {hand === null && why !== null && <Candidates why={why} />}
         </div>
         <div class="iv-why-column">
@@ -65,6 +64,6 @@ function verdictWords(why: WhyPart | null): string {
   if (why === null) return "";
   if (!why.byHand) return why.verdict.join(" ");
   const open = why.constraints.filter((row) => !row.holds).length;
-  const holds = open === 0 ? `Every constraint holds: the path sustains ${formatRate(why.target)}.` : `${open} of ${why.constraints.length} constraints do not hold yet for ${formatRate(why.target)}.`;
+  const holds = open === 0 ? `Every constraint holds: the path sustains ${formatRate(why.target)}.` : `${open} of ${why.constraints.length} constraints ${open === 1 ? "does" : "do"} not hold yet for ${formatRate(why.target)}.`;
   return `${holds} ${why.referenceSeconds === null ? `It takes ${formatSeconds(why.seconds)}.` : timeWords(why)}`;
 }
