@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Connection } from "../src/connection.ts";
 import { commandKey, NO_KERNEL, StaticModel } from "../src/offline/static-model.ts";
-import { pictureOf, pixels } from "../src/pictures/picture.ts";
+import { isClear, pictureOf, pixels } from "../src/pictures/picture.ts";
 import { aSnapshot, traitsOf } from "./model.ts";
 import { closeAfterEach, drawn, find, show } from "./page.ts";
 
@@ -70,6 +70,18 @@ test("a picture has the words of a view as text and its canvases as drawings, an
   const blob = await pixels(picture);
   const bitmap = await createImageBitmap(blob);
   assert.deepEqual([bitmap.width, bitmap.height], [2 * picture.width, 2 * picture.height]);
+});
+
+test("a picture of the journey has its shafts and the heads of its arrows", async () => {
+  assert.ok(isClear("rgba(0, 0, 0, 0)") && isClear("transparent") && !isClear("rgb(168, 67, 0)"));
+  const { root } = show(aSnapshot());
+  await drawn();
+  const journey = find(root, "journey");
+  const { svg } = pictureOf(journey, "Journey");
+  const hop = journey.querySelector(".iv-slowest .iv-shaft > span");
+  assert.ok(hop !== null);
+  assert.ok(svg.includes(`fill="${getComputedStyle(hop).backgroundColor}"`), "the share of the slowest hop");
+  assert.equal(svg.match(/l8 6l-8 6z/g)?.length, journey.querySelectorAll(".iv-shaft").length, "heads");
 });
 
 test("canvases draw as before once a picture was taken", async () => {

@@ -42,7 +42,8 @@ interface Out {
   readonly recordings: Map<HTMLCanvasElement, Recording>;
 }
 
-const isClear = (colour: string): boolean => colour === "transparent" || /,\s*0\)$/.test(colour) || /\/\s*0\)$/.test(colour);
+/** Whether nothing is seen of a colour; "rgb(168, 67, 0)" is one without blue. */
+export const isClear = (colour: string): boolean => colour === "transparent" || /^rgba\(.*,\s*0\)$/.test(colour) || /\/\s*0\)$/.test(colour);
 
 /** The colour behind an element. */
 function ground(element: HTMLElement): string {
@@ -62,6 +63,7 @@ function add(element: Element, out: Out): void {
   if (element instanceof SVGSVGElement) return void out.parts.push(drawing(element, x, y, box));
   if (element instanceof HTMLCanvasElement) return void canvas(element, x, y, box, out);
   addBox(style, x, y, box, out);
+  addHead(element, x, y, out);
   if (element instanceof HTMLInputElement || element instanceof HTMLSelectElement || element instanceof HTMLTextAreaElement) return void control(element, style, x, y, box, out);
   const cut = /hidden|auto|scroll|clip/.test(style.overflowX + style.overflowY) && (element.scrollWidth > element.clientWidth + 1 || element.scrollHeight > element.clientHeight + 1);
   const from = out.parts.length;
@@ -112,6 +114,18 @@ function addBox(style: CSSStyleDeclaration, x: number, y: number, box: DOMRect, 
   line(left, x + left.width / 2, y, x + left.width / 2, low);
 }
 
+/** The head of an arrow: a triangle that a style sheet makes of the left border of what follows an element. */
+function addHead(element: Element, x: number, y: number, out: Out): void {
+  const style = getComputedStyle(element, "::after");
+  if (style.content === "none" || style.position !== "absolute" || isClear(style.borderLeftColor)) return;
+  const [left, top, length, above, below] = [style.left, style.top, style.borderLeftWidth, style.borderTopWidth, style.borderBottomWidth].map(parseFloat);
+  if (left === undefined || top === undefined || length === undefined || above === undefined || below === undefined) return;
+  if (Number.isNaN(left) || Number.isNaN(top) || length === 0 || parseFloat(style.width) > length + 1) return;
+  const shift = style.transform === "none" ? 0 : new DOMMatrix(style.transform).f;
+  const [from, at] = [x + left, y + top + shift];
+  out.parts.push(`<path d="M${number(from)} ${number(at)}l${number(length)} ${number(above)}l${number(-length)} ${number(below)}z" fill="${escaped(style.borderLeftColor)}"/>`);
+}
+
 /** A text, line by line: a range says where the browser has broken it. */
 function addText(node: Text, style: CSSStyleDeclaration, out: Out): void {
   if (node.data.trim() === "") return;
@@ -128,6 +142,7 @@ function addText(node: Text, style: CSSStyleDeclaration, out: Out): void {
     const rects = range.getClientRects();
     const [first] = rects;
     if (first === undefined || first.width === 0) continue;
+    if (line === "" && word.trim() === "" && !style.whiteSpace.startsWith("pre")) continue; // SVG would leave it out, but not its room
     if (at === null || Math.abs(first.top - at.top) > 2) {
       finish();
       [line, at] = ["", first];
