@@ -26,7 +26,7 @@ from isoviz.widgets.consequences.machines_made import cancel_measuring
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Command
 from isoviz.widgets.running.begin_run import checked_times, new_run
-from isoviz.widgets.running.run_thread import Finished, Progressed, Runner
+from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
 from isoviz.widgets.state import Derived, Refused, State
 from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
 from isoviz.widgets.worker import Calculator, Worker
@@ -34,9 +34,6 @@ from isoviz.widgets.worker import Calculator, Worker
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.runtime import Trace
-
-KEPT_RUNS = 20
-"""Runs in the history."""
 
 
 @dataclass(frozen=True)
@@ -212,7 +209,10 @@ class Session(traitlets.HasTraits):
         self.send({"kind": "run"})
 
     def repeat(self, times: int) -> None:
-        """Run several times, one after the other, and measure; returns at once. `report` is that of the run in the middle."""
+        """Run several times, one after the other, and measure; returns at once.
+
+        `report` is that of the run in the middle. It has no trace.
+        """
         self.send({"kind": "repeat", "times": times})
 
     def cancel(self) -> None:
@@ -323,7 +323,7 @@ class Session(traitlets.HasTraits):
                     return replace(state, run=replace(state.run, stage=stage, bytes_done=bytes_done, over=over))
             case Finished(run):
                 if run.number == state.run.number:
-                    return replace(state, run=run, history=(run, *state.history)[:KEPT_RUNS], notice="")
+                    return replace(state, run=run, history=with_run(state.history, run), notice="")
         return state
 
     def _commanded(self, state: State, content: object) -> State:

@@ -131,9 +131,9 @@ class Run:
     """What one click runs, from the click to its report: a plan, or several transfers together, once or several times.
 
     `wanted` runs were asked for, `over` of them have ended. `stage` has dealt with `bytes_done` bytes. `error` says why it
-    failed. `reports` are those of the runs that ended well, `report` is the one in the middle. `transfers` are all transfers
-    where there are several, the one that was edited among them. `trace` has the requests of the last run on one clock that
-    begins at 0.
+    failed. `reports` are those of the runs that ended well, of several runs without their traces; `report` is the one in the
+    middle. `transfers` are all transfers where there are several, the one that was edited among them. `trace` has the requests
+    of the last run on one clock that begins at 0.
 
     `keys` name its entries in the ledger, `note` is what a person wrote about it, `date` is when it began.
     """

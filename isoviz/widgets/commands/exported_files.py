@@ -68,8 +68,8 @@ def shown_trace(state: State) -> Trace:
     plan, machine, report = state.derived.plan, state.derived.planned_on, state.run.report
     if plan is None or machine is None:
         raise InputError("There is no plan to export.")
-    if report is not None and report.trace is not None and report.plan == plan:
-        return report.trace
+    if report is not None and report.plan == plan and (trace := state.run.trace or report.trace) is not None:
+        return trace
     from isoviz.runtime import simulate
 
     if plan.chunk_count * len(plan.every_hop) > MOST_REQUESTS:

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 _TICK = 0.05
 """Seconds between two messages of progress: finer ones could not be seen."""
+KEPT_RUNS = 20
+"""Runs in the history."""
 CANCELLED = "Cancelled; nothing was left behind."
 
 
@@ -137,7 +139,7 @@ class Runner:
         for place, (each, outcome) in enumerate(zip(run.transfers, outcomes, strict=True)):
             if predicted is not None:
                 each = replace(each, simulated=predicted[place])
-            transfers.append(_moved(each, outcome))
+            transfers.append(_moved(each, outcome, run.wanted))
             if outcome.report is not None:
                 keys.append(self._keep(outcome.report, machine, TOGETHER))
         pairs = list(zip(transfers, outcomes, strict=True))
@@ -153,11 +155,17 @@ class Runner:
         return run
 
 
-def _moved(transfer: MovedTransfer, outcome: Outcome) -> MovedTransfer:
-    """The transfer with the outcome of one more run."""
+def _moved(transfer: MovedTransfer, outcome: Outcome, wanted: int) -> MovedTransfer:
+    """The transfer with the outcome of one more of the `wanted` runs."""
     if outcome.report is None:
         return replace(transfer, error=outcome.error)
-    return replace(transfer, reports=(*transfer.reports, outcome.report), seconds=(*transfer.seconds, outcome.seconds), error="")
+    reports = (*transfer.reports, _kept_report(outcome.report, wanted))
+    return replace(transfer, reports=reports, seconds=(*transfer.seconds, outcome.seconds), error="")
+
+
+def _kept_report(report: Report, wanted: int) -> Report:
+    """A report as it is kept: of repeated runs without its trace, which takes megabytes. The run has that of the last one."""
+    return report if wanted == 1 else replace(report, trace=None)
 
 
 class _CancelledWith(Cancelled):
@@ -170,8 +178,23 @@ class _CancelledWith(Cancelled):
 
 def with_report(run: Run, report: Report) -> Run:
     """The run with one more report: that of the median run is shown."""
-    reports = (*run.reports, report)
+    reports = (*run.reports, _kept_report(report, run.wanted))
     return replace(run, report=_median(reports), reports=reports, trace=measured_trace([(run.name, outcome_alone(report))]))
+
+
+def with_run(history: tuple[Run, ...], run: Run) -> tuple[Run, ...]:
+    """The history with one more run, the newest first. Only the newest run that has a report keeps its traces."""
+    earlier = history if run.report is None else tuple(map(_without_traces, history))
+    return (run, *earlier)[:KEPT_RUNS]
+
+
+def _without_traces(run: Run) -> Run:
+    def bare(reports: tuple[Report, ...]) -> tuple[Report, ...]:
+        return tuple(replace(each, trace=None) for each in reports)
+
+    transfers = tuple(replace(each, reports=bare(each.reports)) for each in run.transfers)
+    report = None if run.report is None else replace(run.report, trace=None)
+    return replace(run, trace=None, report=report, reports=bare(run.reports), transfers=transfers)
 
 
 def _median(reports: tuple[Report, ...]) -> Report:
