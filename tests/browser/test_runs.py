@@ -68,6 +68,12 @@ def test_a_part_is_chosen_with_the_mouse_and_runs_verified(desk: harness.Noteboo
     notebook.to_top()
     drag(notebook, grid(notebook, "destination"), (0.98, 0.98), (0.01, 0.01))
     notebook.settled()
+    for side in ("source", "destination"):
+        tools, card = (
+            each.bounding_box() for each in (notebook.end(side).locator(".iv-lin-bar > :last-child"), notebook.end(side))
+        )
+        assert tools is not None and card is not None
+        assert tools["x"] + tools["width"] <= card["x"] + card["width"], "the tools stay within their card"
     notebook.picture("runs-part")
     second = moved(notebook)
     assert second["shape"] == first["shape"]
@@ -161,6 +167,12 @@ def test_repeats_notes_and_a_comparison(desk: harness.Notebook, tmp_path: Path) 
     told = notebook.python("print(explorer.session.wait().history[0].note)")
     assert told == "after the coffee break"
     notebook.to_top()
+    notebook.part("run-timeline").click()
+    expect(notebook.part("run-timelines")).to_have_attribute("data-traces", "2", timeout=harness.PATIENCE)
+    notebook.part("run-timelines").scroll_into_view_if_needed()
+    notebook.at_rest()
+    notebook.picture("runs-timeline")
+    notebook.part("run-timeline").click()
     notebook.part("compare-run 1").check()
     notebook.part("compare-run 2").check()
     expect(notebook.part("compared")).to_contain_text("measured time")
@@ -184,6 +196,7 @@ def test_a_run_is_cancelled_between_and_within(desk: harness.Notebook) -> None:
     notebook.part("repeat").click()
     expect(notebook.part("phases")).to_be_visible()
     expect(notebook.part("cancel")).to_be_visible()
+    notebook.part("phases").scroll_into_view_if_needed()
     notebook.picture("runs-phases")
     notebook.part("cancel").click()
     expect(notebook.explorer).to_have_attribute("data-running", "false", timeout=harness.PATIENCE)

@@ -68,7 +68,7 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
   const { memories } = snapshot.menus;
   const [from, to] = [memoryWords(memories, settings.source.memory), memoryWords(memories, settings.destination.memory)];
   const part = partWords(settings);
-  const sub = `${machineWords(settings.machine)} · ${from} → ${to}${part === "" ? "" : ` · moves ${part}`}`;
+  const sub = `${part === "" ? "" : `moves ${part} · `}${machineWords(settings.machine)} · ${from} → ${to}`;
   const problems = Object.keys(snapshot.faults.problems).filter((name) => !/^(source|destination|transfer)/.test(name));
   return (
     <button
@@ -77,7 +77,7 @@ function Title({ drawer, open, turn }: { drawer: string; open: boolean; turn: ()
       data-testid="title"
       aria-expanded={open}
       aria-controls={open ? drawer : undefined}
-      title={`${titleOf(settings)}\nChange the array, the machine and the planner`}
+      title={`${titleOf(settings)}\n${sub}\nChange the array, the machine and the planner`}
       onClick={turn}
     >
       <span class="iv-title-text">

@@ -152,9 +152,6 @@ export function Grid(props: GridProps): JSX.Element {
     if (box !== null) drawBox(context, current, box, room, ink);
     if (canvas !== null) canvas.dataset["drawn"] = props.hovered === null ? "" : props.hovered.index.join(",");
   }, [current, props.hovered, props.selected, props.trail, chunk, ink, size, ratio, options, props.runs, box]);
-  useEffect(() => {
-    corner.current = null; // another entry is selected: a box begins there
-  }, [props.selected?.index.join()]);
 
   // The selected entry is moved into what is seen, unless the pointer has chosen it: then it is seen already.
   useEffect(() => {
@@ -218,8 +215,11 @@ function choose(name: string, props: GridProps, corner: Corner): boolean {
     props.onBox(next.first, next.last);
     return true;
   }
-  const from = corner.current?.from ?? props.selected ?? { index: linear.dims.map(() => 0), field: 0 };
-  const at = moved(linear, dims, corner.current?.at ?? from, name);
+  const begin = props.selected ?? { index: linear.dims.map(() => 0), field: 0 };
+  // Where another entry was selected since, a box begins there.
+  const known = corner.current?.from.index.join() === begin.index.join() ? corner.current : null;
+  const from = known?.from ?? begin;
+  const at = moved(linear, dims, known?.at ?? from, name);
   if (at === null) return false;
   corner.current = { from, at };
   const next = boxed(box, linear, dims, from.index, at.index);

@@ -25,7 +25,7 @@ export function shareDone(run: ShownRun): number {
   const phase = PHASES.find((each) => each.stage === run.stage) ?? PHASES[0];
   if (phase === undefined) return 0;
   const own = phase.from + (phase.to - phase.from) * (shareOfPhase(run) ?? 0);
-  return (run.over + own) / Math.max(1, run.wanted);
+  return (Math.min(run.over, run.wanted - 1) + own) / run.wanted;
 }
 
 const DOING: Record<Stage, string> = {

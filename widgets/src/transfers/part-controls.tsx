@@ -35,7 +35,7 @@ export function PartControls(): JSX.Element {
               data-testid={`part-field-${field.name}`}
               checked={!settings.part.leftOut.includes(field.key)}
               aria-invalid={problem !== undefined}
-              onChange={(event) => connection.send({ kind: "part", control: "fields", part: withField(settings.part, field.key, event.currentTarget.checked) })}
+              onChange={(event) => connection.send({ kind: "part", control: "fields", part: withField(connection.settings.part, field.key, event.currentTarget.checked) })}
             />
             {field.name}
           </label>
