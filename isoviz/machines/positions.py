@@ -14,7 +14,7 @@ FARTHEST = 1e6
 class Positions(Mapping[str, tuple[float, float]]):
     """A frozen mapping: the name of a memory to the position of its centre, (x, y), x to the right and y down.
 
-    The unit is a CSS pixel at natural size. A memory without a position is placed by whoever draws the machine.
+    The unit is a CSS pixel at natural size. A memory without a position is placed by the drawing.
 
     Raises:
         MachineError: a position is no pair of finite numbers.

@@ -49,7 +49,7 @@ class OneTransfer(TypedDict):
 
 
 class Repeat(TypedDict):
-    """Run so many times, one after the other."""
+    """Run `times` times, one after the other."""
 
     kind: Literal["repeat"]
     times: int

@@ -1089,7 +1089,7 @@ export interface AskWhatIf {
   moving: boolean;
 }
 
-/** Run so many times, one after the other. */
+/** Run `times` times, one after the other. */
 export interface Repeat {
   kind: "repeat";
   times: number;

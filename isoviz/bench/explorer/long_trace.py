@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def long_trace(requests: int) -> Trace:
-    """A trace of about `requests` requests over six channels, the slowest of which is always at work."""
+    """A trace of about `requests` requests over six channels; the slowest is always at work."""
     from isoviz.runtime.scheduling.work import Ring, Work
     from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
 

@@ -104,5 +104,5 @@ def placed(machine: Machine, places: Mapping[str, tuple[float, float]]) -> Machi
 
 
 def unplaced(machine: Machine) -> Machine:
-    """The machine without positions: whoever draws it places its memories."""
+    """The machine without positions: a drawing of it places its memories."""
     return replace(machine, positions={})

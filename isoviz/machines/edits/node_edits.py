@@ -16,6 +16,8 @@ from isoviz.machines.memory import Memory
 
 MOST_COPIES = 256
 """The most copies of a node at a time."""
+MOST_CHANNELS = 50_000
+"""Channels beyond which a machine gets no more copies: copies that are all joined to each other take seconds from there on."""
 
 
 def with_node(machine: Machine, place: tuple[float, float] | None = None) -> tuple[Machine, str]:
@@ -44,7 +46,7 @@ def with_copies(machine: Machine, node: int, times: int) -> Machine:
     as the node is. Where the node is joined to nodes like itself, its copies are joined to it and to each other in the same way.
 
     Raises:
-        MachineError: there is no such node, or the number of copies cannot be.
+        MachineError: there is no such node, the number of copies cannot be, or there would be too many channels.
     """
     times = checks.whole("copies of a node", "number", times, low=1, high=MOST_COPIES)
     members = _members(machine, node)
@@ -147,6 +149,8 @@ class _Copier:
         return moved if moved != name else f"node{number}.{name}"
 
     def _append(self, channel: Channel, source: str, destination: str, uses: dict[str, str]) -> None:
+        if len(self.channels) >= MOST_CHANNELS:
+            raise MachineError(f"copies of node {self.node}: more than {MOST_CHANNELS:,} channels; choose fewer copies")
         stem = f"{channel.source}->{channel.destination}"
         if channel.name.startswith(stem):
             name = free_name(f"{source}->{destination}{channel.name.removeprefix(stem)}", self._channels, " ")

@@ -153,7 +153,7 @@ def _limit(options: Options | None, name: str) -> str:
 
 
 def _dtype_text(dtype: Any) -> str:
-    """A dtype as it is typed; one without a short name as so many bytes."""
+    """A dtype as it is typed; one without a short name as its number of bytes."""
     import numpy as np
 
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -68,6 +69,8 @@ def with_note(state: State, name: str, note: str) -> State:
         history = tuple(replace(run, note=note) if run is found[0] else run for run in state.history)
         run = replace(state.run, note=note) if state.run.number == found[0].number else state.run
         state = replace(state, history=history, run=run)
+    elif not re.fullmatch("[0-9a-f]{24}", name):
+        raise InputError(f"{show(name)}: no run has such a name")
     book = ledger()
     if book is not None and keys:
         try:

@@ -20,7 +20,7 @@ MOST_PASSED = 200_000
 
 
 def steps_told(simulation: Simulation, first: int = 0, begin: float = 0.0) -> list[TraceStep]:
-    """The steps of a simulation from number `first` on: one more than `MOST_STEPS` if there are so many.
+    """The steps of a simulation from number `first` on: at most one more than `MOST_STEPS`.
 
     Their times count from `begin` on.
 

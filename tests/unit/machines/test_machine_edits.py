@@ -42,6 +42,7 @@ from isoviz.machines.edits.memory_edits import (
     without_memories,
 )
 from isoviz.machines.edits.node_edits import (
+    MOST_COPIES,
     changed_resource,
     with_copies,
     with_node,
@@ -251,3 +252,8 @@ def test_memories_are_emulated() -> None:
     after = emulating(machine, ["node1.fbm0"])
     assert [memory.name for memory in after.memories if memory.emulated] == ["node1.fbm0"]
     assert emulating(after, ["node1.fbm0"], emulated=False) == machine
+
+
+def test_copies_that_would_make_too_many_channels_are_refused() -> None:
+    with pytest.raises(MachineError, match="more than 50,000 channels; choose fewer copies"):
+        with_copies(preset("two-node"), 0, MOST_COPIES)

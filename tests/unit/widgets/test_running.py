@@ -360,3 +360,10 @@ def test_traces_are_kept_of_the_newest_run_only(session: Session) -> None:
     assert [each.trace for moved in together.run.transfers for each in moved.reports] == [None] * 4
     assert together.run.trace is not None and len(together.run.trace.transfers) == 2
     assert together.history[1].trace is None
+
+
+@pytest.mark.parametrize("name", ["", "x", "a" * 23, "A" * 24, "\x00" * 24, "0" * 1000])
+def test_a_note_to_what_is_no_run_is_refused_and_not_kept(session: Session, book: Path, name: str) -> None:
+    session.send({"kind": "note", "run": name, "note": "lost"})
+    assert "no run has such a name" in str(session.wait().refused)
+    assert read_notes(book.with_name("runs.notes.json")) == {}
