@@ -375,7 +375,7 @@ class Session(traitlets.HasTraits):
 
     def _show(self, state: State, finished: bool) -> None:
         derived = state.derived
-        good = state.settled and "plan" not in derived.stale
+        good = state.planned and "plan" not in derived.stale
         with self.hold_trait_notifications():
             self.state = state
             self.settings = state.settings

@@ -95,11 +95,11 @@ def keeping(state: State) -> State:
     """The state whose settings have the changes that are tried.
 
     Raises:
-        InputError: there is no machine yet, or the changes do not fit it.
+        InputError: there is no plan yet, or the changes do not fit the machine.
     """
     machine = state.derived.machine
-    if machine is None:
-        raise InputError("what if: there is no machine yet to change")
+    if machine is None or not state.planned:
+        raise InputError("what if: there is no plan yet for these settings; keep the changes once it is there")
     return changed(state, kept(state.settings, replace(state.what_if, moving=False), machine, state.derived.transfer))
 
 

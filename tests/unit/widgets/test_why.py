@@ -342,3 +342,21 @@ def test_a_machine_with_bandwidths_that_were_kept_is_no_preset_and_was_not_measu
     state = session.wait()
     assert state.settings.machine.name == f"{MACHINE.name} (edited)"
     assert state.derived.machine is not None and state.derived.machine.measurement is None
+
+
+def test_changes_are_not_kept_on_a_machine_that_was_just_replaced(session: Session) -> None:
+    session.wait()
+    session.send({"kind": "set", "field": "machine", "value": "sapling"})
+    session.send(tried({"node0.reg->node1.reg": 6e9}))
+    session.send({"kind": "keep-what-if"})
+    state = session.wait()
+    assert state.settings.machine.name in ("sapling", "sapling (edited)")
+
+
+def test_the_plan_stays_while_something_is_tried_on_it(session: Session) -> None:
+    session.wait()
+    seen: list[object] = []
+    session.observe(lambda change: seen.append(change["new"]), names="plan")
+    session.send(tried({}, slot=1 << 20))
+    assert session.wait().derived.later["what if"].plan is not None
+    assert session.plan is not None and seen == []
