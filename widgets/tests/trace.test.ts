@@ -69,12 +69,11 @@ test("at any moment the same chunks move and the same number of slots is in use 
     for (const { time, moving, levels } of each.moments) {
       const found = chunksAt(trace, time);
       assert.deepEqual(found.moving.map(({ row, chunk }) => [row, chunk]), moving);
-      trace.rings.forEach((ring, number) => {
+      trace.rings.forEach((_, number) => {
         assert.equal(levelAt(fillOf(trace, number), time), levels[number]);
         const { used } = found.held[number]!;
         assert.equal(used.length, Math.min(64, levels[number]!));
         assert.equal(new Set(used.map((slot) => slot.chunk)).size, used.length);
-        if (ring.slots <= 64) assert.ok(used.length <= ring.slots);
       });
     }
   }
