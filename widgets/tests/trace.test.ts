@@ -217,6 +217,8 @@ test("the first periods begin at the begin and hold the first chunks; the way of
     assert.ok(span.to > 0 && span.to <= trace.seconds);
     const way = wayOf(trace, 0);
     assert.ok(way !== null);
-    trace.hops.forEach((_, row) => assert.ok(trace.times[row]!.begun[0]! >= way.from && trace.times[row]!.ended[0]! <= way.to));
+    trace.times.forEach(({ begun, ended }) => {
+      if (begun.length > 0) assert.ok(begun[0]! >= way.from - 1e-12 && ended[0]! <= way.to + 1e-12); // a run that was cut off has not begun every hop
+    });
   }
 });
