@@ -170,7 +170,7 @@ export function comparedRows(one: ShownPastRun, other: ShownPastRun): Compared[]
 function Comparison({ one, other, close }: { one: ShownPastRun; other: ShownPastRun; close: () => void }): JSX.Element {
   const rows = comparedRows(one, other);
   const columns: readonly Column<Compared>[] = [
-    { title: "", names: true, cell: (row) => row.title },
+    { title: "Compared", names: true, cell: (row) => row.title },
     { title: nameOf(one), number: true, cell: (row) => row.one },
     { title: nameOf(other), number: true, cell: (row) => row.other },
     { title: "second ÷ first", number: true, cell: (row) => row.ratio },

@@ -71,9 +71,7 @@ export function TransferControls(): JSX.Element {
       </legend>
       <div class="iv-transfer-head" aria-hidden="true">
         <span>name</span>
-        <span>
-          <Term name="priority" />
-        </span>
+        <span>priority</span>
         <span>begin (s)</span>
       </div>
       {all.map((transfer) => (
