@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { timeWords } from "../src/plan-view/by-hand.tsx";
-import { differenceWords, turnWords } from "../src/plan-view/candidates.tsx";
+import { differenceWords, provedWords, turnWords } from "../src/plan-view/candidates.tsx";
 import { logAxis, powers } from "../src/plan-view/chart.ts";
 import { missing, priceWords, rowsInSight } from "../src/plan-view/constraints.tsx";
 import { rateAt } from "../src/plan-view/curves.tsx";
@@ -77,6 +77,13 @@ test("ties are said to be ties", () => {
   assert.equal(differenceWords(candidate({ isTie: true }), chosen), "a tie");
   assert.equal(differenceWords(candidate({ seconds: 1.25 }), chosen), "+25 %");
   assert.equal(differenceWords(candidate({ seconds: null, bound: 3 }), chosen), "≥ 3.0 ×");
+});
+
+test("nothing is called proved beside a path that is faster", () => {
+  assert.equal(provedWords(why()), "Proved: no path, layout or block size is faster.");
+  assert.equal(provedWords(why({ proved: false, gap: 0.01 })), "Not proved: at most 1.0 % above the optimum.");
+  assert.equal(provedWords(why({ candidates: [candidate({ chosen: true }), candidate({ seconds: 0.8 })] })), "");
+  assert.notEqual(provedWords(why({ candidates: [candidate({ chosen: true }), candidate({ seconds: null, bound: 0.8 })] })), "");
 });
 
 test("a turn is told in words and as a value to try", () => {

@@ -17,7 +17,8 @@ test("there are no more rows than needed, and one row is the rule", () => {
   assert.equal(arranged([0, 0, 1, 1], 900).rows.length, 1);
   assert.equal(arranged([0, 0, 0, 1, 1, 1, 1], 900).rows.length, 1);
   assert.equal(arranged([0, 0, 0, 1, 1, 1, 1], 700).rows.length, 2);
-  assert.equal(arranged([0, 0, 0, 1, 1, 1, 1], 760).narrow, false, "two rows have room");
+  assert.equal(arranged([0, 0, 0, 1, 1, 1, 1], 780).narrow, false, "two rows have room");
+  assert.equal(arranged([0, 0, 0, 0, 1, 1, 1], 1060).narrow, false, "six hops have room in a window of 1280 pixels");
   for (const nodes of PATHS) {
     const counts = [400, 700, 1000, 1300, 1900].map((width) => arranged(nodes, width).rows.length);
     assert.deepEqual(counts, [...counts].sort((a, b) => b - a));

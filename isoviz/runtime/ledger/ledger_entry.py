@@ -248,7 +248,9 @@ def entry_of(report: Report, machine: Machine, origin: str = "run") -> LedgerEnt
     plan, prediction = report.plan, report.prediction
     transfer = plan.transfer
     hops = [
-        LedgerHop(hop.channel, hop.kind, hop.source, hop.destination, hop.request_bytes, rate, found.throughput)
+        LedgerHop(
+            hop.channel, hop.kind, hop.source, hop.destination, float(hop.request_bytes), float(rate), float(found.throughput)
+        )
         for hop, rate, found in zip(plan.every_hop, plan.every_rate, report.hops, strict=True)
     ]
     return LedgerEntry(

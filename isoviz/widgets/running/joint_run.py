@@ -48,7 +48,8 @@ class Outcome:
     """How a transfer ended: with a report, or with an error in words. `cancelled` tells the two kinds of errors apart.
 
     `seconds` are those from its begin until its last byte was in place, waiting included. The clock of its trace showed `zero`
-    when all transfers began; this one was to begin `begin` seconds later.
+    when all transfers began: as for a transfer alone, that is with the first request, so that what is made ready before is not
+    counted. This one was to begin `begin` seconds later.
     """
 
     report: Report | None
@@ -131,9 +132,6 @@ def run_together(parts: Sequence[Part], machine: Machine, tell: Tell, cancel: th
                 outcome = _outcome(engine, part, ends[number], moved, cancel)
             if not told[0]:
                 progress.stands_still()
-            if (report := outcome.report) is not None and report.trace is not None:
-                ended = report.trace.end + report.flush_seconds - begin - part.begin
-                outcome = replace(outcome, seconds=ended, zero=begin, begin=part.begin)
             found[number] = outcome
 
         threads = [threading.Thread(target=work, args=(number,), name=f"isoviz-run-part-{number}", daemon=True)
@@ -146,7 +144,24 @@ def run_together(parts: Sequence[Part], machine: Machine, tell: Tell, cancel: th
         for end in pair:
             with suppress(Exception):
                 end.end.close()  # those of transfers that never began; closing twice is safe
-    return tuple(each for each in found if each is not None)
+    return _on_one_clock([each for each in found if each is not None], parts)
+
+
+def _on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[Part]) -> tuple[Outcome, ...]:
+    """The outcomes with their seconds on one clock, which begins with the first request of all transfers."""
+    begins = [
+        outcome.report.trace.begin - part.begin
+        for outcome, part in zip(outcomes, parts, strict=True)
+        if outcome.report is not None and outcome.report.trace is not None
+    ]
+    timed: list[Outcome] = []
+    for outcome, part in zip(outcomes, parts, strict=True):
+        if (report := outcome.report) is not None and report.trace is not None:
+            zero = min(begins)
+            ended = report.trace.end + report.flush_seconds - zero - part.begin
+            outcome = replace(outcome, seconds=ended, zero=zero, begin=part.begin)
+        timed.append(outcome)
+    return tuple(timed)
 
 
 def _outcome(engine: Engine, part: Part, ends: Ends, moved: Callable[[Progress], None], cancel: threading.Event) -> Outcome:

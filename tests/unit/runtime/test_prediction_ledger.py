@@ -287,9 +287,20 @@ def test_runs_of_this_computer_are_recorded(mine: Ledger) -> None:
 
 def test_runs_of_the_shell_and_of_the_explorer_are_recorded(mine: Ledger, tmp_path: Path) -> None:
     pytest.importorskip("anywidget")
-    from isoviz.widgets.run_thread import execute
+    from isoviz.widgets.chosen.settings import settings_for
+    from isoviz.widgets.session import Session
 
-    execute(isoviz.plan(small(), LOCAL), LOCAL, lambda *_: None, threading.Event())
+    session = Session(
+        settings_for(
+            space={"x": 1000},
+            fields={"a": "float32", "b": "int16"},
+            source=("node0.sys", "<F, x>"),
+            destination=("node0.sys", "<x, F>"),
+        )
+    )
+    session.run()
+    session.wait()
+    session.close()
     file = tmp_path / "transfer.toml"
     file.write_text(
         'space = { x = 100 }\nfields = { v = "u1" }\nmachine = { preset = "local", measure = "assumed" }\n'

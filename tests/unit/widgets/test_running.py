@@ -96,6 +96,10 @@ def test_transfers_run_together_verified(emulated: bool) -> None:
     assert trace is not None and [span.label for span in trace.transfers] == ["Transfer 1", "Transfer 2"]
     assert trace.begin == 0
     assert min(span.start for span in trace.requests if span.transfer == 1) >= 0.002, "it began at its own time"
+    waited = [
+        min(span.start for span in trace.requests if span.transfer == number) - begin for number, begin in enumerate((0.0, 0.002))
+    ]
+    assert min(waited) == pytest.approx(0, abs=1e-4), "what is made ready before the first request is not counted"
     assert (run_part(state)["emulated"] != []) == emulated
 
 
@@ -259,6 +263,26 @@ def test_notes_are_kept_with_runs(session: Session, book: Path) -> None:
     later.send({"kind": "set", "field": "dimension-size", "row": X, "value": "8"})
     assert past_runs(later.wait()) == [], "runs of another transfer are not listed"
     later.close()
+
+
+def test_a_run_of_the_session_is_listed_once() -> None:
+    """Also where a hop moves whole numbers of bytes: its entry is known again as the ledger has read it."""
+    transpose = settings_for(
+        space={"x": 64, "y": 32},
+        fields={"a": "float64"},
+        source=("node0.sys", "<F, x, y>"),
+        destination=("node0.sys", "<F, y, x>"),
+    )
+    session = Session(transpose)
+    session.demand("run")
+    session.wait()
+    session.send({"kind": "repeat", "times": 2})
+    state = session.wait()
+    assert [run["number"] for run in past_runs(state)] == [1]
+    book = ledger()
+    assert book is not None
+    assert {entry.key for entry in book.recent()} == set(state.run.keys)
+    session.close()
 
 
 def test_notes_of_a_damaged_file_are_none_and_long_ones_are_cut(tmp_path: Path) -> None:

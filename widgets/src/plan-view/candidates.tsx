@@ -44,7 +44,7 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
           <Term name="candidate">Candidates</Term>
         </h3>
       </header>
-      <p class="iv-faint">{provedWords(why)} {why.ranking}</p>
+      <p class="iv-faint">{`${provedWords(why)} ${why.ranking}`.trim()}</p>
       <ol class="iv-candidates">
         {why.candidates.map((candidate, place) => (
           <li key={keyOf(candidate)} class={isShown(candidate) ? "iv-selected" : undefined}>
@@ -99,7 +99,11 @@ export function Candidates({ why }: { why: WhyPart }): JSX.Element | null {
   );
 }
 
-function provedWords(why: WhyPart): string {
+/** What is proved of all paths: of the best one that is known, which need not be the chosen one. */
+export function provedWords(why: Pick<WhyPart, "candidates" | "proved" | "gap">): string {
+  const [chosen, ...others] = why.candidates;
+  const isBeaten = chosen !== undefined && others.some((other) => other.seconds !== null && !other.isTie && other.seconds < least(chosen));
+  if (isBeaten) return "";
   if (why.proved) return "Proved: no path, layout or block size is faster.";
   return why.gap === null ? "Nothing is proved about other paths." : `Not proved: at most ${formatShare(why.gap)} above the optimum.`;
 }

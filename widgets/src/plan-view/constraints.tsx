@@ -145,13 +145,15 @@ function slackWords(row: ShownConstraint, byHand: boolean): JSX.Element {
   const left = share < 5e-5 ? "none" : `${amount(row, free)}, ${formatShare(share)}`;
   return (
     <>
-      {byHand && (
-        <span class="iv-holds">
-          <Icon name="good" />
-          <span class="iv-hidden">holds, </span>
-        </span>
-      )}
-      {left}
+      <span class="iv-slack-left">
+        {byHand && (
+          <span class="iv-holds">
+            <Icon name="good" />
+            <span class="iv-hidden">holds, </span>
+          </span>
+        )}
+        {left}
+      </span>
       {row.binding && (
         <>
           {" "}
