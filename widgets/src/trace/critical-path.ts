@@ -58,13 +58,19 @@ function waited(trace: TraceData, lastOf: readonly number[], at: number): [Reaso
   return holder >= 0 && trace.end[holder]! <= trace.end[at]! ? ["buffers", holder] : [reason, source];
 }
 
-/** The request of a lane that ended just before another one began; −1 where it found the channel free. */
+/**
+ * The request that ended last on a lane before another one did, if it had ended when that one began; −1 where there is none. Where
+ * several are in flight, one that ends while the other one is carried out says that it did not wait for the channel.
+ */
 function before(trace: TraceData, lane: number, at: number): number {
-  const { first = 0 } = trace.lanes[lane] ?? {};
-  const overlapping = activeAt(trace, lane, trace.start[at]!).some((other) => other !== at && trace.start[other]! < trace.start[at]!);
-  if (overlapping) return -1; // the request before it on its channel had not ended
-  for (let i = at - 1; i >= first; i -= 1) if (trace.end[i]! <= trace.start[at]!) return i;
-  return -1;
+  const { first = 0, count = 0 } = trace.lanes[lane] ?? {};
+  const [start, end] = [trace.start[at]!, trace.end[at]!];
+  if (activeAt(trace, lane, start).some((other) => other !== at && trace.end[other]! < end)) return -1;
+  for (let i = at + 1; i < first + count && trace.start[i]! < end; i += 1) if (trace.end[i]! < end) return -1;
+  let found = -1;
+  for (let i = at - 1; i >= first && (found < 0 || trace.reach[i]! > trace.end[found]!); i -= 1)
+    if (trace.end[i]! <= start && (found < 0 || trace.end[i]! > trace.end[found]!)) found = i;
+  return found;
 }
 
 /** The last request of another transfer, if the end of that one freed the buffers that a transfer waited for. */
