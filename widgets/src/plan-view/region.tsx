@@ -6,9 +6,9 @@ import type { ShownRegion } from "../types.ts";
 import { formatCount, formatRate } from "../units.ts";
 import { logAxis, powers } from "./chart.ts";
 
-const WIDTH = 400;
-const HEIGHT = 250;
-const BOX = { left: 66, right: WIDTH - 12, top: 10, bottom: HEIGHT - 40 };
+const WIDTH = 232;
+const HEIGHT = 176;
+const BOX = { left: 58, right: WIDTH - 8, top: 8, bottom: HEIGHT - 38 };
 
 /** Moves the point of a region to other block sizes; `moving` while the pointer holds it. */
 export type MoveBlocks = (x: number, y: number, moving: boolean) => void;
@@ -52,9 +52,9 @@ export function Region({ region, move }: { region: ShownRegion; move: MoveBlocks
         <span class="iv-faint">{said}</span>
       </header>
       {region.corners.length === 0 && <p class="iv-lacks">No block sizes sustain it.</p>}
-      <svg ref={picture} class="iv-why-chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`Block sizes that sustain ${formatRate(region.throughput)}; ${said}`}>
+      <svg ref={picture} class="iv-why-chart iv-region-chart" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={`Block sizes that sustain ${formatRate(region.throughput)}; ${said}`}>
         <rect class="iv-region-ground" x={BOX.left} y={BOX.top} width={BOX.right - BOX.left} height={BOX.bottom - BOX.top} />
-        {powers(x, 2, 5).map((value) => (
+        {powers(x, 2, 4).map((value) => (
           <g key={value}>
             <line class="iv-curve-grid" x1={x.place(value)} x2={x.place(value)} y1={BOX.top} y2={BOX.bottom} />
             <text class="iv-curve-text" x={x.place(value)} y={BOX.bottom + 15} text-anchor={x.place(value) > BOX.right - 15 ? "end" : "middle"}>
@@ -75,7 +75,7 @@ export function Region({ region, move }: { region: ShownRegion; move: MoveBlocks
         <text class="iv-curve-text" x={(BOX.left + BOX.right) / 2} y={HEIGHT - 8} text-anchor="middle">
           {region.x}
         </text>
-        <text class="iv-curve-text" transform={`translate(14 ${(BOX.top + BOX.bottom) / 2}) rotate(-90)`} text-anchor="middle">
+        <text class="iv-curve-text" transform={`translate(12 ${(BOX.top + BOX.bottom) / 2}) rotate(-90)`} text-anchor="middle">
           {region.y}
         </text>
         <circle

@@ -12,7 +12,8 @@ export function TriedFigure({ name }: { name: string }): JSX.Element | null {
     name === "seconds" && answer?.seconds != null ? formatSeconds(answer.seconds) : name === "throughput" && answer?.throughput != null ? formatRate(answer.throughput) : null;
   return text === null ? null : (
     <span class="iv-figure-tried" data-testid={`tried-${name}`}>
-      what if {text}
+      <span class="iv-hidden">what if </span>
+      {text}
     </span>
   );
 }
