@@ -51,6 +51,11 @@ def _selection(notebook: harness.Notebook) -> None:
     notebook.part("journey").locator("[data-term]").first.focus()
 
 
+def _numbers(notebook: harness.Notebook) -> None:
+    notebook.part("tab-layouts").click()
+    notebook.part("dock-size").click()
+
+
 def _report(notebook: harness.Notebook) -> None:
     notebook.run()
     notebook.part("report").wait_for()
@@ -106,6 +111,7 @@ STATES: dict[str, Callable[[harness.Notebook], None]] = {
     "report shown": _report,
     "why, with a change tried": _why,
     "by hand": _by_hand,
+    "numbers on the whole screen": _numbers,
     "timeline with everything": _timeline,
 }
 

@@ -98,6 +98,10 @@ class Clicks:
             "play": (1, self._play),
             "slider": (2, self._slider),
             "pointer": (3, self._point),
+            "canvas": (3, self._canvas),
+            "timeline": (2, self._timeline),
+            "what if": (2, self._what_if),
+            "dock": (1, lambda: self._click("[data-testid=dock-size]")),
             "undo": (3, lambda: self._page.keyboard.press(self._draw.choice(("Control+z", "Control+z", "Control+Shift+z")))),
         }
 
@@ -207,6 +211,31 @@ class Clicks:
         if self._draw.random() < 0.3:
             self._page.keyboard.press(self._draw.choice("+-0"))
             self._drag(box, self._one_of("[data-testid=linearization-grid]"))
+
+    def _canvas(self) -> None:
+        """Memories of the machine: clicked, dragged, moved by keys."""
+        self._click("[data-testid=tab-machine]")
+        memory = self._one_of("[data-testid^=canvas-memory-]")
+        if self._draw.random() < 0.5:
+            self._drag(memory, self._one_of("[data-testid^=canvas-memory-]"))
+        else:
+            self._page.mouse.click(*memory.middle)
+            self._keys("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Delete", "Escape")
+
+    def _timeline(self) -> None:
+        """The timeline: pointed at, zoomed, dragged and scrubbed."""
+        self._click("[data-testid=tab-timeline]")
+        area = self._one_of("[data-testid=timeline-area]")
+        for _ in range(4):
+            self._page.mouse.move(*area.at(self._draw.random(), self._draw.random()))
+            self._page.mouse.wheel(0, self._draw.choice((-400, 400)))
+        self._drag(area, area)
+
+    def _what_if(self) -> None:
+        """A slider that plans again while it moves."""
+        self._click("[data-testid=tab-why]")
+        self._click("[data-testid=what-if] input[type=range]")
+        self._keys("ArrowLeft", "ArrowRight", "PageUp", "PageDown", "Home", "End")
 
     def _drag(self, begin: Box, end: Box) -> None:
         mouse = self._page.mouse

@@ -54,6 +54,50 @@ TEXTS = (
 )
 MEMORIES = ("node0.sys", "node0.dsk", "node1.fbm0", "node0.zcm", "nowhere")
 DRAWN = machine_to_json(preset("laptop"))
+CHANNELS = tuple(channel.name for channel in preset("two-node").channels)[:6]
+
+
+def machine_edit(draw: random.Random) -> dict[str, Any]:
+    """An edit of the machine by hand, right or wrong."""
+    memory, channel = draw.choice(MEMORIES), draw.choice((*CHANNELS, "nowhere"))
+    number, text = draw.choice([0.0, -1.0, 1.0, 4096.0, 1e9, 1e300]), draw.choice((*TEXTS, "2 GB/s", "4 GiB", "3 us"))
+    place = {memory: [number, draw.choice([0.0, 50.0, -1e6])]}
+    edits: list[dict[str, Any]] = [
+        {"do": "new"},
+        {"do": "name-machine", "value": text},
+        {
+            "do": "add-memory", "memoryKind": draw.choice(["SYS", "FBM", "ODD"]), "node": draw.choice([0, 1, 7]), "place": None,
+            "positions": place,
+        },
+        {
+            "do": "set-memory", "memory": memory, "value": text,
+            "field": draw.choice(["name", "kind", "node", "capacity", "slot-limit", "label"]),
+        },
+        {"do": "emulate", "memories": [memory], "on": draw.random() < 0.5},
+        {"do": "place", "positions": place, "goesOn": draw.random() < 0.5},
+        {"do": draw.choice(["arrange", "add-node"])},
+        {"do": "delete", "memories": [memory], "channels": [channel], "resources": [text]},
+        {
+            "do": draw.choice(["copy-node", "delete-node"]), "node": draw.choice([0, 1, 5]),
+            "value": draw.choice(["", "1", "3", "lots"]),
+        },
+        {
+            "do": "connect", "source": memory, "destination": draw.choice(MEMORIES),
+            "channelKind": draw.choice(["", "Memcpy", "ODD"]),
+        },
+        {
+            "do": "set-channel", "channel": channel, "value": text,
+            "field": draw.choice(["name", "kind", "bandwidth", "latency", "setup"]),
+        },
+        {"do": "set-use", "channel": channel, "resource": text, "weight": draw.choice([None, "1", "-1"])},
+        {"do": "add-resource", "channel": channel},
+        {"do": "set-resource", "resource": text, "field": draw.choice(["name", "capacity", "held"]), "value": text},
+        {"do": "set-point", "channel": channel, "point": draw.choice([0, 3, 99]), "run": number, "rate": number},
+        {"do": "add-point", "channel": channel, "run": number, "rate": draw.choice([None, number])},
+        {"do": "remove-point", "channel": channel, "point": draw.choice([0, 3, 99])},
+        {"do": "fly"},
+    ]  # fmt: skip
+    return draw.choice(edits)
 
 
 def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
@@ -89,6 +133,31 @@ def command(draw: random.Random, rows: list[int]) -> dict[str, Any]:
         "edit-transfer": lambda: {"transfer": draw.choice([1, 2, 3])},
         "copy-transfer": lambda: {"transfer": draw.choice([1, 2, 3])},
         "remove-transfer": lambda: {"transfer": draw.choice([1, 2, 3])},
+        "edit-machine": lambda: {"edit": machine_edit(draw)},
+        "what-if": lambda: {
+            "whatIf": {
+                "bandwidths": draw.choice([{}, {draw.choice((*CHANNELS, "nowhere")): draw.choice([0.0, 1e6, 1e12, -1.0])}]),
+                "slotLimit": draw.choice([None, 0, 1, 1 << 20]),
+                "sizes": draw.choice([{}, {"x": 64}, {"q": 4}, {"y": 0}]),
+            },
+            "moving": draw.random() < 0.5,
+        },
+        "by-hand": lambda: {
+            "part": "byHand",
+            "byHand": draw.choice([
+                None,
+                {
+                    "path": draw.choice([[], [CHANNELS[0]], list(CHANNELS[:3]), ["nowhere"]]),
+                    "layouts": draw.choice([[], ["<F, x, y>"], ["<x", "<y, x, F>"]]),
+                    "chunk": draw.choice(["", "1 KiB", "many", "-4"]),
+                    "target": draw.choice([None, 1e9, -1.0]),
+                },
+            ]),
+        },
+        "watch": lambda: {"views": draw.choice([[], ["plan", "why"], ["timeline", "machine"], ["nothing"]])},
+        "steps": lambda: {"first": draw.choice([0, 10, -1, 10**9])},
+        "trace": lambda: {"which": draw.choice(["simulated", "stored", "measured", "given"])},
+        "note": lambda: {"run": draw.choice(["1", "nowhere"]), "note": draw.choice(TEXTS)},
         "select": lambda: {
             "selection": {
                 "entry": draw.choice([None, {"index": {"x": draw.randrange(20), "y": 1}, "field": "a"}]),
