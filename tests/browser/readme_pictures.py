@@ -26,7 +26,7 @@ from isoviz.planner import load_transfer
 
 ROOT = Path(__file__).resolve().parents[2]
 PICTURES = ROOT / "notebooks" / "pictures"
-MOST_BYTES = 200_000
+MOST_BYTES = 100_000
 """A picture is at most this large: the README is read on slow lines as well."""
 KEPT = 160
 """The most frequent colours of a picture, which are kept exactly."""
@@ -37,6 +37,10 @@ EXPLORER = """
 import isoviz
 explorer = isoviz.explore(restore=False, example="two-node")
 """
+LOCAL = """
+import isoviz
+explorer = isoviz.explore(restore=False)
+"""
 TILES = """
 import isoviz
 explorer = isoviz.explore(
@@ -44,6 +48,14 @@ explorer = isoviz.explore(
     source=("node0.dsk", "<F, x, y>"), destination=("node0.sys", "<F, x_in=4, y_in=4, x_out, y_out>"),
 )
 """
+# What glides to its place has come to rest.
+AT_REST = """async () => {
+  const moves = each => each.playState === 'running' && each.effect?.getTiming().iterations !== Infinity;
+  for (let frame = 0, same = 0; frame < 600 && same < 30; frame += 1) {
+    await new Promise(requestAnimationFrame);
+    same = document.getAnimations().some(moves) ? 0 : same + 1;
+  }
+}"""
 LAYOUT = """\
 editor = isoviz.LayoutEditor("<x_in=4, F, y, x_out>", space={"x": 10, "y": 5}, fields={"re": "float32", "im": "float64"})
 view = isoviz.LinearizationView(editor)
@@ -65,6 +77,10 @@ def main(names: list[str]) -> int:
         "aos-soa": lambda chromium: alone(chromium, AOS_SOA),
         "path": lambda chromium: figures(chromium, "show", "fbm_to_remote_fbm", ("Path", 0)),
         "why": why,
+        "canvas": lambda chromium: tab(chromium, EXPLORER, "machine"),
+        "what-if": lambda chromium: tab(chromium, EXPLORER, "why"),
+        "moments": lambda chromium: tab(chromium, LOCAL, "timeline", moment),
+        "runs": lambda chromium: tab(chromium, LOCAL, "run", run_three_times),
         "timeline": lambda chromium: figures(chromium, "run", "aos_to_soa_file", ("Run", 1)),
     }
     if strangers := set(names) - set(known):
@@ -99,6 +115,42 @@ def explorer(chromium: Browser, code: str, dark: bool) -> bytes:
             hovered(shown.locator("[data-testid=end-source]"))
             has_facts(shown.locator("[data-testid=end-destination]"))
             return lab.page.screenshot()
+
+
+def tab(chromium: Browser, code: str, name: str, prepare: Callable[[Locator], None] | None = None) -> bytes:
+    """JupyterLab with a tab of the dock, which has the screen below the journey."""
+    with tempfile.TemporaryDirectory() as home, server(Path(home)) as url, lab_page(chromium, url) as lab:
+        lab.run(code)
+        lab.settled()
+        shown = lab.page.locator("[data-testid=explorer]").first
+        shown.get_by_test_id(f"tab-{name}").click()
+        shown.get_by_test_id("dock-size").click()
+        if prepare is not None:
+            prepare(shown)
+        shown.get_by_test_id(f"tab-{name}").click()
+        shown.evaluate("element => element.scrollIntoView({block: 'start'})")
+        lab.settled()
+        lab.page.mouse.move(1, 1)
+        lab.page.evaluate(AT_REST)
+        return lab.page.screenshot()
+
+
+def moment(shown: Locator) -> None:
+    """The middle of the simulated transfer."""
+    scrub = shown.get_by_test_id("timeline-scrub")
+    scrub.focus()
+    box = scrub.bounding_box()
+    assert box is not None
+    scrub.click(position={"x": box["width"] / 2, "y": box["height"] / 2})
+
+
+def run_three_times(shown: Locator) -> None:
+    """Three runs, so that there is a history."""
+    for number in range(1, 4):
+        shown.get_by_test_id("run").click()
+        done = f"element => element.dataset.run === '{number}' && element.dataset.running === 'false'"
+        shown.page.wait_for_function(done, arg=shown.element_handle())
+        shown.page.locator("[data-testid=explorer][data-busy=false]").first.wait_for()
 
 
 def alone(chromium: Browser, code: str, hover: bool = False) -> bytes:

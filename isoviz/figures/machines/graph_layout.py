@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from isoviz.machines import Channel, Machine, Memory, MemoryKind
 from isoviz.machines.memory_families import families
 
-BOX_WIDTH = 112.0
+BOX_WIDTH = 126.0
 BOX_HEIGHT = 42.0
 NODE_GAP = 150.0
 _ROW = 80.0

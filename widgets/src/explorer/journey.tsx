@@ -15,14 +15,15 @@ export function Journey(): JSX.Element {
   const { plan } = snapshot.panes;
   const box = useRef<HTMLElement>(null);
   const stale = plan !== null && snapshot.faults.stale.includes("plan");
+  const note = stale ? staleText(snapshot) : plan === null ? "" : planText(plan);
   return (
     <section ref={box} class={`iv-card iv-journey${stale ? " iv-stale" : ""}`} data-testid="journey" data-stale={stale} aria-label="The journey">
       <header class="iv-card-head">
         <h2>
           <Term name="journey">The journey</Term>
         </h2>
-        <p class="iv-faint" data-testid="journey-note">
-          {stale ? staleText(snapshot) : plan === null ? "" : planText(plan)}
+        <p class="iv-faint" data-testid="journey-note" title={note}>
+          {note}
         </p>
         <PathPointedAt />
         <JourneyTried />

@@ -47,7 +47,9 @@ export function LogSlider(props: SliderProps): JSX.Element {
   const last = stops === undefined ? STEPS : stops.length - 1;
   return (
     <div class="iv-slider">
-      <label for={id}>{props.label}</label>
+      <label for={id} title={props.name}>
+        {props.label}
+      </label>
       <output for={id} class="iv-slider-value">
         {props.text}
       </output>
