@@ -59,7 +59,9 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
         return f"{sentence(str(error))}."
     if not absent:
         return ""
-    return f"This computer lacks {' and '.join(absent)}. Only memories that are marked as emulated can be emulated."
+    if len(absent) == 1:
+        return f"This computer lacks {absent[0]}. Only memories that are marked as emulated can be emulated."
+    return f"This computer lacks {len(absent)} memories of the path. Emulate them to run here: {', '.join(absent)}."
 
 
 def absent_memories(machine: Machine) -> tuple[str, ...]:
