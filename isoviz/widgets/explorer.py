@@ -25,7 +25,7 @@ from isoviz.widgets.session import Session
 from isoviz.widgets.snapshot import snapshot, traits
 from isoviz.widgets.state import State
 from isoviz.widgets.steps import describe
-from isoviz.widgets.worker import Publisher
+from isoviz.widgets.worker import Publisher, Worker
 
 _STATIC = Path(__file__).parent / "static"
 _SIDES = ("source", "destination", "both")
@@ -91,9 +91,11 @@ class Explorer(anywidget.AnyWidget):
         self._beside: tuple[Callable[[], None], ...] = ()
         self._revision = 1
         self._publishing = threading.Lock()
+        self._talking = threading.Lock()
         super().__init__(
             pane=pane, side=side, static_picture=uuid.uuid4().hex, **traits(snapshot(self.session.state, 1, self.session.name))
         )
+        self._answers: Worker[tuple[Mapping[str, Any], State]] = Worker(self._answer, self._broken, "isoviz-answers")
         self._publisher = Publisher(self._publish, "isoviz-publisher")
         self._unlisten = self.session.listen(self._publisher.touch)
         self.on_msg(self._receive)
@@ -109,6 +111,7 @@ class Explorer(anywidget.AnyWidget):
                 action()
             self._unlisten()
             self._publisher.close()
+            self._answers.close()
             self._release()
             if self._owns_session:
                 self.session.close()
@@ -121,6 +124,7 @@ class Explorer(anywidget.AnyWidget):
     def fall_silent(self) -> None:
         """Publish nothing more."""
         self._publisher.close(0.2)
+        self._answers.close(0.2)
 
     # ---- the thread in which a message arrives is unknown: it is queued and nothing else
 
@@ -130,7 +134,7 @@ class Explorer(anywidget.AnyWidget):
                 self._asked.append(content)
         self.session.send(content)  # which tells the publisher when the command is done
 
-    # ---- in the thread of the publisher, the only one that talks to the browser
+    # ---- in the thread of the publisher
 
     def _publish(self) -> None:
         with self._publishing:
@@ -141,24 +145,30 @@ class Explorer(anywidget.AnyWidget):
             except Exception as error:  # noqa: BLE001 - a defect: the last state with its text is better than silence
                 told = {"frame": {**self.frame, "revision": self._revision, "defect": describe(error)}}
             try:
-                with self.hold_sync():
+                with self._talking, self.hold_sync():
                     for name, value in told.items():
                         if getattr(self, name) is not value:
                             setattr(self, name, value)
             except Exception as error:  # noqa: BLE001 - a defect: what cannot be sent is told, and the thread lives on
                 self.frame = {**told["frame"], "defect": ascii(describe(error))}
-            self._answer(state)
-
-    def _answer(self, state: State) -> None:
-        """Answer the commands whose turn has come: what was asked for before them is in the state."""
-        waiting = list(self._asked)
-        for content in waiting:
-            if is_due(content, state):
+            for content in list(self._asked):  # in turn: what was asked for before it is in the state
+                if not is_due(content, state):
+                    break
                 self._asked.popleft()
-                found = answer(content, state)
+                self._answers.put((content, state))
+
+    # ---- in the thread of the answers: a page of a large trace takes seconds, for which the state goes on
+
+    def _answer(self, asked: list[tuple[Mapping[str, Any], State]]) -> None:
+        for content, state in asked:
+            found = answer(content, state)
+            with self._talking:
                 self.send(found.message, list(found.buffers))
-            else:
-                return
+
+    def _broken(self, error: Exception) -> None:
+        """Show that an answer could not be made: a defect."""
+        with self._talking:
+            self.frame = {**self.frame, "defect": ascii(describe(error))}
 
     def _ipython_display_(self) -> None:
         """Show the explorer; as the last value of the cell that has just shown it, not once more."""

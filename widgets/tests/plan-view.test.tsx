@@ -81,7 +81,7 @@ test("ties are said to be ties", () => {
 
 test("nothing is called proved beside a path that is faster", () => {
   assert.equal(provedWords(why()), "Proved: no path, layout or block size is faster.");
-  assert.equal(provedWords(why({ proved: false, gap: 0.01 })), "Not proved: at most 1.0 % above the optimum.");
+  assert.equal(provedWords(why({ proved: false, gap: 0.01 })), "Not proved: at most 1 % above the optimum.");
   assert.equal(provedWords(why({ candidates: [candidate({ chosen: true }), candidate({ seconds: 0.8 })] })), "");
   assert.notEqual(provedWords(why({ candidates: [candidate({ chosen: true }), candidate({ seconds: null, bound: 0.8 })] })), "");
 });

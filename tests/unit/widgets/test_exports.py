@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import string
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -24,7 +25,7 @@ from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, 
 from isoviz.widgets.chosen.python_text import python_text, quoted, same_settings
 from isoviz.widgets.chosen.session_file import session_text, settings_in
 from isoviz.widgets.chosen.settings import End, Row, Settings, settings_for
-from isoviz.widgets.commands.answers import is_due
+from isoviz.widgets.commands.answers import ANSWERED, Answer, Answered, is_due
 from isoviz.widgets.commands.exports import answer
 from isoviz.widgets.explorer import Explorer
 from isoviz.widgets.session import Session
@@ -193,16 +194,50 @@ def test_an_export_waits_for_what_was_asked_for_before_it(session: Session) -> N
 
 def test_the_publisher_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     sent: list[Any] = []
-    monkeypatch.setattr(Explorer, "send", lambda _self, content, buffers=None: sent.append(content))
+    told = threading.Event()
+
+    def send(_self: Explorer, content: Any, _buffers: Any = None) -> None:
+        sent.append(content)
+        told.set()
+
+    monkeypatch.setattr(Explorer, "send", send)
     explorer = Explorer(SMALL)
     explorer._receive(explorer, {"kind": "set", "field": "planner", "value": "simple", "client": "a", "number": 1}, [])
     explorer._receive(explorer, {"kind": "export", "what": "plan", "client": "a", "number": 2}, [])
     explorer._receive(explorer, {"kind": "export", "what": "film", "client": "a", "number": 3}, [])
     explorer.session.wait()
     explorer._publish()
+    assert told.wait(30)
     assert [(each["what"], each["number"], each["error"]) for each in sent] == [("plan", 2, "")]
     assert json.loads(sent[0]["text"])["planner"] == "simple"
     explorer.close()
+
+
+def test_the_state_is_told_while_an_answer_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page takes seconds: nothing else may wait for it."""
+    begun, may_end, told = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(asked: Any, _state: Any) -> Answer:
+        begun.set()
+        assert may_end.wait(30)
+        return Answer({"kind": "export", "what": "plan", "number": asked["number"], "name": "", "text": "", "error": ""})
+
+    monkeypatch.setitem(ANSWERED, "export", Answered(lambda *_: True, slow))
+    monkeypatch.setattr(Explorer, "send", lambda *_: told.set())
+    explorer = Explorer(SMALL)
+    try:
+        explorer._receive(explorer, {"kind": "export", "what": "plan", "client": "a", "number": 1}, [])
+        assert begun.wait(30)
+        explorer._receive(explorer, {"kind": "set", "field": "planner", "value": "simple", "client": "a", "number": 2}, [])
+        explorer.session.wait()
+        explorer._publish()
+        assert explorer.settings["planner"] == "simple"
+        assert not told.is_set()
+        may_end.set()
+        assert told.wait(30)
+    finally:
+        may_end.set()
+        explorer.close()
 
 
 # ---- files that are opened
