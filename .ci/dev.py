@@ -185,37 +185,63 @@ def test(arguments: list[str]) -> int:
         lint_steps(steps)
         widget_steps(steps)
         pytest(steps, arguments)
-        return finish(steps)
+    else:
+        in_two_lanes(steps, "browser tests", "browser-tests")
+    return finish(steps)
+
+
+def test_full(arguments: list[str]) -> int:
+    """Everything, with every count, and the environments with other versions, each in a folder of its own.
+
+    The browser tests and the other environments run beside everything else; with options of one's own, one after the other.
+    """
+    steps = Steps(testing_environment())
+    if arguments or not with_browser():
+        lint_steps(steps)
+        widget_steps(steps)
+        matrix_steps(steps)
+        pytest(steps, arguments, ISOVIZ_FULL="1")
+    else:
+        os.environ["ISOVIZ_FULL"] = "1"
+        in_two_lanes(steps, "browser tests and other environments", "other-environments", ISOVIZ_FULL="1")
+    return finish(steps)
+
+
+def in_two_lanes(steps: Steps, name: str, command: str, **variables: str) -> None:
+    """Style, types, and the tests that need no browser; beside them a command of this file, whose output comes last."""
     node_modules(steps)  # the browser tests need them as well
     with tempfile.TemporaryDirectory() as folder:
         counts = Counts(Path(folder))
         # A cache of its own: both note the failed tests of their last run in it.
         own = ["--junit-xml", counts.file("browser"), "-o", "cache_dir=.pytest_cache/browser"]
-        command = [sys.executable, str(Path(__file__)), "browser-tests", *own]
-        with beside(command, ROOT, dict(os.environ)) as browser_tests:
-            say("the browser tests run beside the other checks; what they print comes last")
+        with beside([sys.executable, str(Path(__file__)), command, *own], ROOT, dict(os.environ)) as others:
+            say(f"{name} run beside the other checks; what they print comes last")
             lint_steps(steps)
             widget_steps(steps)
-            steps("pytest", *pytest_command(steps), "-m", "not browser", "--junit-xml", counts.file("others"))
-            say("browser tests …")
-            passed = steps.ended("browser tests", browser_tests.wait())
-            say(f"browser tests: {'passed' if passed else 'FAILED'}")
+            own_counts = ("--junit-xml", counts.file("others"))
+            steps("pytest", *pytest_command(steps), "-m", "not browser", *own_counts, **variables)
+            say(f"{name} …")
+            passed = steps.ended(name, others.wait())
+            say(f"{name}: {'passed' if passed else 'FAILED'}")
         say(f"all tests: {counts.words()}")
-    return finish(steps)
 
 
-def test_full(arguments: list[str]) -> int:
-    """Everything, with every count, then the environments with other versions, each in a folder of its own."""
-    steps = Steps(testing_environment())
-    lint_steps(steps)
-    widget_steps(steps)
+def matrix_steps(steps: Steps) -> None:
+    """The tests that depend on versions, in an environment for each of them."""
     for name, replacement, folders in MATRIX:
         present = [folder for folder in folders if (ROOT / folder).exists()]
         if present:
             own = {"ISOVIZ_VENV": f".venv-{name}", "ISOVIZ_WITH": replacement, "ISOVIZ_FULL": "1"}
             steps(f"tests with {name}", sys.executable, str(Path(__file__)), "pytest", *present, **own)
-    pytest(steps, arguments, ISOVIZ_FULL="1")
-    return finish(steps)
+
+
+def other_environments(arguments: list[str]) -> int:
+    """The browser tests with every count, then the environments with other versions."""
+    steps = Steps(testing_environment())
+    found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
+    steps("browser tests", *pytest_command(steps), "-m", "browser", *arguments, **found)
+    matrix_steps(steps)
+    return steps.result()
 
 
 def only_pytest(arguments: list[str]) -> int:
@@ -284,6 +310,7 @@ COMMANDS = {
     "test-full": test_full,
     "pytest": only_pytest,
     "browser-tests": browser_tests,
+    "other-environments": other_environments,
     "bench": bench,
     "lint": lint,
     "format": format_code,
