@@ -5,7 +5,9 @@ from __future__ import annotations
 import itertools
 import time
 import traceback
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import get_args
 
 from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.machine_choice import PresetMachine
@@ -13,7 +15,7 @@ from isoviz.widgets.chosen.selection import still_there
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf, kept
 from isoviz.widgets.consequences.derive import DEMANDS
-from isoviz.widgets.contract import Command
+from isoviz.widgets.contract import Command, Side
 from isoviz.widgets.state import Derived, State
 
 KEPT_STEPS = 200
@@ -145,13 +147,14 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
     final = final or result.refines
     if final and result.corrections:
         settings = state.settings
-        for name, value in result.corrections.items():
-            side = name.partition("-")[0]
-            settings = settings.with_end(side, replace(settings.end(side), memory=value))
-        moved = ", ".join(_corrected(name, value, result) for name, value in result.corrections.items())
-        notice = f"The new machine has other memories: {moved}."
+        moved = _with_memories(settings, result.corrections)
+        moved = replace(moved, beside=tuple(_with_memories(each, result.corrections) for each in settings.beside))
+        told = [_corrected(side, moved, result) for side in get_args(Side) if moved.end(side) != settings.end(side)]
+        if moved.beside != settings.beside:
+            told.append("other transfers have moved as well")
+        notice = f"The new machine has other memories: {', '.join(told)}."
         state = replace(state, derived=replace(result, corrections={}), notice=notice)
-        return replaced(state, settings)
+        return replaced(state, moved)
     state = replace(state, derived=result, computed=number if final else state.computed)
     if not final:
         return state
@@ -161,10 +164,19 @@ def computed(state: State, number: int, result: Derived | Exception, final: bool
     return replace(state, selected=state.selected.then(kept))
 
 
-def _corrected(control: str, memory: str, derived: Derived) -> str:
+def _with_memories(settings: Settings, instead: Mapping[str, str]) -> Settings:
+    """The settings with other memories at the ends, by the names of those that were there."""
+    for side in get_args(Side):
+        end = settings.end(side)
+        settings = settings.with_end(side, replace(end, memory=instead.get(end.memory, end.memory)))
+    return settings
+
+
+def _corrected(side: Side, settings: Settings, derived: Derived) -> str:
     """What stands at one end now, in words: "the destination is now GPU memory (node1.fbm0)"."""
+    memory = settings.end(side).memory
     words = "" if derived.machine is None else derived.machine.memory(memory).kind.words
-    return f"the {control.partition('-')[0]} is now {f'{words} ({memory})' if words else memory}"
+    return f"the {side} is now {f'{words} ({memory})' if words else memory}"
 
 
 def describe(error: Exception) -> str:

@@ -27,14 +27,17 @@ def test_sliders_plan_anew_beside_the_plan(explorer: harness.Notebook) -> None:
     explorer.settled()
     assert explorer.part("figure-seconds").locator("dd").inner_text() == before, "the plan itself stays"
     told = explorer.part("tried-throughput").inner_text().removeprefix("what if").strip()
-    assert explorer.python(
-        "from isoviz.planner.explanation.rivals import with_bandwidth\n"
-        "from isoviz.units import format_rate\n"
-        "state = explorer.session.state\n"
-        "(channel, peak), = state.what_if.bandwidths\n"
-        "machine = with_bandwidth(state.derived.machine, channel, peak / state.derived.machine.channel(channel).peak)\n"
-        "print(format_rate(isoviz.plan(state.derived.transfer, machine, 'full').throughput))"
-    ) == told
+    assert (
+        explorer.python(
+            "from isoviz.planner.explanation.rivals import with_bandwidth\n"
+            "from isoviz.units import format_rate\n"
+            "state = explorer.session.state\n"
+            "(channel, peak), = state.what_if.bandwidths\n"
+            "machine = with_bandwidth(state.derived.machine, channel, peak / state.derived.machine.channel(channel).peak)\n"
+            "print(format_rate(isoviz.plan(state.derived.transfer, machine, 'full').throughput))"
+        )
+        == told
+    )
 
     explorer.part("hop-what-if-keep").click()
     explorer.settled()

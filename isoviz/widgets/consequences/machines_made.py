@@ -170,18 +170,15 @@ def _options_of(choice: PresetMachine, problems: dict[str, Problem]) -> dict[str
 
 
 def corrections(old: Machine | None, new: Machine, settings: Settings) -> dict[str, str]:
-    """Memories to choose instead of those that another preset does not have, by control.
+    """Memories to choose instead of those of any transfer that another preset does not have, by the name of the absent one.
 
     With a described machine nothing is changed: its author named the memories, and is told which of those chosen it lacks.
     """
     if old is None or old.name == new.name or isinstance(settings.machine, DescribedMachine):
         return {}
-    found = {}
-    for side in get_args(Side):
-        name = settings.end(side).memory
-        if name not in {memory.name for memory in new.memories}:
-            found[f"{side}-memory"] = nearest_memory(name, old, new)
-    return found
+    there = {memory.name for memory in new.memories}
+    ends = [transfer.end(side).memory for transfer in (settings, *settings.beside) for side in get_args(Side)]
+    return {name: nearest_memory(name, old, new) for name in dict.fromkeys(ends) if name not in there}
 
 
 def nearest_memory(name: str, old: Machine | None, new: Machine) -> str:

@@ -236,7 +236,7 @@ def written(tmp_path: Path, change: object) -> Path:
             lambda data: data["settings"]["transfers"][0]["dimensions"][0].update(value=3),
             r"settings.transfers\[0\].dimensions\[0\].value: expected a text, got 3",
         ),
-        (lambda data: data["settings"].update(machine={"kind": "preset"}), "settings.machine: expected an object"),
+        (lambda data: data["settings"].update(machine={"kind": "preset"}), "settings.machine: the key 'name' is missing"),
         (lambda data: data["settings"]["machine"]["machine"].pop("memories"), "settings.machine.machine: .*memories"),
     ],
 )

@@ -182,6 +182,22 @@ def test_a_transfer_beside_that_cannot_be_planned_is_told_and_bars_the_run(sessi
     assert "Transfer 1 runs with this one" in session.wait().notice
 
 
+def test_another_machine_moves_the_ends_of_all_transfers(session: Session) -> None:
+    for side, memory in (("source", "node0.fbm0"), ("destination", "node1.fbm0")):
+        session.send({"kind": "set", "field": f"{side}-memory", "value": memory})
+    session.send({"kind": "add-transfer"})
+    session.wait()
+    session.send({"kind": "set", "field": "machine", "value": "laptop"})
+    state = session.wait()
+    names = {memory.name for memory in state.derived.machine.memories}  # type: ignore[union-attr]
+    for transfer in (state.settings, *state.settings.beside):
+        assert {transfer.source.memory, transfer.destination.memory} <= names
+    assert not state.derived.problems
+    assert "other transfers" in state.notice
+    session.undo()
+    assert session.wait().settings.beside[0].destination.memory == "node1.fbm0"
+
+
 @pytest.mark.parametrize(("field", "value"), [("priority", "urgent"), ("priority", "1" * 9), ("begin", "-1"), ("begin", "nan")])
 def test_a_turn_that_cannot_be_is_told(session: Session, field: str, value: str) -> None:
     session.send({"kind": "set", "field": f"transfer-{field}", "transfer": 1, "value": value})
