@@ -21,10 +21,16 @@ def test_sliders_plan_anew_beside_the_plan(explorer: harness.Notebook) -> None:
     slider = explorer.part("hop-what-if")
     before = explorer.part("figure-seconds").locator("dd").inner_text()
     slider.focus()
+    places = (
+        "() => ['stop-0', 'hop-3', 'hop-what-if', 'figure-seconds'].map(name => document.querySelector(`[data-testid=${name}]`)"
+        ".getBoundingClientRect()).map(({ x, y }) => [x, y].map(Math.round).join())"
+    )
+    unmoved = explorer.page.evaluate(places)
     for _ in range(30):
         explorer.page.keyboard.press("ArrowRight")
     expect(explorer.part("journey-tried")).to_have_attribute("data-final", "true")
     explorer.settled()
+    assert explorer.page.evaluate(places) == unmoved, "nothing moves under a slider that is dragged"
     assert explorer.part("figure-seconds").locator("dd").inner_text() == before, "the plan itself stays"
     told = explorer.part("tried-throughput").inner_text().removeprefix("what if").strip()
     assert (

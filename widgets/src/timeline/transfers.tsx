@@ -32,7 +32,8 @@ export function waitingTold(trace: TraceData): string[] {
     const others = trace.transfers.filter((other, at) => at !== place && other.ended > transfer.submitted && other.submitted < transfer.ended);
     const urgent = others.filter((other) => other.priority > transfer.priority);
     const takes = formatSeconds(transfer.ended - transfer.submitted);
-    const instead = transfer.alone === null ? `${takes}` : `${takes} instead of ${formatSeconds(transfer.alone)} alone`;
+    const alone = transfer.alone === null ? takes : formatSeconds(transfer.alone);
+    const instead = alone === takes ? takes : `${takes} instead of ${alone} alone`;
     if (others.length === 0) return [`${transfer.label} meets no other transfer: it takes ${takes}.`];
     const equal = others.filter((other) => other.priority === transfer.priority);
     if (urgent.length === 0 && equal.length === 0) {
