@@ -45,6 +45,11 @@ def sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+def whole_sentence(text: str) -> str:
+    """The text as `sentence`, with a full stop unless it ends in a mark of its own."""
+    return sentence(text) if text.endswith((".", "!", "?", ":")) else f"{sentence(text)}."
+
+
 class Result(NamedTuple):
     """What a stage gave for these inputs: a value (None: there is none), and what is wrong, by control."""
 

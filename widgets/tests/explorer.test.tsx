@@ -337,7 +337,7 @@ test("the transfer has a title in words", () => {
   };
   assert.equal(title("<F, x, y>", "<F, y, x>"), "Transpose 64 × 32 of 2 fields");
   assert.equal(title("<F, x, y>", "<F, x, y>"), "Copy 64 × 32 of 2 fields");
-  assert.equal(title("<F, x, y>", "<x, y, F>"), "Structs to fields: 64 × 32 of 2 fields");
+  assert.equal(title("<F, x, y>", "<x, y, F>"), "Structs to fields: 64 × 32");
   assert.equal(title("<F, x, y>", "<x_in=4, F, y, x_out>"), "Block 64 × 32 of 2 fields");
   assert.equal(title("<F, q>", "<x, y, F>"), "Move 64 × 32 of 2 fields");
 });

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz import checks
 from isoviz._version import __version__
 from isoviz.errors import InputError
+from isoviz.machines.kinds import channel_kinds
 from isoviz.runtime.ledger.prediction_errors import Outcome
 
 if TYPE_CHECKING:
@@ -30,6 +31,11 @@ MOST_NOTES = 6
 TOGETHER = "together"
 """The origin of runs beside other transfers."""
 _OWNER = "ledger entry"
+
+
+def _words(kind: str) -> str:
+    """The words for a kind of channel; the name of one that this process does not know."""
+    return next((known.words for known in channel_kinds() if known == kind), kind)
 
 
 @dataclass(frozen=True)
@@ -120,7 +126,7 @@ class LedgerEntry:
     def outcome(self) -> Outcome:
         """The expected time, from the trial if there was one, beside the measured time."""
         label = f"{self.date} {self.source} {self.source_layout} to {self.destination} {self.destination_layout}"
-        return Outcome(" → ".join(self.kinds), label, self.nbytes, self.predicted, self.measured, self.interval)
+        return Outcome(" → ".join(map(_words, self.kinds)), label, self.nbytes, self.predicted, self.measured, self.interval)
 
     @property
     def model_outcome(self) -> Outcome:

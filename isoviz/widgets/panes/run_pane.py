@@ -9,7 +9,7 @@ from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, Stage
 from isoviz.widgets.running.advice import ShownAdvice, advice, emulated_memories
 from isoviz.widgets.running.run_spread import ShownSpread, spread_of
-from isoviz.widgets.state import MovedTransfer, Run, State, sentence
+from isoviz.widgets.state import MovedTransfer, Run, State, sentence, whole_sentence
 
 if TYPE_CHECKING:
     from isoviz.runtime import Report
@@ -126,7 +126,7 @@ def _now(state: State) -> ShownRun:
         "wanted": run.wanted,
         "over": run.over,
         "together": 1 + len(state.settings.beside),
-        "error": run.error,
+        "error": sentence(run.error),
         "transfer": run.transfer_text,
         "canRun": reason == "" and not run.active and state.planned,
         "reason": reason if state.planned else "",
@@ -176,7 +176,7 @@ def _report(run: Run, report: Report) -> ShownReport:
         "plannedSeconds": None if report.tried is None else run.plan.seconds,
         "spread": spread_of([each.seconds for each in run.reports]) if several else None,
         "rows": rows,
-        "notes": [sentence(note) for note in report.notes],
+        "notes": [whole_sentence(note) for note in report.notes],
     }
 
 

@@ -6,6 +6,7 @@ import { Thumbnail } from "../linearization-view/thumbnail.tsx";
 import { useSelection } from "../selection.ts";
 import type { ShownStop } from "../types.ts";
 import { formatBytes, formatRate, formatShare } from "../units.ts";
+import { useTried } from "../plan-view/tried.ts";
 import { HopWhatIf } from "../plan-view/what-if.tsx";
 import { Curve } from "./curve.tsx";
 import { inspected, type PlacedHop, type PlacedStop } from "./words.ts";
@@ -42,7 +43,9 @@ export function plainTimes(text: string): string {
 const place = (stop: ShownStop | undefined): string => (stop === undefined ? "" : `${stop.words}, ${stop.where}`);
 
 function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
+  // What is tried takes the place of the origin: the grids below keep their height.
   // Were the slowest hop faster, the rate of the path would rise to that of the next one.
+  const tried = useTried();
   const next = hop.bottleneck ? [...path.hops].filter((other) => other !== hop).sort((a, b) => a.rate - b.rate)[0] ?? null : null;
   const mark = hop.bottleneck ? "slowest hop" : hop.converts ? "converts" : "";
   return (
@@ -78,7 +81,7 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
         </p>
       )}
       <HopWhatIf key={hop.channel} channel={hop.channel} peak={hop.peak} words={hop.words} />
-      {hop.origin !== "" && <p class="iv-faint iv-origin">Figures: {plainTimes(hop.origin)}</p>}
+      {hop.origin !== "" && !tried.active && <p class="iv-faint iv-origin">Figures: {plainTimes(hop.origin)}</p>}
     </>
   );
 }

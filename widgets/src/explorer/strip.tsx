@@ -169,7 +169,7 @@ function Hop({ hop, place, column, number, pressed, moment, ...rest }: PartProps
       <span class="iv-hop-words">{hop.words}</span>
       <b class="iv-hop-rate">
         {formatRate(hop.rate)}
-        <TriedRate channel={hop.channel} />
+        <TriedRate channel={hop.channel} rate={hop.rate} />
       </b>
       <span class="iv-shaft">
         <span style={{ width: `${(100 * hop.busy).toFixed(2)}%` }} />

@@ -64,8 +64,10 @@ function shortPart(part: Part): string {
 export function titleOf(settings: Pick<ShownSettings, "dimensions" | "fields" | "source" | "destination">): string {
   const sizes = settings.dimensions.map((row) => groupedDigits(row.value.trim()) || "?");
   const [only] = settings.fields;
-  const what = settings.fields.length === 1 && only !== undefined ? only.value : `of ${settings.fields.length} fields`;
-  return `${verbOf(settings.source.layout, settings.destination.layout)} ${sizes.join(" × ")} ${what}`;
+  const verb = verbOf(settings.source.layout, settings.destination.layout);
+  const what = settings.fields.length === 1 && only !== undefined ? ` ${only.value}` : ` of ${settings.fields.length} fields`;
+  // Where the fields are what it is about, their number is not told once more: the title has one short line.
+  return `${verb} ${sizes.join(" × ")}${verb.endsWith(":") ? "" : what}`;
 }
 
 /** A whole number as typed in groups of three digits, of any length; other text as it is. */

@@ -18,11 +18,12 @@ export function TriedFigure({ name }: { name: string }): JSX.Element | null {
   );
 }
 
-/** The rate of a channel with what is tried; says where the path leaves it out. */
-export function TriedRate({ channel }: { channel: string }): JSX.Element | null {
+/** The rate of a channel with what is tried, where it is another one than `rate`; says where the path leaves it out. */
+export function TriedRate({ channel, rate }: { channel: string; rate: number }): JSX.Element | null {
   const answer = useView().snapshot.panes.what_if;
   if (answer === null || answer.hops.length === 0) return null;
   const hop = answer.hops.find((each) => each.channel === channel);
+  if (hop !== undefined && !hop.slowest && formatRate(hop.rate) === formatRate(rate)) return null;
   return (
     <span class={`iv-hop-tried-rate${hop?.slowest ? " iv-hop-tried-slowest" : ""}`} data-testid="tried-rate">
       {" "}
