@@ -9,9 +9,6 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from isoviz.widgets.alone import Entry as Entry
-    from isoviz.widgets.alone import LayoutEditor as LayoutEditor
-    from isoviz.widgets.alone import LinearizationView as LinearizationView
     from isoviz.widgets.chosen.by_hand import ByHand as ByHand
     from isoviz.widgets.chosen.examples import EXAMPLES as EXAMPLES
     from isoviz.widgets.chosen.machine_choice import DescribedMachine as DescribedMachine
@@ -22,32 +19,35 @@ if TYPE_CHECKING:
     from isoviz.widgets.chosen.session_file import settings_in as settings_in
     from isoviz.widgets.chosen.settings import Settings as Settings
     from isoviz.widgets.explorer import Explorer as Explorer
-    from isoviz.widgets.machine_editor import MachineEditor as MachineEditor
-    from isoviz.widgets.running.run_panel import RunPanel as RunPanel
     from isoviz.widgets.session import Session as Session
     from isoviz.widgets.show_explorer import explore as explore
-    from isoviz.widgets.traces.trace_view import TraceView as TraceView
+    from isoviz.widgets.views.layout_views import Entry as Entry
+    from isoviz.widgets.views.layout_views import LayoutEditor as LayoutEditor
+    from isoviz.widgets.views.layout_views import LinearizationView as LinearizationView
+    from isoviz.widgets.views.machine_editor import MachineEditor as MachineEditor
     from isoviz.widgets.views.plan_view import PlanView as PlanView
+    from isoviz.widgets.views.run_panel import RunPanel as RunPanel
+    from isoviz.widgets.views.trace_view import TraceView as TraceView
 
 # name → the module that holds it
 _HOMES = {
     "EXAMPLES": "isoviz.widgets.chosen.examples",
     "ByHand": "isoviz.widgets.chosen.by_hand",
     "DescribedMachine": "isoviz.widgets.chosen.machine_choice",
-    "Entry": "isoviz.widgets.alone",
+    "Entry": "isoviz.widgets.views.layout_views",
     "Explorer": "isoviz.widgets.explorer",
     "FileMachine": "isoviz.widgets.chosen.machine_choice",
-    "LayoutEditor": "isoviz.widgets.alone",
-    "LinearizationView": "isoviz.widgets.alone",
+    "LayoutEditor": "isoviz.widgets.views.layout_views",
+    "LinearizationView": "isoviz.widgets.views.layout_views",
     "MachineChoice": "isoviz.widgets.chosen.machine_choice",
-    "MachineEditor": "isoviz.widgets.machine_editor",
+    "MachineEditor": "isoviz.widgets.views.machine_editor",
     "PlanView": "isoviz.widgets.views.plan_view",
     "PresetMachine": "isoviz.widgets.chosen.machine_choice",
-    "RunPanel": "isoviz.widgets.running.run_panel",
+    "RunPanel": "isoviz.widgets.views.run_panel",
     "Selection": "isoviz.widgets.chosen.selection",
     "Session": "isoviz.widgets.session",
     "Settings": "isoviz.widgets.chosen.settings",
-    "TraceView": "isoviz.widgets.traces.trace_view",
+    "TraceView": "isoviz.widgets.views.trace_view",
     "explore": "isoviz.widgets.show_explorer",
     "settings_in": "isoviz.widgets.chosen.session_file",
 }

@@ -1,1 +1,1 @@
-"""Views alone in a notebook."""
+"""Views alone in a notebook, each bound to values: layouts, a machine, a plan, a trace, runs."""

@@ -48,7 +48,18 @@ def test_for_people(book: Ledger, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["history"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].startswith("21 runs, 2026-11-21, in ") and lines[1] == "1 line could not be read"
-    assert lines[4].split() == ["memory", "copy", "20", "8.7", "%", "15", "%", "1.1", "100", "%"]  # the emulated one is not counted
+    assert lines[4].split() == [
+        "memory",
+        "copy",
+        "20",
+        "8.7",
+        "%",
+        "15",
+        "%",
+        "1.1",
+        "100",
+        "%",
+    ]  # the emulated one is not counted
     assert lines[6] == "" and lines[8].split() == ["a->b", "20", "10", "%", "10", "%", "1.11", "-"]
     assert len(lines) == 3 + 3 + 1 + 2 + 1 + 1 + 15
     newest, before = lines[11], lines[12]

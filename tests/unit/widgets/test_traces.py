@@ -27,7 +27,7 @@ from isoviz.widgets.session import Session
 from isoviz.widgets.state import State
 from isoviz.widgets.traces import simulated_steps, simulating
 from isoviz.widgets.traces.packed_trace import PackedTrace, packed
-from isoviz.widgets.traces.trace_view import TraceView
+from isoviz.widgets.views.trace_view import TraceView
 
 TWO = preset("two-node")
 PIPED = settings_for(
