@@ -1,6 +1,6 @@
 """Commands that run at the same time, with what each prints shown in one piece.
 
-This file is run by whatever `python3` is; so it keeps to the syntax of Python 3.8.
+Any `python3` may run this file; so it keeps to the syntax of Python 3.8.
 """
 
 from __future__ import annotations

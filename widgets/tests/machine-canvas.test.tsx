@@ -70,7 +70,7 @@ test("lines begin and end at the edges of their boxes, and loops outside of thei
   assert.ok(distance(loop(one, 0), along(loop(one, 1), 0.5)) > 5);
 });
 
-test("channels between two memories lie apart, whatever their direction", () => {
+test("channels between two memories lie apart, in both directions", () => {
   const base = part();
   const two: CanvasPart = { ...base, memories: [memory("a", "SYS"), memory("b", "ZCM")], resources: [] };
   const channel = base.channels[0];

@@ -49,7 +49,7 @@ test("what a saved page cannot do is not waited for", () => {
   connection.close();
 });
 
-test("a command is looked up whatever the order of its members", () => {
+test("a command is looked up in any order of its members", () => {
   assert.equal(commandKey({ what: "plan", kind: "export", client: "a", number: 3 }), '[["kind","export"],["what","plan"]]');
 });
 

@@ -76,7 +76,7 @@ export function PastRuns(): JSX.Element | null {
   return (
     <section class="iv-past" data-testid="history" aria-label="Runs">
       <header class="iv-past-head">
-        <h3>Runs</h3>
+        <h3>History</h3>
         <p class="iv-faint">{one === undefined ? "Tick two runs to compare them." : other === undefined ? "Tick one more run." : ""}</p>
         <span class="iv-past-acts">
           <Button label="JSON" testid="export-runs-json" title="Save the list of runs as JSON" onClick={() => void save(connection, "runs-json").then((news) => tell(news.text))} />

@@ -64,7 +64,7 @@ function Head(): JSX.Element {
           icon="run"
           testid="repeat"
           disabled={!now.canRun || !good || connection.gone}
-          title="Run so many times, one after the other; median, lowest and highest are told"
+          title="Run it this number of times, one after the other; then see the median, the lowest and the highest time"
           onClick={() => connection.send({ kind: "repeat", times })}
         />
         <span id={`${id}-problem`} class="iv-repeat-problem" role={good ? undefined : "alert"}>
