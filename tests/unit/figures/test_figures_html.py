@@ -35,8 +35,8 @@ PLAN = made()
 
 def report(made: Plan, *, verified: bool | None = True, ran: bool = True) -> Report:
     hops = tuple(
-        HopMeasurement(hop.index, made.bytes / hop.throughput / 0.8 if ran else 0.0, made.bytes if ran else 0, made.chunk_count)
-        for hop in made.hops
+        HopMeasurement(hop.index, made.bytes / rate / 0.8 if ran else 0.0, made.bytes if ran else 0, made.chunk_count)
+        for hop, rate in zip(made.hops, made.every_rate, strict=True)
     )
     return Report(made, made.seconds * 1.25 if ran else 0.0, 0.01, hops, verified, ("noted <i>here</i>",))
 
