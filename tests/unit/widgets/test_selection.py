@@ -79,7 +79,7 @@ def test_a_selection_is_no_edit(session: Session) -> None:
         ({"stop": 0, "hop": 0}, "a stop and a hop"),
         ({"chunk": -1}, "chunk: expected a whole number of at least 0, got -1"),
         ({"entry": {"index": {"x": -2}, "field": "a"}}, "x: expected a whole number"),
-        ({"time": float("inf")}, "time: expected seconds"),
+        ({"time": float("inf")}, "time: expected a number"),
     ],
 )
 def test_what_cannot_be_selected_is_refused_in_words(session: Session, chosen: dict[str, Any], words: str) -> None:
