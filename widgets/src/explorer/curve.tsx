@@ -4,7 +4,7 @@ import type { CurvePoint, ShownHop } from "../types.ts";
 import { formatBytes, formatRate } from "../units.ts";
 
 const WIDTH = 242;
-const HEIGHT = 132;
+const HEIGHT = 108;
 const BOX = { left: 62, right: WIDTH - 8, top: 10, bottom: HEIGHT - 22 };
 
 /** A logarithmic axis: quantities to places. */

@@ -1,5 +1,6 @@
 // The inspector: what there is to know about the stop or the hop that is selected, or else about the slowest hop.
 import type { ComponentChildren, JSX } from "preact";
+import { Folded } from "../components/card.tsx";
 import { Term } from "../components/term.tsx";
 import { useView } from "../components/view.ts";
 import { Thumbnail } from "../linearization-view/thumbnail.tsx";
@@ -81,7 +82,11 @@ function AboutHop({ number, hop, path }: PlacedHop): JSX.Element {
         </p>
       )}
       <HopWhatIf key={hop.channel} channel={hop.channel} peak={hop.peak} words={hop.words} />
-      {hop.origin !== "" && !tried.active && <p class="iv-faint iv-origin">Figures: {plainTimes(hop.origin)}</p>}
+      {hop.origin !== "" && !tried.active && (
+        <Folded title="Where the figures are from">
+          <p class="iv-faint iv-origin">{plainTimes(hop.origin)}</p>
+        </Folded>
+      )}
     </>
   );
 }
