@@ -73,6 +73,8 @@ def test_random_clicks_break_nothing(desk: harness.Notebook, full: bool) -> None
     desk.settled()
     if desk.part("drawer").count():
         desk.close_drawer()
+    if desk.part("dock").get_attribute("data-wide") == "true":
+        desk.part("dock-size").click()
     before = int(desk.explorer.get_attribute("data-revision") or 0)
     desk.part("source-layout").fill("<F>")
     desk.settled()
