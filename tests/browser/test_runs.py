@@ -223,6 +223,6 @@ explorer.show()
 def test_a_failing_run_says_why(desk: harness.Notebook) -> None:
     notebook = explorer(desk, FAILING)
     notebook.run()
-    expect(notebook.part("error-run")).to_contain_text("the disk is full")
+    expect(notebook.part("error-run")).to_contain_text("The disk is full")
     expect(notebook.part("advice-run")).to_be_visible()
     notebook.picture("runs-failed")
