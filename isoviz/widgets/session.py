@@ -239,6 +239,21 @@ class Session(traitlets.HasTraits):
                 self._changed.wait(0.02 if left is None else min(left, 0.02))
         return self.state
 
+    def caught_up(self, timeout: float = 2.0) -> State:
+        """The state in which the layouts follow from everything asked for so far; the present one after `timeout` seconds.
+
+        In the thread of the session, which observers are called in, it is the present one at once.
+        """
+        worker = self._worker
+        assert worker is not None
+        end = time.monotonic() + timeout
+        with self._changed:
+            while not worker.is_here and not (worker.idle and self.state.derived.settings == self.state.settings):
+                if (left := end - time.monotonic()) <= 0:
+                    break
+                self._changed.wait(min(left, 0.02))
+        return self.state
+
     def listen(self, listener: Callable[[bool], None]) -> Callable[[], None]:
         """Call `listener(finished)` after every change, in the thread of the session; returns what stops it."""
         self._listeners = (*self._listeners, listener)

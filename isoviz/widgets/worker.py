@@ -56,6 +56,11 @@ class Worker(Generic[Message]):
         with self._change:
             return not self._waiting and not self._working
 
+    @property
+    def is_here(self) -> bool:
+        """Whether the caller is in the thread of this worker."""
+        return threading.current_thread() is self._thread
+
     def close(self, timeout: float = 5.0) -> None:
         """Stop after the message in hand; waits for the thread unless called from it."""
         if not self._home.is_here:

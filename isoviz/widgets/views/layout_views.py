@@ -99,8 +99,11 @@ class _Alone(Explorer):
 
     @property
     def linearization(self) -> Linearization | None:
-        """The last layout that fitted, on its index space and its fields; None until there is one."""
-        state = self.session.state
+        """The last layout that fitted, on its index space and its fields; None until there is one.
+
+        What was set just before, here or in another view of the session, is in it.
+        """
+        state = self.session.caught_up()
         found: Linearization | None = getattr(state.derived, self.side)
         if found is None:  # not computed yet
             space, fields = space_of(state.settings, {}), fields_of(state.settings, {})

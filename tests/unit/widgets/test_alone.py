@@ -272,3 +272,17 @@ def test_an_observer_that_raises_does_not_end_the_pane(made: Make) -> None:
     editor.unobserve(broken, names="value")
     typed(editor, "<y, F, x>")
     assert editor.value == Layout("<y, F, x>")
+
+
+def test_what_was_set_in_one_view_is_in_the_other_at_once() -> None:
+    editor = LayoutEditor("<F, x, y>", space={"x": 8, "y": 6}, fields={"a": "float32"})
+    view = LinearizationView(editor)
+    try:
+        for number in range(30):
+            text = f"<x_in={number % 7 + 2}, F, y, x_out>"
+            editor.value = text
+            assert view.linearization is not None
+            assert str(view.linearization.layout) == text
+    finally:
+        view.close()
+        editor.close()
