@@ -1,0 +1,31 @@
+"""The transport: control messages between the ranks of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+Receive = Callable[[int, object], None]
+"""Called with the rank of the sender and the message, in the transport's own thread. It returns quickly."""
+Lost = Callable[[int, str], None]
+"""Called once with a rank that no longer answers, and the reason."""
+
+
+class Transport(Protocol):
+    """Control messages between ranks. They are small and can be pickled.
+
+    Messages from one rank to another arrive in the order in which they were sent. Messages between different pairs of ranks may
+    overtake each other.
+    """
+
+    rank: int
+    size: int
+
+    def start(self, receive: Receive, lost: Lost) -> None:
+        """Deliver messages from now on. Messages that came before are delivered first."""
+
+    def send(self, rank: int, message: object) -> None:
+        """Send a message and return at once. Any thread may call it. A rank can send to itself."""
+
+    def close(self) -> None:
+        """Send the messages that wait, and end."""
