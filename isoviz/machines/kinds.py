@@ -169,6 +169,16 @@ class ChannelKind(_Kind):
     DISK_READ: ClassVar[ChannelKind]
     DISK_WRITE: ClassVar[ChannelKind]
     REMOTE_MEMCPY: ClassVar[ChannelKind]
+    WINDOW: ClassVar[ChannelKind]
+    """The copy of the sending rank straight into memory of its peer that both map. It converts."""
+    TWO_SIDED: ClassVar[ChannelKind]
+    """MPI send and receive straight between two memories."""
+    PACKED: ClassVar[ChannelKind]
+    """Pieces are packed, sent with MPI, and placed by the receiving rank. It converts."""
+    DERIVED: ClassVar[ChannelKind]
+    """MPI send and receive of derived datatypes."""
+    PUT: ClassVar[ChannelKind]
+    """MPI put into a window of the peer."""
 
 
 def memory_kinds() -> tuple[MemoryKind, ...]:
@@ -274,3 +284,20 @@ ChannelKind.DISK_WRITE = register_channel_kind("DiskWrite", sources=_HOST, desti
 ChannelKind.REMOTE_MEMCPY = register_channel_kind(
     "RemoteMemcpy", sources=_HOST, destinations=_HOST, crosses_nodes=True, description="network"
 )
+
+_RANK = (MemoryKind.SYS, MemoryKind.REG)
+_WINDOWS = (MemoryKind.REG,)
+
+ChannelKind.WINDOW = register_channel_kind(
+    "Window", sources=_RANK, destinations=_WINDOWS, crosses_nodes=True, description="copy into a peer"
+)
+ChannelKind.TWO_SIDED = register_channel_kind(
+    "TwoSided", sources=_RANK, destinations=_RANK, crosses_nodes=True, description="send and receive"
+)
+ChannelKind.PACKED = register_channel_kind(
+    "Packed", sources=_RANK, destinations=_RANK, crosses_nodes=True, description="packed send"
+)
+ChannelKind.DERIVED = register_channel_kind(
+    "Derived", sources=_RANK, destinations=_RANK, crosses_nodes=True, description="MPI datatype"
+)
+ChannelKind.PUT = register_channel_kind("Put", sources=_RANK, destinations=_WINDOWS, crosses_nodes=True, description="MPI put")

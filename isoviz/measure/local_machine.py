@@ -103,21 +103,21 @@ def described(place: Path, found: LocalMeasurement | None, assumed: str = "assum
     )
 
 
-def checked_directory(directory: object) -> Path:
-    """The directory that the disk is bound to (None: the working directory).
+def checked_directory(directory: object, name: str = "local") -> Path:
+    """The directory that the disk is bound to (None: the working directory). `name` is the preset that asks.
 
     Raises:
         MachineError: there is no such directory.
     """
     if directory is not None and not isinstance(directory, str | os.PathLike):
-        raise MachineError(f"preset 'local', directory: expected a path, got {checks.show(directory)}")
+        raise MachineError(f"preset {name!r}, directory: expected a path, got {checks.show(directory)}")
     try:
         place = Path.cwd() if directory is None else Path.cwd() / directory
         found = place.is_dir()
     except (OSError, ValueError) as error:
-        raise MachineError(f"preset 'local', directory: {error}") from None
+        raise MachineError(f"preset {name!r}, directory: {error}") from None
     if not found:
-        raise MachineError(f"preset 'local', directory: {checks.show(str(place))} is no directory")
+        raise MachineError(f"preset {name!r}, directory: {checks.show(str(place))} is no directory")
     return place
 
 

@@ -226,7 +226,7 @@ AOS, SOA, TRANSPOSED = "<F, x, y>", "<x, y, F>", "<F, y, x>"
 def test_presets(name: str) -> None:
     """`full` reaches the bound of the program between memories of each kind on all machines of the package, but for what its
     blocks and chunks of whole numbers take."""
-    machine = preset(name)
+    machine = preset(name, **({"ranks": 2, "measure": "assumed"} if name == "ranks" else {}))
     names = [memory.name for memory in machine.memories]
     pairs = [(names[0], names[-1]), (names[-1], names[0]), ("node0.fbm0", "node1.fbm0"), (names[0], names[0])]
     fields, size = FieldSpace(re="float32", im="float32"), 1 << 14

@@ -55,6 +55,12 @@ def _local(**options: Any) -> Machine:
     return made
 
 
+def _ranks(**options: Any) -> Machine:
+    """A machine of MPI ranks. Its figures within a rank are those of this computer (`_local`)."""
+    made: Machine = import_module("isoviz.measure.ranks.ranks_machine").ranks(**options)
+    return made
+
+
 def presets() -> dict[str, PresetInfo]:
     """The presets by name."""
     return {
@@ -72,6 +78,21 @@ def presets() -> dict[str, PresetInfo]:
                     ),
                 },
                 _local,
+            ),
+            PresetInfo(
+                "ranks",
+                "MPI ranks on one host or several: as probed, else with assumed rates between them",
+                {
+                    "ranks": PresetOption(4, "how many ranks"),
+                    "hosts": PresetOption(1, "how many hosts the ranks are spread over; or the host of every rank"),
+                    "directory": PresetOption(None, "where the files of every rank will be (None: the working directory)"),
+                    "measure": PresetOption(
+                        "cached",
+                        "use a probe of as many ranks and what is kept of this computer, or assume round figures",
+                        ("cached", "assumed"),
+                    ),
+                },
+                _ranks,
             ),
             PresetInfo(
                 "sapling",

@@ -84,7 +84,9 @@ def test_properties_of_the_kinds_of_isometry() -> None:
     assert [str(kind) for kind in memory_kinds() if kind.is_host] == ["SYS", "REG", "ZCM", "CXL"]
     assert [str(kind) for kind in memory_kinds() if not kind.holds_buffers] == ["DSK", "TAPE"]
     assert [str(kind) for kind in memory_kinds() if kind.is_file_system] == ["DSK", "TAPE"]
-    assert [str(kind) for kind in channel_kinds() if kind.crosses_nodes] == ["RemoteMemcpy"]
+    assert [str(kind) for kind in channel_kinds() if kind.crosses_nodes] == [
+        "RemoteMemcpy", "Window", "TwoSided", "Packed", "Derived", "Put"
+    ]  # fmt: skip
     assert [str(kind) for kind in channel_kinds() if kind.is_host_copy] == ["Memcpy", "Stream"]
     assert all(kind.description for kind in memory_kinds())
 

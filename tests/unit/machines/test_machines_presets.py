@@ -44,13 +44,14 @@ ROWS = {
     for b in destinations.split("/")
 }
 
-CLUSTERS = {
+CLUSTERS: dict[str, dict[str, Any]] = {
     "sapling": {"nodes": 3, "gpus": 2},
     "two-node": {},
     "xstream": {"nodes": 3},
     "moonlight": {"nodes": 3},
     "dgx-h100-pair": {},
     "laptop": {},
+    "ranks": {"ranks": 4, "hosts": 2, "measure": "assumed"},
 }
 """Every preset but `local`, which has tests of its own, with options that show most."""
 
@@ -139,7 +140,7 @@ def test_presets_tell_their_options() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("saplin", {}, "no preset 'saplin'; there are local, sapling, two-node, xstream, "),
+        ("saplin", {}, "no preset 'saplin'; there are local, ranks, sapling, two-node, xstream, "),
         ("saplin", {}, "moonlight, dgx-h100-pair, laptop; did you mean 'sapling'?"),
         (3, {}, "no preset 3"),
         ("two-node", {"nodes": 3}, "preset 'two-node' has no option 'nodes'; it takes none"),
@@ -176,7 +177,12 @@ def test_round_trip_through_json(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("name", "options"),
-    [*CLUSTERS.items(), ("xstream", {"nodes": 1, "gpus": 0}), *(("dgx-h100-pair", {"gpus": n}) for n in (1, 4, 5))],
+    [
+        *CLUSTERS.items(),
+        ("xstream", {"nodes": 1, "gpus": 0}),
+        ("ranks", {"ranks": 3, "measure": "assumed"}),
+        *(("dgx-h100-pair", {"gpus": n}) for n in (1, 4, 5)),
+    ],
 )
 def test_every_memory_reaches_every_other(name: str, options: dict[str, int]) -> None:
     machine = preset(name, **options)

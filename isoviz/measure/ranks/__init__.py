@@ -1,0 +1,1 @@
+"""Ranks as a machine: the preset `ranks`, and the probe that measures the channels between ranks."""

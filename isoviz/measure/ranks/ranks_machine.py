@@ -1,0 +1,204 @@
+"""A machine of ranks: the memories of every rank, and the channels within a rank and between ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from isoviz import checks
+from isoviz.errors import MachineError
+from isoviz.machines.channel import Channel, Resource
+from isoviz.machines.kinds import ChannelKind, MemoryKind
+from isoviz.machines.machine import Machine
+from isoviz.machines.memory import Memory
+from isoviz.measure import local_machine
+from isoviz.measure.ranks.assumed_rates import LINK, KindFigures, assumed_figures, assumed_memory
+from isoviz.measure.ranks.rank_hosts import Distance, RankHosts, rank_hosts
+
+MEASURE = ("cached", "assumed")
+OWNER = "preset 'ranks'"
+
+Uses = tuple[tuple[str, float], ...]
+
+COPIES = {ChannelKind.PACKED: 3.0}
+"""How often a channel between ranks of one host copies a byte, where it is more than once: pack, send, scatter."""
+HALF_COPIES = {ChannelKind.PACKED: 3.0, ChannelKind.DERIVED: 2.0}
+"""How often a channel between hosts reads or writes a byte in the memory of each of them, where it is more than once."""
+
+
+@dataclass(frozen=True)
+class RankFigures:
+    """All figures of a machine of ranks.
+
+    - `local`: one rank alone, as the preset `local`: `node0.sys`, `node0.dsk`, their channels and resources.
+    - `between`: the figures of the channels between ranks, by distance and kind. Absent kinds have no channel.
+    - `memory`: the memory of a host as a resource. Its name is that of the resource without the host. None: the resource of
+      `local` that a Memcpy uses by the name `node0.memory`, else an assumed one.
+    - `copy_use`: the weight of a copy in `memory`.
+    - `link`: bytes per second of the link of a host in each direction, with its provenance; None if it bounds nothing.
+    """
+
+    local: Machine
+    between: Mapping[Distance, Mapping[ChannelKind, KindFigures]]
+    memory: Resource | None = None
+    copy_use: float = 2.0
+    link: tuple[float, str] | None = (LINK, "assumed: Ethernet of 10 Gb/s")
+
+
+def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None, measure: str = "cached") -> Machine:
+    """A machine of `ranks` MPI ranks. Rank r has `node<r>.sys`, `node<r>.reg` (memory that its peers can map) and `node<r>.dsk`.
+
+    `hosts` is the number of hosts, over which the ranks are spread evenly, or the host of every rank by name or number. Ranks of
+    one host share its memory, its disk and its network link: the resources `host<h>.memory` and the like. Ranks of one host are
+    joined by channels of the kinds Window, TwoSided, Packed, Derived and Put, ranks of two hosts by TwoSided, Packed and Derived.
+    All disks are bound to `directory` (None: the working directory).
+
+    `measure` selects the source of the rates:
+
+    - `"cached"`: the results of `isoviz.probe(ranks=…)` for as many ranks on such hosts. Without them, rates within a rank are
+      those that are kept of this computer, and rates between ranks are assumed.
+    - `"assumed"`: round figures.
+
+    Nothing is measured here. The provenance names the source of the rates.
+
+    Raises:
+        MachineError: `ranks`, `hosts` or `measure` has another value, or there is no such directory.
+    """
+    placed = rank_hosts(OWNER, ranks, hosts)
+    chosen: object = measure
+    if not isinstance(chosen, str) or chosen not in MEASURE:
+        raise MachineError(f"{OWNER}, measure: expected one of {', '.join(MEASURE)}, got {checks.show(measure)}")
+    place = local_machine.checked_directory(directory, "ranks")
+    kept = local_machine.kept_machine(place) if measure == "cached" else None
+    local = local_machine.described(place, None) if kept is None else kept
+    return ranks_machine(placed, assumed_between_ranks(local))
+
+
+def assumed_between_ranks(local: Machine) -> RankFigures:
+    """Assumed figures between ranks, on hosts like a machine of one rank."""
+    (copy,) = local.between("node0.sys", "node0.sys")
+    return RankFigures(local, assumed_figures(copy.throughput))
+
+
+def ranks_machine(hosts: RankHosts, figures: RankFigures, provenance: str = "") -> Machine:
+    """The machine of ranks on these hosts with these figures. `provenance` is by default that of the figures within a rank."""
+    within = _Within(hosts, figures)
+    channels = [channel for rank in range(hosts.ranks) for channel in (*within.channels(rank), *_between(within, rank))]
+    origin = within.local.provenance
+    between = "rates between ranks assumed"
+    return Machine(
+        "ranks",
+        tuple(memory for rank in range(hosts.ranks) for memory in within.memories(rank)),
+        tuple(channels),
+        tuple(resource for host in range(len(hosts.names)) for resource in within.resources(host)),
+        limits=within.local.limits,
+        provenance=provenance or (origin if origin == "assumed" else f"rates within a rank {origin}; {between}"),
+    )
+
+
+class _Within:
+    """What is inside a rank and inside a host."""
+
+    def __init__(self, hosts: RankHosts, figures: RankFigures) -> None:
+        self.hosts, self.figures, self.local = hosts, figures, figures.local
+        (self.copy,) = self.local.between("node0.sys", "node0.sys")
+        self.disk = tuple(channel for channel in self.local.channels if channel.kind is not ChannelKind.MEMCPY)
+        known = {resource.name: resource for resource in self.local.resources}
+        memory, use = figures.memory, figures.copy_use
+        uses = dict(self.copy.resources)
+        if memory is None and "node0.memory" in uses:
+            memory, use = known["node0.memory"], uses["node0.memory"]
+        elif memory is None:
+            memory, use = Resource("node0.memory", assumed_memory(self.copy.throughput)), 2.0
+        self.memory, self.copy_use = memory, use
+        self._resources = [memory, *(each for name, each in known.items() if name != "node0.memory")]
+        named = {each.name for each in self._resources}
+        for channel in self.disk:  # Ranks of one host share its disk, even where nobody measured how.
+            if not channel.resources:
+                name = f"node0.dsk.{'reading' if channel.kind is ChannelKind.DISK_READ else 'writing'}"
+                if name not in named:
+                    self._resources.append(Resource(name, channel.peak, channel.provenance))
+
+    def memories(self, rank: int) -> Iterator[Memory]:
+        host = self.hosts.of[rank]
+        label = f"on {self.hosts.names[host]}" if len(self.hosts.names) > 1 else ""
+        for memory in self.local.memories:
+            capacity = memory.capacity
+            if memory.kind is MemoryKind.SYS:
+                share = None if capacity is None else max(1, capacity // self.hosts.shared_by[host])
+                for suffix, kind in (("sys", MemoryKind.SYS), ("reg", MemoryKind.REG)):
+                    yield Memory(f"node{rank}.{suffix}", kind, rank, share, label=label)
+            else:
+                yield replace(memory, name=f"node{rank}.{memory.short_name}", node=rank, label=label or memory.label)
+
+    def channels(self, rank: int) -> Iterator[Channel]:
+        host, node = self.hosts.of[rank], f"node{rank}"
+        uses = self._uses(self.copy, host)
+        for source in ("sys", "reg"):
+            for destination in ("sys", "reg"):
+                yield replace(self.copy, name="", source=f"{node}.{source}", destination=f"{node}.{destination}", resources=uses)
+        for channel in self.disk:
+            uses = self._uses(channel, host)
+            for memory in ("sys", "reg"):
+                ends = [f"{node}.{memory if end == 'node0.sys' else 'dsk'}" for end in (channel.source, channel.destination)]
+                yield replace(channel, name="", source=ends[0], destination=ends[1], resources=uses)
+
+    def resources(self, host: int) -> Iterator[Resource]:
+        for resource in self._resources:
+            yield replace(resource, name=_of_host(resource.name, host))
+        if self.figures.link is not None and len(self.hosts.names) > 1:
+            capacity, origin = self.figures.link
+            for way in ("out", "in"):
+                yield Resource(f"host{host}.link.{way}", capacity, origin)
+
+    def uses_between(self, kind: ChannelKind, here: int, there: int) -> Uses:
+        """The uses of a channel of this kind from a rank on host `here` to one on host `there`."""
+        copy = self.copy_use
+        if here == there:
+            times = 1.0 if self.memory.held else COPIES.get(kind, 1.0)
+            return ((_of_host(self.memory.name, here), copy * times),)
+        half = copy / 2 * (1.0 if self.memory.held else HALF_COPIES.get(kind, 1.0))
+        link = ((f"host{here}.link.out", 1.0), (f"host{there}.link.in", 1.0)) if self.figures.link is not None else ()
+        return ((_of_host(self.memory.name, here), half), (_of_host(self.memory.name, there), half), *link)
+
+    def _uses(self, channel: Channel, host: int) -> Uses:
+        found = {_of_host(name, host): weight for name, weight in channel.resources}
+        memory = _of_host(self.memory.name, host)
+        if channel.kind is ChannelKind.MEMCPY:
+            found[memory] = self.copy_use
+        elif not channel.resources:
+            found[memory] = self.copy_use / 2
+            found[f"host{host}.dsk.{'reading' if channel.kind is ChannelKind.DISK_READ else 'writing'}"] = 1.0
+        return tuple(found.items())
+
+
+def _between(within: _Within, rank: int) -> Iterator[Channel]:
+    """The channels from one rank to all others."""
+    hosts = within.hosts
+    for peer in range(hosts.ranks):
+        if peer == rank:
+            continue
+        for kind, figures in within.figures.between.get(hosts.distance(rank, peer), {}).items():
+            uses = within.uses_between(kind, hosts.of[rank], hosts.of[peer])
+            for source in ("sys", "reg"):
+                for destination in ("sys", "reg"):
+                    if MemoryKind(destination.upper()) not in kind.destinations:
+                        continue
+                    ends = f"node{rank}.{source}", f"node{peer}.{destination}"
+                    yield Channel(
+                        f"{ends[0]}->{ends[1]} {kind}",
+                        kind,
+                        *ends,
+                        figures.throughput,
+                        setup=figures.setup,
+                        resources=uses,
+                        max_in_flight=figures.max_in_flight,
+                        provenance=figures.provenance,
+                        conversion_setup=figures.conversion_setup,
+                    )
+
+
+def _of_host(name: str, host: int) -> str:
+    """The resource of a host that has the name `name` on a machine of one rank."""
+    return f"host{host}.{name.removeprefix('node0.')}"
