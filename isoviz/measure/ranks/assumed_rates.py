@@ -7,10 +7,11 @@ All units are bytes and seconds.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from isoviz.machines.kinds import ChannelKind
-from isoviz.machines.throughput import LatencyBandwidth, ThroughputFunction
+from isoviz.machines.throughput import LatencyBandwidth, Sampled, ThroughputFunction
 from isoviz.measure.ranks.rank_hosts import Distance
 
 
@@ -32,23 +33,50 @@ MEMORY = 22e9
 HAND_OVER = 15e-6
 """The time from a request to the thread that makes the MPI calls of a rank, and back."""
 
-_ON_ONE_HOST = {
-    ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(0.7e-6, 6e9), HAND_OVER, 4),
-    ChannelKind.PACKED: KindFigures(LatencyBandwidth(0.6e-9, 3e9), 2 * HAND_OVER, 4),
-    ChannelKind.DERIVED: KindFigures(LatencyBandwidth(4e-9, 4.3e9), HAND_OVER, 2),
-    ChannelKind.PUT: KindFigures(LatencyBandwidth(0.35e-6, 7e9), HAND_OVER, 2),
-}
-_BETWEEN_HOSTS = {
-    ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(10e-6, LINK), 60e-6, 4),
-    ChannelKind.PACKED: KindFigures(LatencyBandwidth(0.6e-9, 0.95 * LINK), 80e-6, 4),
-    ChannelKind.DERIVED: KindFigures(LatencyBandwidth(4e-9, 0.9 * LINK), 60e-6, 2),
-}
+MESSAGE, MESSAGE_BETWEEN_HOSTS = 0.7e-6, 10e-6
+"""Seconds of a message besides those of its bytes: every run is a message of its own where MPI moves it as it is."""
+SENT, PUT = 6e9, 7e9
+"""Bytes per second of large messages, and of large puts, between ranks of one host."""
+PUT_GAP = 0.35e-6
+"""Seconds of a put besides those of its bytes."""
+DATATYPES = 3.0
+"""How much longer MPI takes to read memory by a derived datatype than the copies of this package take for the same runs."""
 
 
 def assumed_figures(memcpy: ThroughputFunction) -> dict[Distance, dict[ChannelKind, KindFigures]]:
     """The assumed figures by distance and kind, on hosts that copy with the throughput function `memcpy`."""
-    window = KindFigures(memcpy, HAND_OVER, provenance="assumed: as fast as a copy within memory")
-    return {"same host": {ChannelKind.WINDOW: window, **_ON_ONE_HOST}, "other host": dict(_BETWEEN_HOSTS)}
+    as_memcpy = "assumed: as fast as a copy within memory"
+    return {
+        "same host": {
+            ChannelKind.WINDOW: KindFigures(memcpy, HAND_OVER, provenance=as_memcpy),
+            ChannelKind.TWO_SIDED: KindFigures(_like(memcpy, LatencyBandwidth(MESSAGE, SENT)), HAND_OVER, 4),
+            ChannelKind.PACKED: KindFigures(_copied_and_sent(memcpy, 1.0, SENT), 2 * HAND_OVER, 4),
+            ChannelKind.DERIVED: KindFigures(_copied_and_sent(memcpy, DATATYPES, SENT), HAND_OVER, 2),
+            ChannelKind.PUT: KindFigures(_like(memcpy, LatencyBandwidth(PUT_GAP, PUT)), HAND_OVER, 2),
+        },
+        "other host": {
+            ChannelKind.TWO_SIDED: KindFigures(_like(memcpy, LatencyBandwidth(MESSAGE_BETWEEN_HOSTS, LINK)), 4 * HAND_OVER, 4),
+            ChannelKind.PACKED: KindFigures(_copied_and_sent(memcpy, 1.0, LINK), 5 * HAND_OVER, 4),
+            ChannelKind.DERIVED: KindFigures(_copied_and_sent(memcpy, DATATYPES, LINK), 4 * HAND_OVER, 2),
+        },
+    }
+
+
+def _copied_and_sent(memcpy: ThroughputFunction, times: float, sent: float) -> ThroughputFunction:
+    """The rate where every byte takes `times` as long as in a copy, and is sent at `sent` bytes per second as well."""
+    if isinstance(memcpy, LatencyBandwidth):
+        return LatencyBandwidth(times * memcpy.latency, 1 / (times / memcpy.bandwidth + 1 / sent))
+    return _samples(lambda run: 1 / (times / memcpy(run) + 1 / sent) if memcpy(run) else 0.0)
+
+
+def _like(memcpy: ThroughputFunction, function: LatencyBandwidth) -> ThroughputFunction:
+    """The function in the form of `memcpy`: only functions of one form can be compared to leave out a channel that is slower."""
+    return function if isinstance(memcpy, LatencyBandwidth) else _samples(function)
+
+
+def _samples(function: Callable[[float], float]) -> Sampled:
+    """An assumed function as samples, without a date."""
+    return Sampled(tuple((run, function(run)) for run in (float(1 << k) for k in range(27))))
 
 
 def assumed_memory(memcpy: ThroughputFunction) -> float:

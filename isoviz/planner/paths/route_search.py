@@ -62,6 +62,7 @@ class RouteSearch:
         self.query = query
         self.dominated = 0
         """The number of routes and beginnings that were dominated."""
+        self._steps_from: dict[str, tuple[Channel, ...]] = {}
 
     def found(self) -> list[Label] | None:
         """All undominated routes; None where they are too many to list."""
@@ -79,7 +80,7 @@ class RouteSearch:
             at = label.channels[-1].destination if label.channels else query.source
             if label.channels:
                 same = known.setdefault((at, label.converting is not None, label.converting == 0), [])
-                if any(self._prefix_dominates(other, label) for other in same):
+                if any(self._prefix_dominates(other, label) for other in same) or self._is_hopeless(label, complete):
                     self.dominated += 1
                     continue
                 same.append(label)
@@ -96,11 +97,29 @@ class RouteSearch:
         self.dominated += len(complete) - len(kept)
         return sorted(kept, key=lambda label: label.key)
 
-    def _steps(self, at: str) -> Iterator[Channel]:
-        for channel in self.machine.outgoing(at):
-            there = channel.destination
-            if self.nodes is None or there == self.query.destination or self.machine.memory(there).node in self.nodes:
-                yield channel
+    def _steps(self, at: str) -> tuple[Channel, ...]:
+        """The channels out of a memory, without those that a parallel channel dominates. Of equal ones the first name stays."""
+        found = self._steps_from.get(at)
+        if found is None:
+            parallel: dict[str, list[Channel]] = {}
+            for channel in self.machine.outgoing(at):
+                there = channel.destination
+                if self.nodes is None or there == self.query.destination or self.machine.memory(there).node in self.nodes:
+                    parallel.setdefault(there, []).append(channel)
+            found = self._steps_from[at] = tuple(channel for each in parallel.values() for channel in self._fastest(each))
+        return found
+
+    def _fastest(self, parallel: list[Channel]) -> list[Channel]:
+        if len(parallel) == 1:
+            return parallel
+        kept: list[tuple[int, Channel]] = []
+        dominates = self.cost_classes.dominates
+        for channel in sorted(parallel, key=lambda channel: channel.name):
+            here = self.cost_classes.of(channel)
+            if not any(dominates[other][here] for other, _ in kept):
+                kept = [(other, each) for other, each in kept if not dominates[here][other]]
+                kept.append((here, channel))
+        return [channel for _, channel in kept]
 
     def _extended(self, label: Label, channel: Channel) -> Iterator[Label]:
         """The label with one more hop: one that converts, and one that does not."""
@@ -143,6 +162,27 @@ class RouteSearch:
         if a.converting and b.converting and not dominates[a.cost_classes[a.converting]][b.cost_classes[b.converting]]:
             return False
         return self._covers(a.others, b.others)
+
+    def _is_hopeless(self, label: Label, complete: list[Label]) -> bool:
+        """Whether a complete route dominates every completion of a label that converts in its first hop.
+
+        Then only that hop is bounded by its runs, and what completes the label adds further hops. So it is enough that the
+        complete route needs no more than the label already has.
+        """
+        query = self.query
+        if label.converting != 0 or query.paired or not query.whole:
+            return False
+        at, others = label.cost_classes[0], tuple(sorted(label.cost_classes[1:]))
+        inside = Counter(channel.destination for channel in label.channels)
+        dominates = self.cost_classes.dominates
+        return any(
+            other.converting == 0
+            and len(other.channels) > 1
+            and dominates[other.cost_classes[0]][at]
+            and (query.alike or not Counter(channel.destination for channel in other.channels[:-1]) - inside)
+            and self._covers(tuple(sorted(other.cost_classes[1:])), others)
+            for other in complete
+        )
 
     def _cycle_cannot_convert(self, a: Label, b: Label) -> bool:
         """Whether no cycle of a with a completion of b can contain the conversion.

@@ -14,7 +14,7 @@ A route is a sequence of channels with the number of the hop that converts (None
    length are compared.
 
 Interchangeable nodes (those of a uniform cluster) form one class. Besides the nodes of the two ends, two nodes of each class
-stand for all. So the search does not depend on the size of a cluster.
+stand for all. So the search does not depend on the size of a cluster, and one search serves all pairs of nodes of two classes.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from isoviz.planner.paths.tuning import MOST_MACHINES, RELAYS_PER_CLASS
 from isoviz.planner.time.path_time import Pace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from isoviz.machines import Channel, Machine
 
 
@@ -95,11 +97,59 @@ class Routes:
 
     def _listed(self, query: RouteQuery) -> tuple[tuple[Route, ...] | None, int]:
         if query not in self._found:
-            search = RouteSearch(self.machine, self.cost_classes, self.nodes(query.source, query.destination), query)
-            labels = search.found()
-            found = None if labels is None else tuple(Route(label.channels, label.converting) for label in labels)
-            self._found[query] = found, search.dominated
+            there = self._representatives(query)
+            if there:
+                names = {name: self._renamed(name, there) for name in (query.source, query.destination)}
+                routes, dominated = self._listed(query._replace(source=names[query.source], destination=names[query.destination]))
+                self._found[query] = self._led_back(routes, {new: old for old, new in there.items()}), dominated
+            else:
+                search = RouteSearch(self.machine, self.cost_classes, self.nodes(query.source, query.destination), query)
+                labels = search.found()
+                found = None if labels is None else tuple(Route(label.channels, label.converting) for label in labels)
+                self._found[query] = found, search.dominated
         return self._found[query]
+
+    def _representatives(self, query: RouteQuery) -> dict[int, int]:
+        """The nodes of a query, ends first, and the nodes that stand for them; empty where they stand for themselves.
+
+        The first nodes of every class of interchangeable nodes stand for all, so that one search serves all pairs of nodes. Of
+        routes of equal cost, the one stays that is first by the names of these nodes.
+        """
+        nodes = self.nodes(query.source, query.destination)
+        if nodes is None:
+            return {}
+        ends = dict.fromkeys(self.machine.memory(name).node for name in (query.source, query.destination))
+        found: dict[int, int] = {}
+        for alike in self._classes:
+            ours = [node for node in ends if node in alike]
+            ours += [node for node in alike if node in nodes and node not in ends]
+            found.update(zip(ours, alike, strict=False))
+        found = {node: found[node] for node in (*ends, *(node for node in found if node not in ends))}
+        return {} if all(node == other for node, other in found.items()) else found
+
+    def _renamed(self, name: str, nodes: Mapping[int, int]) -> str:
+        """The memory of the same short name on the node that `nodes` gives for that of a memory."""
+        memory = self.machine.memory(name)
+        return self._by_short_name[nodes[memory.node], memory.short_name]
+
+    @cached_property
+    def _by_short_name(self) -> dict[tuple[int, str], str]:
+        return {(memory.node, memory.short_name): memory.name for memory in self.machine.memories}
+
+    def _led_back(self, routes: tuple[Route, ...] | None, nodes: Mapping[int, int]) -> tuple[Route, ...] | None:
+        """The routes with other nodes, over channels of equal cost."""
+        if routes is None:
+            return None
+        found = []
+        for route in routes:
+            channels = [self._equal_channel(channel, nodes) for channel in route.channels]
+            found.append(Route(tuple(channels), route.converting))
+        return tuple(sorted(found, key=lambda route: (len(route.channels), route.names)))
+
+    def _equal_channel(self, channel: Channel, nodes: Mapping[int, int]) -> Channel:
+        cost = self.cost_classes.of(channel)
+        parallel = self.machine.between(self._renamed(channel.source, nodes), self._renamed(channel.destination, nodes))
+        return min((each for each in parallel if self.cost_classes.of(each) == cost), key=lambda each: each.name)
 
     def nodes(self, source: str, destination: str) -> frozenset[int] | None:
         """The nodes that a path may pass through; None: all."""
