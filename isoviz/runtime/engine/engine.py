@@ -22,6 +22,7 @@ from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.execution import Execution, trace_of
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.open_devices import OpenedDevices
+from isoviz.runtime.engine.prepared_plans import PreparedPlans
 from isoviz.runtime.engine.progress import setting, tell, watch
 from isoviz.runtime.engine.small_copies import PreparedCopies, ended
 from isoviz.runtime.scheduling.pipeline import REQUEST_BYTES, work_of
@@ -75,6 +76,7 @@ class Engine(Driver):
         self.request_bytes = request_bytes
         self.options = options or Options()
         self._numbers = itertools.count()
+        self._plans = PreparedPlans(self._real)
         self._prepared = PreparedCopies(self._real)
 
     # ---- life
@@ -101,6 +103,7 @@ class Engine(Driver):
         for dispatcher in self._threads:
             dispatcher.close()
         self._real.forget()
+        self._plans.clear()
         self._prepared.clear()
 
     # ---- transfers
@@ -148,6 +151,9 @@ class Engine(Driver):
         cancel: CancelToken | None = None,
     ) -> Event:
         """Carry out a plan; returns at once.
+
+        A transfer that is a single request of a few KiB costs less than handing it to another thread. If it needs no device and
+        its channel can take it now, this thread carries it out, and it has ended when this returns.
 
         `source` and `destination` are as in `run`. `priority` replaces the transfer's priority. Without `pipelined`, every hop
         moves all chunks before the next hop begins.
@@ -278,13 +284,16 @@ class Engine(Driver):
         waits: bool = False,
     ) -> Execution:
         self._home.require()
-        memories = self._real.memories(plan)
-        channels = [self._real.channel(hop.channel) for hop in plan.every_hop]
-        asked = self.request_bytes
-        work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=channels)
+        prepared, asked = self._plans.of(plan), self.request_bytes
+        if chunks is None:
+            work = prepared.work(plan, priority, pipelined=pipelined, request_bytes=asked)
+        else:
+            at = prepared.channels
+            work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=at)
         number = next(self._numbers)
         event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
-        execution = Execution(number, plan, work, event, (source, destination), memories, channels, cancel, over, waits)
+        ends, memories, channels = (source, destination), prepared.memories, prepared.channels
+        execution = Execution(number, plan, work, event, ends, memories, channels, cancel, over, waits, prepared)
         execution.submitted = time.perf_counter()
         with self._lock:
             if self._closed:
@@ -296,6 +305,6 @@ class Engine(Driver):
             self._granted(instructions)
         own: deque[Request] = deque()
         self._carry_out(instructions, own if execution.is_mine else None)
-        for request in own:  # the caller waits for it, and its CPU cache may hold the data already
+        for request in own:  # it is small or the caller waits for it, and the CPU cache of the caller may hold the data
             self._moved(*request)
         return execution

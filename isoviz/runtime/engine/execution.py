@@ -8,13 +8,12 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, IsovizError, RunError, TransferError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
 from isoviz.runtime.engine.device_errors import tidied, unplaced
-from isoviz.runtime.engine.path_hops import HopOfPath, hops_of
+from isoviz.runtime.engine.prepared_plans import PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
@@ -26,15 +25,10 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
     from isoviz.runtime.engine.dispatcher import Dispatcher
     from isoviz.runtime.engine.event import Event
+    from isoviz.runtime.engine.path_hops import HopOfPath
     from isoviz.runtime.protocols import CancelToken, Done, Endpoint, RealChannel, RealMemory, Slot, Store
     from isoviz.runtime.scheduling.work import Issue, Work
 
-SMALL_REQUEST = 1 << 14
-"""Bytes. A request up to this size, on an `at_once` channel, costs less than handing it to another thread."""
-IN_TURN = 256 << 10
-"""Bytes. A transfer up to this size, with one chunk and one request per hop, runs in the thread of its first request."""
-MINE = 16 << 20
-"""Bytes. The caller's thread carries out a request up to this size: a signal waits for it some milliseconds at most."""
 UNIT = 4096
 """Bytes. Runs are cut into requests at multiples of this unit, which suits disks."""
 
@@ -48,6 +42,7 @@ class Execution:
     - `given`: the source and the destination that the caller passed.
     - `over`: called once when none of its bytes move any more.
     - `waits`: whether the caller waits for that.
+    - `prepared`: the plan on these channels, if it is prepared already.
 
     The ends and the ring buffers are opened when the scheduler grants the buffers. `release` closes the ring buffers. `stack`
     closes the ends.
@@ -65,6 +60,7 @@ class Execution:
         token: CancelToken | None,
         over: Callable[[Execution], None],
         waits: bool = False,
+        prepared: PreparedPlan | None = None,
     ) -> None:
         self.number, self.plan, self.work, self.event = number, plan, work, event
         self.given = given
@@ -88,22 +84,10 @@ class Execution:
         self.admitted: float | None = None
         self.spans = Spans(len(channels))
         self.requests = [0] * len(channels)
-        self._hops = hops_of(plan)
-        self.is_asynchronous = [channel.is_asynchronous for channel in channels]
-        at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
-        self.is_mine = waits and work.chunks == 1 and work.requests == (1,) and at_once[0] and plan.bytes <= MINE
-        """Whether it is one request that needs no device and whose caller waits: the caller's thread carries it out."""
-        in_turn = work.chunks == 1 and plan.bytes <= IN_TURN and max(work.requests) == 1
-        self.is_small = [
-            not self.is_asynchronous[hop]
-            and (self.is_mine or (in_turn and at.hop > 0) or (at_once[hop] and at.path.chunk_payload <= SMALL_REQUEST * requests))
-            for hop, (at, requests) in enumerate(zip(self._hops, work.requests, strict=True))
-        ]
-        """For every hop, whether its requests cost less than handing them to another thread."""
-        self._cleared = [
-            any(later > here for here, later in zip(*pair, strict=True)) for path in plan.paths for pair in pairwise(path.padding)
-        ]
-        """For every ring buffer, whether the hop behind it moves more padding than the hop before it."""
+        self.prepared = prepared or PreparedPlan(plan, memories, channels)
+        self._hops = self.prepared.hops
+        self.is_asynchronous = self.prepared.is_asynchronous
+        self.is_mine, self.is_small = self.prepared.handling(work, waits)
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = ExitStack()
@@ -320,7 +304,9 @@ class Execution:
         once for each.
         """
         count = self.work.requests[hop]
-        close, others = self.channels[hop].kept_together(copies) if count > 1 else ([], copies)
+        if count == 1:
+            return [copies]
+        close, others = self.channels[hop].kept_together(copies)
         if close:
             found = split(others, min(count - 1, self._worth(hop, others)), UNIT, self.source.base, "source") if others else []
             found.append(close)
@@ -343,12 +329,18 @@ class Execution:
 
     def _copies(self, hop: int, number: int) -> list[StridedCopy]:
         at = self._hops[hop]
+        if not number and (kept := self.prepared.first.get(hop)) is not None:
+            copies, self._payloads[at.number, 0] = kept
+            return copies
         recurring = self._recurring.get(hop)
         if recurring is None:
             recurring = self._recurring[hop] = RecurringChunks(
                 at.path.chunks, partial(at.path.views, at.hop), partial(self._chunk, at), at.path.padding[at.hop]
             )
-        copies, self._payloads[at.number, number] = recurring.of(at.first + number)
+        copies, payload = recurring.of(at.first + number)
+        self._payloads[at.number, number] = payload
+        if not number:
+            self.prepared.keep(hop, copies, payload)
         return copies
 
     def _chunk(self, at: HopOfPath, number: int) -> Chunk:
@@ -375,7 +367,7 @@ class Execution:
             shift = (self.destination.base + first.destination_offset - first.source_offset) % self.destination.alignment
         slot = self._slot(at.ring, number)
         slot.place(shift)
-        if self._cleared[at.ring]:
+        if self.prepared.cleared[at.ring]:
             slot.clear()
 
     # ---- measurements

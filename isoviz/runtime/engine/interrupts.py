@@ -13,7 +13,14 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+try:  # The functions of `signal` turn numbers into members of enums, which takes most of their time.
+    from _signal import getsignal as _handler_of  # type: ignore[import-not-found]
+    from _signal import signal as _set_handler
+except ImportError:
+    from signal import getsignal as _handler_of
+    from signal import signal as _set_handler
+
+_SIGNALS = tuple(int(getattr(signal, name)) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 class _State:
@@ -40,7 +47,7 @@ def defer_interrupts() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    handlers = {number: _handler_of(number) for number in _SIGNALS}
     if _interrupted in handlers.values():  # nested: an outer block may permit signals
         before, _State.permitted = _State.permitted, False
         try:
@@ -53,11 +60,11 @@ def defer_interrupts() -> Iterator[None]:
     _State.handlers = mine = {number: handler for number, handler in handlers.items() if callable(handler)}
     try:
         for number in mine:
-            signal.signal(number, _interrupted)
+            _set_handler(number, _interrupted)
         yield
     finally:
         for number, handler in mine.items():
-            signal.signal(number, handler)
+            _set_handler(number, handler)
         _deliver()
 
 
@@ -67,7 +74,7 @@ def permit_interrupts(when: bool = True) -> Iterator[None]:
     if (
         not when
         or threading.current_thread() is not threading.main_thread()
-        or not any(signal.getsignal(number) is _interrupted for number in _State.handlers)
+        or not any(_handler_of(number) is _interrupted for number in _State.handlers)
     ):
         yield
         return

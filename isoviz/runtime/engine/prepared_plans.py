@@ -1,0 +1,155 @@
+"""What all transfers of a plan have in common on an engine: found out at the first transfer, and kept as long as the plan.
+
+A host runtime submits the same plan again and again. Without this, most of the time of a small transfer would be spent on facts
+that do not change: devices, work, hops, and the copies of the first chunk.
+"""
+
+from __future__ import annotations
+
+import weakref
+from itertools import pairwise
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.runtime.engine.path_hops import hops_of
+from isoviz.runtime.scheduling.pipeline import work_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from isoviz.layouts import StridedCopy
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.open_devices import OpenedDevices
+    from isoviz.runtime.protocols import RealChannel, RealMemory
+    from isoviz.runtime.scheduling.work import Work
+
+SMALL_REQUEST = 1 << 14
+"""Bytes. A request up to this size, on an `at_once` channel, costs less than handing it to another thread."""
+IN_TURN = 256 << 10
+"""Bytes. A transfer up to this size, with one chunk and one request per hop, runs in the thread of its first request."""
+MINE = 16 << 20
+"""Bytes. The caller's thread carries out a request up to this size: a signal waits for it some milliseconds at most."""
+MOST_PLANS = 4096
+"""The number of plans that an engine keeps prepared."""
+MOST_WORKS = 16
+"""The number of priorities for which the work of a plan is kept."""
+FEW_COPIES = 256
+"""The copies of a first chunk are kept if there are at most this many of them."""
+
+Copies = tuple["list[StridedCopy]", int]
+"""The copies of a chunk on a hop, and the payload of the chunk in bytes."""
+
+
+class Handling(NamedTuple):
+    """Which threads carry out the requests of a transfer.
+
+    - `is_mine`: the thread that submits it, because it is one request that needs no device. Then nothing else is true of it.
+    - `is_small`: for every hop, whether its requests cost less than handing them to another thread.
+    """
+
+    is_mine: bool
+    is_small: tuple[bool, ...]
+
+
+class PreparedPlan:
+    """A plan on the channels of an engine. Any thread may use it.
+
+    - `hops`: the hops of all paths.
+    - `channels`: their channels. `memories`: the memories of each path.
+    - `is_asynchronous`: for every hop, whether its channel is asynchronous.
+    - `cleared`: for every ring buffer, whether the hop behind it moves more padding than the hop before it.
+    - `first`: the copies of the first chunk of a path, by hop, if there are few.
+
+    It does not refer to the plan, so that it ends with the plan.
+    """
+
+    def __init__(self, plan: Plan, memories: Sequence[Sequence[RealMemory]], channels: Sequence[RealChannel]) -> None:
+        self.hops = hops_of(plan)
+        self.memories, self.channels = memories, channels
+        self.is_asynchronous = [channel.is_asynchronous for channel in channels]
+        self.cleared = [
+            any(later > here for here, later in zip(*pair, strict=True)) for path in plan.paths for pair in pairwise(path.padding)
+        ]
+        self.first: dict[int, Copies] = {}
+        self._at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
+        self._bytes = plan.bytes
+        self._works: dict[tuple[int | None, bool], Work] = {}
+        self._handling: dict[tuple[bool, bool, tuple[int, ...]], Handling] = {}
+
+    def work(self, plan: Plan, priority: int | None, *, pipelined: bool, request_bytes: int) -> Work:
+        """The work of the plan (`isoviz.runtime.scheduling.pipeline`), for requests of always the same `request_bytes`.
+
+        Raises:
+            InputError: the priority is not a whole number.
+        """
+        key = (priority, pipelined) if type(priority) is int or priority is None else None
+        found = self._works.get(key) if key is not None else None
+        if found is None:
+            found = work_of(plan, priority, pipelined=pipelined, request_bytes=request_bytes, channels=self.channels)
+            if key is not None:
+                if len(self._works) >= MOST_WORKS:
+                    self._works.clear()
+                self._works[key] = found
+        return found
+
+    def handling(self, work: Work, waits: bool) -> Handling:
+        """Which threads carry out the requests of a transfer. `waits` says whether its submitter waits for it."""
+        key = waits, work.chunks == 1, work.requests
+        found = self._handling.get(key)
+        if found is None:
+            found = self._handling[key] = self._handled(*key)
+        return found
+
+    def _handled(self, waits: bool, is_one_chunk: bool, requests: tuple[int, ...]) -> Handling:
+        if is_one_chunk and requests == (1,) and self._at_once[0] and self._bytes <= (MINE if waits else SMALL_REQUEST):
+            return Handling(True, (True,))
+        in_turn = is_one_chunk and self._bytes <= IN_TURN and max(requests) == 1
+        small = [
+            not self.is_asynchronous[hop]
+            and ((in_turn and at.hop > 0) or (self._at_once[hop] and at.path.chunk_payload <= SMALL_REQUEST * count))
+            for hop, (at, count) in enumerate(zip(self.hops, requests, strict=True))
+        ]
+        return Handling(False, tuple(small))
+
+    def keep(self, hop: int, copies: list[StridedCopy], payload: int) -> None:
+        """Keep the copies of the first chunk of a path on a hop, if there are few."""
+        if len(copies) <= FEW_COPIES:
+            self.first[hop] = copies, payload
+
+
+class PreparedPlans:
+    """The plans that an engine has prepared. Any thread may use it."""
+
+    def __init__(self, real: OpenedDevices) -> None:
+        self._real = real
+        self._known: dict[int, tuple[weakref.ref[Plan], PreparedPlan]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def of(self, plan: Plan) -> PreparedPlan:
+        """A plan, prepared at the first call.
+
+        Raises:
+            TransferError: as `OpenedDevices.memories` and `OpenedDevices.channel` do.
+        """
+        number = id(plan)
+        known = self._known.get(number)
+        if known is not None and known[0]() is plan:
+            return known[1]
+        memories = self._real.memories(plan)
+        found = PreparedPlan(plan, memories, [self._real.channel(hop.channel) for hop in plan.every_hop])
+        if len(self._known) >= MOST_PLANS:
+            self._known.clear()
+        mine = weakref.ref(self)
+
+        def ended(reference: weakref.ref[Plan]) -> None:
+            plans = mine()
+            if plans is not None and (known := plans._known.get(number)) is not None and known[0] is reference:
+                del plans._known[number]
+
+        self._known[number] = weakref.ref(plan, ended), found
+        return found
+
+    def clear(self) -> None:
+        """Forget all of them, and with them the memories."""
+        self._known.clear()
