@@ -6,8 +6,6 @@ The engine says how to check while it opens the stores of a transfer (`opening`)
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
@@ -17,14 +15,19 @@ if TYPE_CHECKING:
 _check: ContextVar[Check | None] = ContextVar("isoviz_opening", default=None)
 
 
-@contextmanager
-def opening(check: Check) -> Iterator[None]:
+class opening:  # noqa: N801  # used like a function
     """Let `check_opening` call `check` in this thread until the end of the block."""
-    token = _check.set(check)
-    try:
-        yield
-    finally:
-        _check.reset(token)
+
+    __slots__ = ("_asked", "_token")
+
+    def __init__(self, check: Check) -> None:
+        self._asked = check
+
+    def __enter__(self) -> None:
+        self._token = _check.set(self._asked)
+
+    def __exit__(self, *_: object) -> None:
+        _check.reset(self._token)
 
 
 def check_opening() -> None:

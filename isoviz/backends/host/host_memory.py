@@ -63,8 +63,7 @@ class HostStore(BaseEndpoint, BaseSlot):
     @property
     def identity(self) -> object:
         """The address range; overlapping ranges compare equal."""
-        address = self.array.__array_interface__["data"][0]
-        return HostRange(address, address + self.nbytes)
+        return HostRange(self.array)
 
     def place(self, shift: int) -> None:
         """Begin `shift` bytes after the page boundary."""
@@ -86,14 +85,15 @@ class HostStore(BaseEndpoint, BaseSlot):
 
 
 class HostRange:
-    """Addresses from `lo` up to `hi`. Overlapping ranges compare equal."""
+    """The addresses of some bytes. Overlapping ranges compare equal."""
 
-    def __init__(self, lo: int, hi: int) -> None:
-        self.lo = lo
-        self.hi = hi
+    __slots__ = ("_bytes",)
+
+    def __init__(self, array: Bytes) -> None:
+        self._bytes = array
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, HostRange) and self.lo < other.hi and other.lo < self.hi
+        return isinstance(other, HostRange) and np.may_share_memory(self._bytes, other._bytes)
 
     __hash__ = None  # type: ignore[assignment]  # Overlap is not transitive.
 

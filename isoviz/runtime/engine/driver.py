@@ -115,7 +115,10 @@ class Driver:
             with opening(execution.check):
                 for channel in execution.channels:
                     execution.located(partial(channel.prepare, execution.plan.bytes))
-                with permit_interrupts(execution.over != self._complete):  # in `run`: generating data takes long
+                if execution.over != self._complete:  # in `run`: generating data takes long
+                    with permit_interrupts():
+                        execution.open()
+                else:
                     execution.open()
         except BaseException as error:  # noqa: BLE001  # any error ends this transfer only
             return error

@@ -38,7 +38,9 @@ class Event:
         self._request_cancel = cancel
         self._arrived = arrived
         self._later = later
-        self._over = threading.Event()
+        self._ended = False
+        self._waited: threading.Event | None = None
+        """Set at the end; made by the first thread that waits."""
         self._error: BaseException | None = None
         self._callbacks: list[Callable[[Event], object]] = []
         self._lock = threading.Lock()
@@ -49,10 +51,9 @@ class Event:
     @property
     def done(self) -> bool:
         """Whether the transfer has ended, with or without an error."""
-        over = self._over.is_set()
-        if not over:
+        if not self._ended:
             self.home.require()
-        return over
+        return self._ended
 
     @property
     def bytes_done(self) -> int:
@@ -70,7 +71,7 @@ class Event:
         Raises:
             TimeoutError: the transfer has not ended after `timeout` seconds.
         """
-        if not self.done and not self._over.wait(timeout):
+        if not self.done and not self._over().wait(timeout):
             raise TimeoutError(f"the transfer has not ended after {timeout:g} s")
         return self._error
 
@@ -117,10 +118,18 @@ class Event:
         """
         if not self.done:
             with self._lock:
-                if not self._over.is_set():
+                if not self._ended:
                     self._callbacks.append(callback)
                     return
         self._call(callback)
+
+    def _over(self) -> threading.Event:
+        with self._lock:
+            if self._waited is None:
+                self._waited = threading.Event()
+                if self._ended:
+                    self._waited.set()
+            return self._waited
 
     def _call(self, callback: Callable[[Event], object]) -> None:
         try:
@@ -140,13 +149,15 @@ class Event:
     def end(self, error: BaseException | None = None) -> None:
         """End the event. Callbacks run through `later`, or in this thread if there is no `later`."""
         with self._lock:
-            if self._over.is_set():
+            if self._ended:
                 return
             self._error = error
             later = self._later
             self._request_cancel = self._arrived = self._later = None
             callbacks, self._callbacks = self._callbacks, []
-            self._over.set()
+            self._ended = True
+            if self._waited is not None:
+                self._waited.set()
         for callback in callbacks:
             if later is None:
                 self._call(callback)
@@ -154,7 +165,7 @@ class Event:
                 later(partial(self._call, callback))
 
     def __repr__(self) -> str:
-        if not self.home.is_here and not self._over.is_set():
+        if not self.home.is_here and not self._ended:
             return f"<Event {self.plan.transfer}: of another process>"
         state = "under way" if not self.done else "done" if self._error is None else type(self._error).__name__
         if isinstance(self._error, Cancelled):

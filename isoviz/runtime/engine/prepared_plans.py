@@ -143,12 +143,17 @@ class PreparedPlans:
         mine = weakref.ref(self)
 
         def ended(reference: weakref.ref[Plan]) -> None:
-            plans = mine()
-            if plans is not None and (known := plans._known.get(number)) is not None and known[0] is reference:
-                del plans._known[number]
+            if (plans := mine()) is not None:
+                plans.drop(number, reference)
 
         self._known[number] = weakref.ref(plan, ended), found
         return found
+
+    def drop(self, number: int, reference: weakref.ref[Plan]) -> None:
+        """Forget a plan that has ended. A later plan may have got its number (`id`) already."""
+        known = self._known.get(number)
+        if known is not None and known[0] is reference:
+            del self._known[number]
 
     def clear(self) -> None:
         """Forget all of them, and with them the memories."""

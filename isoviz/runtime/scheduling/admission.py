@@ -48,9 +48,24 @@ class Admission:
         """Whether no transfer waits or holds buffers."""
         return not self._needs
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether no transfer waits and none has a lent priority: `granted` and `revalued` yield nothing."""
+        return not self._waits and not self._lent
+
     def free(self, memory: str) -> int | None:
         """Free bytes of a memory; None if it is unbounded."""
         return self._free.get(memory)
+
+    def at_once(self, transfer: int, needs: Mapping[str, int], priority: int) -> bool:
+        """Grant a transfer its buffers if all of them are in unbounded memories. Returns whether that is so.
+
+        Such a transfer waits for no other one, and no other one waits for it.
+        """
+        if needs and any([nbytes and memory in self.capacity for memory, nbytes in needs.items()]):
+            return False
+        self._needs[transfer], self._priority[transfer] = {}, priority
+        return True
 
     def request(self, transfer: int, needs: Mapping[str, int], priority: int) -> None:
         """Request `needs` bytes of each memory for a transfer. `granted` yields the transfer when it has them."""

@@ -32,7 +32,7 @@ from isoviz.runtime.scheduling.pool import (
     highest_priority_first,
     policy_name,
 )
-from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit, contradiction
+from isoviz.runtime.scheduling.work import Allocate, Cancel, Done, Failed, Finish, Issue, Release, Stalled, Submit
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -79,6 +79,8 @@ class Scheduler:
         self.limits, self.policies, self.policy = dict(limits or {}), dict(policies or {}), policy
         self.faults: dict[int, PolicyError] = {}
         """What a policy did wrong, by the number of each transfer that failed for it."""
+        self.may_stall = False
+        """Whether a channel in use has a policy that isoviz does not know."""
         self._channels: dict[str, ChannelState] = {}
         self._transfers: dict[int, TransferState] = {}
         self._admission = Admission(capacity or {})
@@ -188,11 +190,6 @@ class Scheduler:
                 self._fill(channel, out)
         return out
 
-    @property
-    def may_stall(self) -> bool:
-        """Whether a channel has a policy that isoviz does not know."""
-        return any(channel.choose is not channel.policy for channel in self._channels.values())
-
     def stalled(self) -> list[Instruction]:
         """Fail the transfers that wait for a policy without an answer, if no request is in flight: nothing would ask it again.
 
@@ -232,7 +229,7 @@ class Scheduler:
             LimitError: it needs more than a memory has.
             InputError: the work contradicts itself, or could never end.
         """
-        if wrong := contradiction(work):
+        if wrong := work.contradiction:
             raise InputError(f"transfer: {wrong}")
         needs: dict[str, int] = {}
         for path in work.paths:
@@ -259,6 +256,7 @@ class Scheduler:
         if found is None:
             policy = self.policies.get(name, self.policy)
             found = self._channels[name] = ChannelState(name, self.limits.get(name, 1), policy)
+            self.may_stall = self.may_stall or found.choose is not found.policy
         return found
 
     # ---- inside
@@ -292,6 +290,8 @@ class Scheduler:
 
     def _admit(self, out: list[Instruction]) -> None:
         """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""
+        if self._admission.is_settled:
+            return
         touched: dict[ChannelState, None] = {}
         for number in self._admission.granted():
             self._begin(self._transfers[number], touched, out)
@@ -384,6 +384,12 @@ class Scheduler:
 
     def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
         """Request the buffers of a transfer."""
+        if self._admission.at_once(transfer.number, needs, transfer.work.priority):
+            touched: dict[ChannelState, None] = {}
+            self._begin(transfer, touched, out)
+            for channel in touched:
+                self._fill(channel, out)
+            return
         self._admission.request(transfer.number, needs, transfer.work.priority)
         self._admit(out)
 

@@ -141,7 +141,7 @@ class Work(_Work):
         """The ranks that carry out its hops, sorted. `here` is the rank for paths that name none."""
         return tuple(sorted({rank for path in self.paths for rank in path.ranks or (here,)}))
 
-    @property
+    @cached_property
     def chunks(self) -> int:
         """The number of chunks of all paths."""
         return sum([path.chunks for path in self.paths])
@@ -171,6 +171,11 @@ class Work(_Work):
             (start + at, ring) for start, path in zip(self.starts, self.paths, strict=True) for at, ring in enumerate(path.rings)
         )
 
+    @cached_property
+    def contradiction(self) -> str | None:
+        """The reason why this work could never end; None if there is none."""
+        return _contradiction(self.paths)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON object from which `from_json` makes equal work.
 
@@ -194,9 +199,8 @@ class Work(_Work):
         return cls((PathWork.from_json(rest),), priority)
 
 
-def contradiction(work: Work) -> str | None:
-    """The reason why work could never end; None if there is none."""
-    paths = work.paths
+def _contradiction(paths: tuple[PathWork, ...]) -> str | None:
+    """The reason why work along these paths could never end; None if there is none."""
     if len(paths) == 1:
         return _wrong_path(paths[0])
     if not paths:
