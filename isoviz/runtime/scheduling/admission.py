@@ -62,7 +62,7 @@ class Admission:
 
         Such a transfer waits for no other one, and no other one waits for it.
         """
-        if needs and any([nbytes and memory in self.capacity for memory, nbytes in needs.items()]):
+        if needs and any(nbytes and memory in self.capacity for memory, nbytes in needs.items()):
             return False
         self._needs[transfer], self._priority[transfer] = {}, priority
         return True
