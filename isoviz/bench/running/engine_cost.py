@@ -1,4 +1,4 @@
-"""The cost of the engine itself: a small copy from call to end, and a request among many.
+"""The cost of the engine itself: a small copy or a small plan from call to end, and a request among many.
 
 The same run measures NumPy's own copy of these bytes, and a job that a thread carries out (`concurrent.futures`). Realm 25.06
 takes 19 to 37 µs for a copy of 4 KiB on a similar machine.
@@ -17,7 +17,7 @@ from isoviz.bench.table import Table, seconds_of, where_known
 from isoviz.layouts import FieldSpace, IndexSpace
 from isoviz.machines import Channel, ChannelKind, Constant, Limits, Machine, Memory, MemoryKind, preset
 from isoviz.measure.local_engine import Engine
-from isoviz.planner import Transfer, cost
+from isoviz.planner import Plan, Transfer, cost, plan
 from isoviz.runtime.device_bases import BaseChannel
 from isoviz.units import format_bytes, format_seconds
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Bound, Check, Store
 
 SMALL = 4096
+TINY = 8
 REALM = "19 to 37 µs"
 REQUESTS = 4096
 
@@ -45,6 +46,8 @@ def measure(repeat: int = 2000) -> Table:
     """Medians of `repeat` small copies, and the cost of a request in a transfer of thousands."""
     machine = preset("local", measure="assumed")
     here, there = np.arange(SMALL // 8, dtype="f8"), np.zeros(SMALL // 8)
+    one, other = np.arange(1, dtype="f8"), np.zeros(1)
+    plans = [_plan(machine, nbytes) for nbytes in (TINY, SMALL)]
     struct = np.zeros(SMALL // 8, [("re", "f4"), ("im", "f4")])
     split = np.zeros((2, SMALL // 8), "f4")
     rows = []
@@ -52,6 +55,9 @@ def measure(repeat: int = 2000) -> Table:
         actions: dict[str, Callable[[], Any]] = {
             "copy, 4 KiB": lambda: engine.copy(here, "<F, x>", there, "<F, x>").wait(),
             "copy, 4 KiB, AOS → SOA": lambda: engine.copy(struct, "<F, x>", split, "<x, F>").wait(),
+            "copy, 8 B": lambda: engine.copy(one, "<F, x>", other, "<F, x>").wait(),
+            "submit, 4 KiB": lambda: engine.submit(plans[1], here, there).wait(),
+            "submit, 8 B": lambda: engine.submit(plans[0], one, other).wait(),
             "NumPy copyto, 4 KiB": lambda: np.copyto(there, here),
             "NumPy copyto in a thread, waited for": lambda: pool.submit(np.copyto, there, here).result(),
         }
@@ -61,10 +67,16 @@ def measure(repeat: int = 2000) -> Table:
         for _ in range(repeat):
             for name, action in actions.items():
                 times[name].append(seconds_of(action))
-        rows += [_row(name, statistics.median(seconds)) for name, seconds in times.items()]
-        rows[0]["realm"] = rows[1]["realm"] = REALM
-    for hops in (1, 3):
-        rows.append(_row(f"a request, {hops} hop{'s'[: hops > 1]}, channels that move nothing", _per_request(hops)))
+        medians = {name: statistics.median(seconds) for name, seconds in times.items()}
+        for name, seconds in medians.items():
+            what, size = name.split(", ")[:2]
+            rows.append(_row(name, seconds, REALM if what == "copy" and size == "4 KiB" else None))
+            if size == "4 KiB":
+                rows[-1]["to_numpy"] = seconds / medians["NumPy copyto, 4 KiB"]
+            if what == "submit":
+                rows[-1]["to_copy"] = seconds / medians[f"copy, {size}"]
+    said = "a request, {} hop{}, channels that move nothing"
+    rows += [_row(said.format(hops, "s"[: hops > 1]), _per_request(hops)) for hops in (1, 3)]
     return Table(
         "engine",
         f"what the engine costs: medians of {repeat}",
@@ -72,11 +84,12 @@ def measure(repeat: int = 2000) -> Table:
             "what": ("what", str),
             "seconds": ("time", format_seconds),
             "to_numpy": ("÷ NumPy", where_known(lambda ratio: f"{ratio:.1f}")),
+            "to_copy": ("÷ copy", where_known(lambda ratio: f"{ratio:.1f}")),
             "realm": ("Realm 25.06", lambda text: text or "-"),
         },
-        [{**row, "to_numpy": row["seconds"] / rows[2]["seconds"] if "4 KiB" in row["what"] else None} for row in rows],
+        rows,
         (
-            "a small copy is carried out by the caller's own thread while its channel is free",
+            "a small copy is carried out by the caller's own thread while its channel is free; so is a small plan",
             f"a request: {REQUESTS} chunks of {format_bytes(SMALL)}; all of it is scheduling, threads and copy geometry",
             "requests of a few KiB stay in the thread that made them ready: handing them over costs more",
             "Realm's figure was measured on a like machine, not in this run",
@@ -84,8 +97,14 @@ def measure(repeat: int = 2000) -> Table:
     )
 
 
-def _row(what: str, seconds: float) -> dict[str, Any]:
-    return {"what": what, "seconds": seconds, "realm": None}
+def _row(what: str, seconds: float, realm: str | None = None) -> dict[str, Any]:
+    return {"what": what, "seconds": seconds, "to_numpy": None, "to_copy": None, "realm": realm}
+
+
+def _plan(machine: Machine, nbytes: int) -> Plan:
+    """A plan that moves numbers within the host memory, as the copies do."""
+    memory = next(memory.name for memory in machine.memories if memory.kind == MemoryKind.SYS)
+    return plan(Transfer.whole(IndexSpace(x=nbytes // 8), FieldSpace(value="f8"), memory, "<F, x>", memory, "<F, x>"), machine)
 
 
 def _per_request(hops: int) -> float:

@@ -84,8 +84,7 @@ class Scheduler:
         self._channels: dict[str, ChannelState] = {}
         self._transfers: dict[int, TransferState] = {}
         self._admission = Admission(capacity or {})
-        self._held_bytes = 0
-        self._order = 0
+        self._held_bytes = self._order = 0
 
     @classmethod
     def of(
@@ -288,15 +287,16 @@ class Scheduler:
             for other in self._give_up(transfer, "failed", str(error), out):
                 self._fill(other, out)
 
-    def _admit(self, out: list[Instruction]) -> None:
+    def _admit(self, out: list[Instruction], granted: TransferState | None = None) -> None:
         """Grant buffers to the transfers that can have them. The others lend their priorities to the holders."""
-        if self._admission.is_settled:
-            return
         touched: dict[ChannelState, None] = {}
-        for number in self._admission.granted():
-            self._begin(self._transfers[number], touched, out)
-        for number, priority in self._admission.revalued():
-            self._lend(self._transfers[number], priority, touched)
+        if granted is not None:
+            self._begin(granted, touched, out)
+        elif not self._admission.is_settled:
+            for number in self._admission.granted():
+                self._begin(self._transfers[number], touched, out)
+            for number, priority in self._admission.revalued():
+                self._lend(self._transfers[number], priority, touched)
         # Only now, because channels choose by the updated priorities.
         for channel in touched:
             self._fill(channel, out)
@@ -384,14 +384,9 @@ class Scheduler:
 
     def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
         """Request the buffers of a transfer."""
-        if self._admission.at_once(transfer.number, needs, transfer.work.priority):
-            touched: dict[ChannelState, None] = {}
-            self._begin(transfer, touched, out)
-            for channel in touched:
-                self._fill(channel, out)
-            return
-        self._admission.request(transfer.number, needs, transfer.work.priority)
-        self._admit(out)
+        if not (at_once := self._admission.at_once(transfer.number, needs, transfer.work.priority)):
+            self._admission.request(transfer.number, needs, transfer.work.priority)
+        self._admit(out, transfer if at_once else None)
 
     def _withdraw(self, transfer: TransferState) -> None:
         """Withdraw the request for the buffers of a transfer."""

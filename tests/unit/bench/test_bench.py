@@ -219,6 +219,9 @@ def test_what_the_engine_costs(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["bench", "engine", "--repeat", "5"]) == 0
     said = capsys.readouterr().out
     assert "copy, 4 KiB" in said and "Realm" in said and "a request, 3 hops" in said
+    for size in ("8 B", "4 KiB"):
+        assert f"copy, {size}" in said and f"submit, {size}" in said
+    assert "÷ copy" in said
 
 
 def test_simulated_requests_beside_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
