@@ -152,6 +152,10 @@ class LimitError(TransferError):
     """No buffers of the allowed size can carry the transfer."""
 
 
+class DistributionError(TransferError):
+    """A distribution that cannot exist, or that does not fit the index space or the ranks."""
+
+
 class CommandError(InputError):
     """A message of a browser that is no command of the explorer, or lacks what the command needs."""
 

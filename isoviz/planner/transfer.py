@@ -194,6 +194,12 @@ class Transfer:
         destination = [at + low[dim] for dim, at in zip(self.destination.space, self.destination_origin, strict=True)]
         return replace(self, shape=box.shape, source_origin=tuple(source), destination_origin=tuple(destination))
 
+    @property
+    def runs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The extents that are without gaps in the source and in the destination, each in the order of its dimensions: the box."""
+        extent = dict(zip(self.source.space, self.shape, strict=True))
+        return self.shape, tuple([extent[dim] for dim in self.destination.space])
+
     def source_view(self) -> View:
         """The source as one end of a copy; local index 0 is the origin of the box."""
         return View(self.source.linearization, self.source_origin)

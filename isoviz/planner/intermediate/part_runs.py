@@ -18,11 +18,10 @@ def end_runs(transfer: Transfer) -> tuple[float, float]:
     """Bytes that are contiguous in the source and in the destination, where only a part moves; infinite where the whole moves."""
     if transfer.is_whole:
         return math.inf, math.inf
-    names = transfer.field_names
-    shape = [transfer.space[dim] for dim in transfer.destination.space]
+    names, (here, there) = transfer.field_names, transfer.runs
     return (
-        contiguous_bytes(transfer.source.linearization, transfer.source_origin, transfer.shape, names),
-        contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, shape, names),
+        contiguous_bytes(transfer.source.linearization, transfer.source_origin, here, names),
+        contiguous_bytes(transfer.destination.linearization, transfer.destination_origin, there, names),
     )
 
 

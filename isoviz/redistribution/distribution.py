@@ -1,0 +1,181 @@
+"""Distributions: how the index space of an array is spread over ranks."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from isoviz import checks
+from isoviz.errors import DistributionError, MachineError, show
+from isoviz.layouts.spaces import check_dimension
+from isoviz.redistribution.axis import Axis
+
+if TYPE_CHECKING:
+    from isoviz.layouts import IndexSpace
+
+MOST_RANKS = 1 << 16
+"""The largest number of ranks of a distribution."""
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """How an index space is spread over ranks: some dimensions are cut into blocks, which the ranks of a process grid take in turn.
+
+    `over` gives the number of parts of each dimension that is spread: `over={"y": 4}` for four ranks, `over={"x": 2, "y": 3}` for
+    a grid of 2 × 3 ranks. Dimensions that are not named are not spread. The first dimension varies fastest over the ranks: in the
+    grid of 2 × 3, the second rank is the neighbour of the first one in x.
+
+    `block` gives the extent of the blocks of a dimension: 1 is a cyclic distribution, a larger number a block-cyclic one. Without
+    it every part is one block of ⌈size / parts⌉ coordinates. The last block may be short, and the last ranks may hold nothing.
+
+    `ranks` are the ranks of the grid in its order; without it they are 0, 1, 2, …
+
+    Raises:
+        DistributionError: a number of parts or a block is no whole number of at least 1, a block is given for a dimension that is
+            not spread, a rank stands twice, or the number of ranks is not that of the grid.
+        SpaceError: a name is not valid for a dimension.
+    """
+
+    over: Mapping[str, int]
+    block: Mapping[str, int] = None  # type: ignore[assignment]  # an empty mapping after __post_init__
+    ranks: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        over = _whole_numbers("over", self.over)
+        block = _whole_numbers("block", {} if self.block is None else self.block)
+        for dim in block:
+            if dim not in over:
+                _refuse(f"block: dimension {dim!r} is not spread; expected one of {', '.join(over) or 'none'}")
+        size = math.prod(over.values())
+        if size > MOST_RANKS:
+            _refuse(f"over: a grid of {show(size)} ranks; expected at most {MOST_RANKS}")
+        given: Any = self.ranks
+        if isinstance(given, str | bytes | Mapping) or not hasattr(given, "__iter__"):
+            _refuse(f"ranks: expected whole numbers, got {show(given)}")
+        ranks = tuple(_whole("ranks", rank, 0) for rank in given) or tuple(range(size))
+        if len(set(ranks)) != len(ranks):
+            _refuse(f"ranks: rank {next(rank for rank in ranks if ranks.count(rank) > 1)} stands twice")
+        if len(ranks) != size:
+            _refuse(f"ranks: {len(ranks)} ranks for a grid of {_grid_text(over)} = {size}; expected {size}")
+        object.__setattr__(self, "over", _Frozen(over))
+        object.__setattr__(self, "block", _Frozen({dim: block[dim] for dim in over if dim in block}))
+        object.__setattr__(self, "ranks", ranks)
+
+    @property
+    def size(self) -> int:
+        """The number of ranks of the grid."""
+        return len(self.ranks)
+
+    @cached_property
+    def _number_of(self) -> dict[int, int]:
+        return {rank: number for number, rank in enumerate(self.ranks)}
+
+    def coordinates(self, rank: int) -> dict[str, int] | None:
+        """The place of a rank in the grid: for each dimension that is spread, the number of its part. None outside the grid."""
+        number = self._number_of.get(rank)
+        if number is None:
+            return None
+        found: dict[str, int] = {}
+        for dim, parts in self.over.items():
+            number, found[dim] = divmod(number, parts)
+        return found
+
+    def rank_at(self, coordinates: Mapping[str, int]) -> int:
+        """The rank at a place in the grid, given by the number of the part in each dimension that is spread.
+
+        Raises:
+            DistributionError: a dimension is missing or unknown, or there is no such part.
+        """
+        if set(coordinates) != set(self.over):
+            _refuse(f"place ({', '.join(coordinates)}): expected a part for each of ({', '.join(self.over)})")
+        number, below = 0, 1
+        for dim, parts in self.over.items():
+            if not 0 <= coordinates[dim] < parts:
+                _refuse(f"place: part {coordinates[dim]} in dimension {dim!r}; expected 0 to {parts - 1}")
+            number += coordinates[dim] * below
+            below *= parts
+        return self.ranks[number]
+
+    def axes(self, space: IndexSpace) -> dict[str, Axis]:
+        """The distribution of each dimension of an index space, in the order of the space.
+
+        Raises:
+            DistributionError: a dimension that is spread is not in the space.
+        """
+        for dim in self.over:
+            if dim not in space:
+                _refuse(f"over: dimension {dim!r} is not in the index space ({space})")
+        found: dict[str, Axis] = {}
+        for dim, size in space.as_dict().items():
+            parts = self.over.get(dim, 1)
+            found[dim] = Axis(size, parts, self.block.get(dim, -(-size // parts)))
+        return found
+
+    def to_json(self) -> dict[str, Any]:
+        """A JSON object with the members `over`, `block` and `ranks`."""
+        return {"over": dict(self.over), "block": dict(self.block), "ranks": list(self.ranks)}
+
+    def __str__(self) -> str:
+        if not self.over:
+            return f"all on rank {self.ranks[0]}"
+        spread = " and ".join(f"{dim} {self._manner(dim)}" for dim in self.over)
+        grid = f", a grid of {_grid_text(self.over)}" if len(self.over) > 1 else ""
+        return f"{spread} over {_ranks_text(self.ranks)}{grid}"
+
+    def _manner(self, dim: str) -> str:
+        block = self.block.get(dim)
+        return "in blocks" if block is None else "cyclic" if block == 1 else f"in blocks of {block}, cyclic,"
+
+
+class _Frozen(dict[str, int]):
+    """A dictionary that does not change and has a hash; its order counts."""
+
+    def __hash__(self) -> int:  # type: ignore[override]  # it does not change
+        return hash(tuple(self.items()))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and list(self.items()) == list(other.items())
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def _unchanging(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("a distribution does not change")
+
+    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _unchanging  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[type, tuple[dict[str, int]]]:
+        return type(self), (dict(self),)
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise DistributionError(f"distribution, {problem}")
+
+
+def _whole_numbers(name: str, given: object) -> dict[str, int]:
+    if not isinstance(given, Mapping):
+        _refuse(f"{name}: expected numbers by dimension, such as {{'y': 4}}, got {show(given)}")
+    return {check_dimension(dim): _whole(f"{name}[{dim!r}]", value, 1) for dim, value in given.items()}
+
+
+def _whole(name: str, value: object, low: int) -> int:
+    try:
+        return checks.whole("distribution", name, value, low=low)
+    except MachineError as error:
+        raise DistributionError(str(error)) from None
+
+
+def _grid_text(over: Mapping[str, int]) -> str:
+    return " × ".join(f"{dim}={parts}" for dim, parts in over.items()) or "one rank"
+
+
+def _ranks_text(ranks: tuple[int, ...]) -> str:
+    if len(ranks) == 1:
+        return f"rank {ranks[0]}"
+    if ranks == tuple(range(ranks[0], ranks[0] + len(ranks))):
+        return f"ranks {ranks[0]}…{ranks[-1]}"
+    shown = [str(rank) for rank in ranks[:12]]
+    return f"ranks {', '.join(shown)}{', …' if len(ranks) > 12 else ''}"
