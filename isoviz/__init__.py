@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from isoviz.planner import explain as explain
     from isoviz.planner import sweep as sweep
     from isoviz.planner.planners import plan as plan
+    from isoviz.redistribution import DistributedInstance as DistributedInstance
+    from isoviz.redistribution import Distribution as Distribution
+    from isoviz.redistribution import plan_redistribution as plan_redistribution
     from isoviz.runtime import Report as Report
     from isoviz.runtime import Simulator as Simulator
     from isoviz.runtime import Trace as Trace
@@ -52,6 +55,8 @@ if TYPE_CHECKING:
 # name → the module that holds it; None: the name is a module of its own
 _HOMES: dict[str, str | None] = {
     "Box": "isoviz.layouts",
+    "DistributedInstance": "isoviz.redistribution",
+    "Distribution": "isoviz.redistribution",
     "Engine": "isoviz.measure.local_engine",
     "FieldSpace": "isoviz.layouts",
     "IndexSpace": "isoviz.layouts",
@@ -77,6 +82,7 @@ _HOMES: dict[str, str | None] = {
     "explore": "isoviz.widgets",
     "machines": None,
     "plan": "isoviz.planner",
+    "plan_redistribution": "isoviz.redistribution",
     "presets": "isoviz.machines",
     "probe": "isoviz.measure.probe",
     "simulate": "isoviz.runtime",
@@ -100,6 +106,8 @@ _PICTURED = (
 
 __all__ = [
     "Box",
+    "DistributedInstance",
+    "Distribution",
     "Engine",
     "FieldSpace",
     "IndexSpace",
@@ -126,6 +134,7 @@ __all__ = [
     "explore",
     "machines",
     "plan",
+    "plan_redistribution",
     "presets",
     "probe",
     "simulate",

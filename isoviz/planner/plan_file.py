@@ -42,6 +42,7 @@ def transfer_to_json(transfer: Transfer) -> dict[str, Any]:
         "destination_origin": list(transfer.destination_origin),
         "fields": list(transfer.field_names),
         "priority": transfer.priority,
+        **transfer.further_json,
     }
 
 

@@ -195,8 +195,13 @@ class Transfer:
         return replace(self, shape=box.shape, source_origin=tuple(source), destination_origin=tuple(destination))
 
     @property
+    def further_json(self) -> dict[str, Any]:
+        """Members that a kind of transfer adds to its JSON form. A reader that does not know them refuses the transfer."""
+        return {}
+
+    @property
     def runs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The extents that are without gaps in the source and in the destination, each in the order of its dimensions: the box."""
+        """The extents without gaps in the source and in the destination, each in the order of its dimensions: the box."""
         extent = dict(zip(self.source.space, self.shape, strict=True))
         return self.shape, tuple([extent[dim] for dim in self.destination.space])
 

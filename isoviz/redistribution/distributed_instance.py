@@ -48,7 +48,7 @@ class DistributedInstance:
             raise DistributionError(str(error)) from None
         if "." in self.memory:
             raise DistributionError(
-                f"distributed instance, memory: expected the short name of a memory of every rank, such as 'sys', got {self.memory!r}"
+                f"distributed instance, memory: expected the name of a memory without rank, such as 'sys', got {self.memory!r}"
             )
         object.__setattr__(self, "layout", Layout(self.layout))
         self.axes  # noqa: B018  raises where the distribution does not fit

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -22,7 +22,7 @@ MOST_RANKS = 1 << 16
 
 @dataclass(frozen=True)
 class Distribution:
-    """How an index space is spread over ranks: some dimensions are cut into blocks, which the ranks of a process grid take in turn.
+    """How an index space is spread over ranks: some dimensions are cut into blocks, which the ranks of a grid take in turn.
 
     `over` gives the number of parts of each dimension that is spread: `over={"y": 4}` for four ranks, `over={"x": 2, "y": 3}` for
     a grid of 2 × 3 ranks. Dimensions that are not named are not spread. The first dimension varies fastest over the ranks: in the
@@ -40,12 +40,12 @@ class Distribution:
     """
 
     over: Mapping[str, int]
-    block: Mapping[str, int] = None  # type: ignore[assignment]  # an empty mapping after __post_init__
+    block: Mapping[str, int] = field(default_factory=dict)
     ranks: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         over = _whole_numbers("over", self.over)
-        block = _whole_numbers("block", {} if self.block is None else self.block)
+        block = _whole_numbers("block", self.block)
         for dim in block:
             if dim not in over:
                 _refuse(f"block: dimension {dim!r} is not spread; expected one of {', '.join(over) or 'none'}")
@@ -60,8 +60,8 @@ class Distribution:
             _refuse(f"ranks: rank {next(rank for rank in ranks if ranks.count(rank) > 1)} stands twice")
         if len(ranks) != size:
             _refuse(f"ranks: {len(ranks)} ranks for a grid of {_grid_text(over)} = {size}; expected {size}")
-        object.__setattr__(self, "over", _Frozen(over))
-        object.__setattr__(self, "block", _Frozen({dim: block[dim] for dim in over if dim in block}))
+        object.__setattr__(self, "over", Numbers(over))
+        object.__setattr__(self, "block", Numbers({dim: block[dim] for dim in over if dim in block}))
         object.__setattr__(self, "ranks", ranks)
 
     @property
@@ -130,25 +130,34 @@ class Distribution:
         return "in blocks" if block is None else "cyclic" if block == 1 else f"in blocks of {block}, cyclic,"
 
 
-class _Frozen(dict[str, int]):
-    """A dictionary that does not change and has a hash; its order counts."""
+class Numbers(Mapping[str, int]):
+    """A frozen mapping of numbers by dimension; its order counts."""
 
-    def __hash__(self) -> int:  # type: ignore[override]  # it does not change
-        return hash(tuple(self.items()))
+    __slots__ = ("_numbers",)
+
+    def __init__(self, numbers: Mapping[str, int]) -> None:
+        self._numbers = dict(numbers)
+
+    def __getitem__(self, dim: str) -> int:
+        return self._numbers[dim]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._numbers)
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._numbers.items()))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Mapping) and list(self.items()) == list(other.items())
 
-    def __ne__(self, other: object) -> bool:
-        return not self == other
+    def __reduce__(self) -> tuple[type[Numbers], tuple[dict[str, int]]]:
+        return type(self), (dict(self._numbers),)
 
-    def _unchanging(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("a distribution does not change")
-
-    __setitem__ = __delitem__ = __ior__ = update = setdefault = pop = popitem = clear = _unchanging  # type: ignore[assignment]
-
-    def __reduce__(self) -> tuple[type, tuple[dict[str, int]]]:
-        return type(self), (dict(self),)
+    def __repr__(self) -> str:
+        return repr(self._numbers)
 
 
 def _refuse(problem: str) -> NoReturn:

@@ -1,8 +1,8 @@
 """Regular sets: the coordinates of one dimension that one part of a distribution has in common with a part of another one.
 
-Both parts hold the common coordinates in ascending order. Number them t = 0, 1, …: the places in both parts are t plus a jump after
-every stretch of equal length. Block against block is a single range; cyclic against block is one range at one end and evenly spaced
-coordinates at the other. Blocks that do not nest give several sets.
+Both parts hold the common coordinates in ascending order. Number them t = 0, 1, …: the places in both parts are t plus a jump
+after every stretch of equal length. Block against block is a single range. Cyclic against block is one range at one end and
+evenly spaced coordinates at the other. Blocks that do not nest give several sets.
 """
 
 from __future__ import annotations
@@ -108,12 +108,16 @@ def common(here: Axis, part: int, there: Axis, other: int) -> list[Regular]:
             found += _within(coarse, low, high, fine, its)
     else:
         first = [each for low, high in coarse.ranges(mine, period) for each in _within(coarse, low, high, fine, its)]
-        rest = [
-            each
-            for low, high in coarse.ranges(mine)
-            if low >= repeats * period
-            for each in _within(coarse, low, high, fine, its)
-        ] if size % period else []
+        rest = (
+            [
+                each
+                for low, high in coarse.ranges(mine)
+                if low >= repeats * period
+                for each in _within(coarse, low, high, fine, its)
+            ]
+            if size % period
+            else []
+        )
         along = period // coarse.parts, period // fine.parts
         found = _repeated(first, rest, repeats, along)
     if swapped:

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import TransferError
 from isoviz.layouts import Box, Mode, View
@@ -57,6 +57,11 @@ class RegularTransfer(Transfer):
             [Stretch.at_source(set_of[dim]).on_digits(_steps(self.source, dim)) for dim in self.source.space],
             [Stretch.at_destination(set_of[dim]).on_digits(_steps(self.destination, dim)) for dim in self.destination.space],
         )
+
+    @property
+    def further_json(self) -> dict[str, Any]:
+        """The regular sets; `isoviz.redistribution.files` reads plans with them."""
+        return {"sets": [{**each._asdict(), "jumps": [list(jump) for jump in each.jumps]} for each in self.sets]}
 
     @property
     def runs(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -145,4 +150,3 @@ def _nesting(found: Regular, steps: tuple[Sequence[int], Sequence[int]]) -> list
     if all(end.on_digits(each) is not None for end, each in zip(ends, steps, strict=True)):
         return [found]
     return [piece for each in found.pieces() for piece in _nesting(each, steps)]
-

@@ -6,7 +6,7 @@ the steps of both nest, the byte offset is again a sum of terms ⌊u / step⌋ �
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -61,7 +61,7 @@ class Stretch(NamedTuple):
         """⌊place / step⌋ as a constant and terms of u; None if that is no such sum."""
         levels, advance = [jump for jump, _ in self.jumps], _advances(self.jumps)
         tops = (self.phase + self.count - 1) // levels[-1] + 1
-        extents = [*(b // a for a, b in zip(levels, levels[1:], strict=False)), tops]
+        extents = [*(b // a for a, b in itertools.pairwise(levels)), tops]
         low = 0  # levels whose advance the step does not divide
         while low < len(levels) and any(each % step for each in advance[low:]):
             low += 1
@@ -151,14 +151,14 @@ class StretchedLinearization(Linearization):
         return found
 
     def _along(self, dim: str, coordinates: IntArray, field: str) -> IntArray:
-        constant, terms = self._term(dim, field)
-        del constant  # `field_base` holds it
         total = np.zeros_like(coordinates)
-        for step, weight in terms:
+        for step, weight in self.steps(dim, field):
             total += coordinates // step * weight
         return total
 
     def offset(self, index: Index, field: str) -> int:
         """The byte offset of one element, by its coordinates u."""
         at = self._coordinates(index)
-        return self.field_base(field) + sum(at[dim] // step * weight for dim in self.space for step, weight in self.steps(dim, field))
+        return self.field_base(field) + sum(
+            at[dim] // step * weight for dim in self.space for step, weight in self.steps(dim, field)
+        )

@@ -1,0 +1,149 @@
+"""The plan of a redistribution: a plan for everything that a rank sends another one, and their time together. Pure data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.planner.time.together import seconds_together
+from isoviz.units import format_bytes, format_rate, format_seconds
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+    from isoviz.redistribution.distributed_instance import DistributedInstance
+
+MOST_SHOWN = 16
+"""The largest number of senders or receivers of which the text shows the matrix of bytes."""
+
+
+class Sending(NamedTuple):
+    """One transfer: the rank that sends, the rank that receives, the plan, and the number of the class whose search it shares."""
+
+    sender: int
+    receiver: int
+    plan: Plan
+    kind: int
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that move."""
+        return self.plan.bytes
+
+
+@dataclass(frozen=True)
+class RedistributionPlan:
+    """The result of `plan_redistribution`, for one machine (`machine_digest`).
+
+    `sendings` holds every transfer, in the order in which ranks submit them: each rank begins with the rank after it. Together
+    they move every byte of the destination once.
+    """
+
+    source: DistributedInstance
+    destination: DistributedInstance
+    machine_name: str
+    machine_digest: str
+    sendings: tuple[Sending, ...]
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that move, those that stay on their rank included."""
+        return self.destination.nbytes
+
+    @cached_property
+    def bytes_between(self) -> int:
+        """Bytes that move from one rank to another."""
+        return sum(each.bytes for each in self.sendings if each.sender != each.receiver)
+
+    @property
+    def plans(self) -> tuple[Plan, ...]:
+        """The plans of all transfers, in order."""
+        return tuple(each.plan for each in self.sendings)
+
+    @property
+    def classes(self) -> int:
+        """The number of searches: transfers that are alike up to offsets and ranks share one."""
+        return len({each.kind for each in self.sendings})
+
+    @cached_property
+    def seconds(self) -> float:
+        """The predicted time until the last transfer ends, where all begin at once and share channels and resources fairly."""
+        paths = [path for plan in self.plans for path in plan.paths]
+        setup = max((plan.setup for plan in self.plans), default=0.0)
+        return setup + seconds_together(paths, [path.seconds - path.setup for path in paths]) if paths else 0.0
+
+    @property
+    def throughput(self) -> float:
+        """Bytes per second of all ranks together."""
+        return self.bytes / self.seconds if self.seconds else 0.0
+
+    @cached_property
+    def ranks(self) -> tuple[int, ...]:
+        """The ranks that hold a part of the source or of the destination, in ascending order."""
+        return tuple(sorted({rank for end in (self.source, self.destination) for rank in end.ranks}))
+
+    @cached_property
+    def matrix(self) -> dict[tuple[int, int], int]:
+        """Bytes by (sender, receiver); pairs between which nothing moves are absent."""
+        found: dict[tuple[int, int], int] = {}
+        for each in self.sendings:
+            found[each.sender, each.receiver] = found.get((each.sender, each.receiver), 0) + each.bytes
+        return found
+
+    def sent_by(self, rank: int) -> tuple[Sending, ...]:
+        """What a rank sends, in its order."""
+        return tuple(each for each in self.sendings if each.sender == rank)
+
+    def __str__(self) -> str:
+        took = f"{format_bytes(self.bytes)} in {format_seconds(self.seconds)}, {format_rate(self.throughput)}"
+        lines = [
+            f"redistribution on {self.machine_name}: {took}",
+            f"  from {self.source}",
+            f"  to   {self.destination}",
+        ]
+        share = f"{format_bytes(self.bytes_between)} between ranks, {format_bytes(self.bytes - self.bytes_between)} within"
+        searches = f"{self.classes} search{'es' if self.classes != 1 else ''}"
+        lines.append(f"  {len(self.sendings)} transfers, {searches}: {share}")
+        lines += [f"  {text}" for text in (*_kinds(self), *_matrix(self), *_orders(self))]
+        return "\n".join(lines)
+
+
+def _kinds(plan: RedistributionPlan) -> list[str]:
+    """A line for every way that transfers take, with how many take it."""
+    ways: dict[tuple[str, ...], list[Sending]] = {}
+    for each in plan.sendings:
+        way = tuple(hop.kind for path in each.plan.paths for hop in path.hops)
+        ways.setdefault(way, []).append(each)
+    lines = []
+    for way, sendings in ways.items():
+        slowest = max(each.plan.seconds for each in sendings)
+        lines.append(
+            f"{len(sendings)} by {', then '.join(way)}: {format_bytes(max(each.bytes for each in sendings))} or less,"
+            f" {format_seconds(slowest)} or less alone"
+        )
+    return lines
+
+
+def _matrix(plan: RedistributionPlan) -> list[str]:
+    """Who sends what to whom, as a matrix of bytes."""
+    senders, receivers = sorted(plan.source.ranks), sorted(plan.destination.ranks)
+    if max(len(senders), len(receivers)) > MOST_SHOWN:
+        return [f"bytes by sender and receiver: {len(senders)} × {len(receivers)} ranks, see `matrix`"]
+    rows = [["sends", *(f"to {rank}" for rank in receivers)]]
+    for sender in senders:
+        row = [plan.matrix.get((sender, receiver)) for receiver in receivers]
+        rows.append([f"rank {sender}", *("–" if each is None else format_bytes(each) for each in row)])
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return ["  ".join([row[0].ljust(widths[0]), *map(str.rjust, row[1:], widths[1:])]) for row in rows]
+
+
+def _orders(plan: RedistributionPlan) -> list[str]:
+    """The order in which each rank serves its peers."""
+    if len(plan.source.ranks) > MOST_SHOWN:
+        return []
+    lines = []
+    for rank in sorted(plan.source.ranks):
+        peers = list(dict.fromkeys(each.receiver for each in plan.sent_by(rank)))
+        if peers:
+            lines.append(f"rank {rank} serves {', '.join('itself' if peer == rank else str(peer) for peer in peers)}")
+    return lines
