@@ -77,6 +77,8 @@ class Dispatcher:
     def close(self, wait: bool = True) -> None:
         """End the threads after they have done the queued jobs. With `wait`, return when they have ended."""
         with self._lock:
+            if not self._threads and not self._leaving:
+                return
             for _ in self._threads:
                 self._queue.put(None)
             # Threads that start later get a new queue, so that they do not take the end marks of these threads.

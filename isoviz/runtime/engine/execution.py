@@ -6,13 +6,12 @@ import math
 import threading
 import time
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import Cancelled, IsovizError, RunError, TransferError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
-from isoviz.runtime.engine.device_errors import tidied, unplaced
+from isoviz.runtime.engine.device_errors import Closing, tidied, unplaced
 from isoviz.runtime.engine.prepared_plans import PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
@@ -68,7 +67,7 @@ class Execution:
         self.dispatchers: list[Dispatcher] = []
         self.token = token
         self.over = over
-        self.stack = ExitStack()
+        self.stack = Closing()
         self.source: Endpoint
         self.destination: Endpoint
         self.is_granted = False
@@ -90,7 +89,7 @@ class Execution:
         self.is_mine, self.is_small = self.prepared.handling(work, waits)
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
-        self._slots: ExitStack | None = None
+        self._slots = Closing()
         self._lock = threading.Lock()
         self._chunks: dict[tuple[int, int], Chunk] = {}
         self._payloads: dict[tuple[int, int], int] = {}
@@ -133,21 +132,20 @@ class Execution:
         """Allocate the ring buffers of all paths by the names of the memories: the global order (Isometry, section 3.6)."""
         if not self.work.rings:
             return
-        slots = self._slots = ExitStack()
         memories = [memory for path in self.memories for memory in path[1:-1]]
         rings: dict[int, list[Slot]] = {}
         for i, ring in sorted(enumerate(self.work.rings), key=lambda found: (found[1].memory, found[0])):
             rings[i] = []
             for _ in range(ring.slots):
                 slot = memories[i].slot(ring.nbytes)
-                slots.callback(slot.close)
+                self._slots.callback(slot.close)
                 rings[i].append(slot)
         self._rings = [rings[i] for i in range(len(rings))]
 
     def release(self) -> Exception | None:
         """Close the ring buffers. Returns the error of a slot that cannot be closed: the transfer has to end in any case."""
         self._rings = []
-        return None if self._slots is None else tidied(self._slots.close)
+        return tidied(self._slots.close)
 
     def forget(self) -> None:
         """Drop all references to the caller's objects."""

@@ -43,7 +43,10 @@ class Spans:
         """Add a request."""
         with self._lock:
             self.count += 1
-            self.first, self.last = min(self.first, span.start), max(self.last, span.end)
+            if span.start < self.first:
+                self.first = span.start
+            if span.end > self.last:
+                self.last = span.end
             if len(self._kept) < MOST:
                 self._kept.append(span)
             self._new.append(span)

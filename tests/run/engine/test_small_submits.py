@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from isoviz.backends.devices import ThisComputer
 from isoviz.errors import Cancelled, EngineClosed, InputError, RunError, TransferError
 from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Limits, Machine, Memory, MemoryKind
 from isoviz.runtime.device_bases import BaseChannel
+from isoviz.runtime.engine.device_errors import Closing
 from isoviz.runtime.engine.interrupts import defer_interrupts
 from isoviz.runtime.engine.prepared_plans import MOST_WORKS, SMALL_REQUEST
 from isoviz.runtime.protocols import Bound
@@ -366,6 +368,23 @@ def test_transfers_in_unbounded_memories_wait_for_nothing() -> None:
     assert list(admission.granted()) == [4]
     admission.release(4)
     assert admission.is_idle
+
+
+def test_closing_calls_all_functions_the_last_one_first() -> None:
+    called: list[int] = []
+
+    def failing(number: int) -> None:
+        called.append(number)
+        raise ValueError(number)
+
+    closing = Closing()
+    for number in range(4):
+        closing.callback(partial(failing if number in (1, 2) else called.append, number))
+    with pytest.raises(ValueError, match="1"):
+        closing.close()
+    assert called == [3, 2, 1, 0]
+    closing.close()
+    assert len(called) == 4
 
 
 @pytest.mark.skipif(threading.current_thread() is not threading.main_thread(), reason="only the main thread handles signals")
