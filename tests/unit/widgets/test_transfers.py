@@ -116,6 +116,10 @@ def test_transfers_keep_their_order_while_another_one_is_edited() -> None:
         duplicated(settings, settings.key)
 
 
+class Shown(Exception):  # noqa: N818  # what happened, not a mistake
+    """An explorer would be shown now. KeyboardInterrupt out of `exec` would end the run of tests by a signal at its very end."""
+
+
 def test_session_files_and_python_keep_parts_and_transfers(monkeypatch: pytest.MonkeyPatch) -> None:
     settings = several()
     again = settings_in(session_text(settings), "s")
@@ -130,10 +134,10 @@ def test_session_files_and_python_keep_parts_and_transfers(monkeypatch: pytest.M
 
     def caught(settings: Settings, pane: str) -> Any:
         found.append(settings)
-        raise KeyboardInterrupt
+        raise Shown
 
     monkeypatch.setattr(show_explorer, "Explorer", caught)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Shown):
         exec(text, {})
     assert same_settings(found[0], part)
 
