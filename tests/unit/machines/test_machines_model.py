@@ -39,7 +39,7 @@ def channel(kind: str, source: str, destination: str, **changes: Any) -> Channel
     return Channel(**{"name": "", "kind": kind, "source": source, "destination": destination, "throughput": TP, **changes})
 
 
-def test_kinds_follow_table_2_of_isometry() -> None:
+def test_kinds_follow_table_2_of_isometry_and_those_of_ranks() -> None:
     host = {"SYS", "ZCM", "REG"}
     expected = {
         "Memcpy": (host, host),
@@ -49,6 +49,11 @@ def test_kinds_follow_table_2_of_isometry() -> None:
         "DiskRead": ({"DSK"}, host),
         "DiskWrite": (host, {"DSK"}),
         "RemoteMemcpy": (host, host),
+        "Window": ({"SYS", "REG"}, {"REG"}),
+        "TwoSided": ({"SYS", "REG"}, {"SYS", "REG"}),
+        "Packed": ({"SYS", "REG"}, {"SYS", "REG"}),
+        "Derived": ({"SYS", "REG"}, {"SYS", "REG"}),
+        "Put": ({"SYS", "REG"}, {"REG"}),
     }
     assert {str(kind): (set(kind.sources), set(kind.destinations)) for kind in channel_kinds() if kind in expected} == expected
 

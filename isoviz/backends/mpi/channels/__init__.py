@@ -1,0 +1,1 @@
+"""Channels from the memories of a rank to those of other ranks."""

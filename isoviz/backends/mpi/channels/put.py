@@ -1,0 +1,141 @@
+"""Channel Put: one-sided MPI into the windows of another rank.
+
+A dynamic MPI window covers the segments that are put into. A segment is attached when another rank first asks for its address,
+and stays until the rank closes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from isoviz.backends.mpi.channels.cutting import pieces
+from isoviz.backends.mpi.channels.datatypes import datatype
+from isoviz.backends.mpi.channels.runs import LONGEST
+from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_inside
+from isoviz.backends.mpi.stores import window_of
+from isoviz.errors import EngineClosed, RunError
+from isoviz.runtime.device_bases import AsynchronousChannel
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.windows import Windows
+    from isoviz.backends.pages import Bytes
+    from isoviz.layouts import StridedCopy
+    from isoviz.runtime.protocols import Check, Done, Store
+    from isoviz.runtime.ranks.handles import StoreHandle
+
+
+class PutWindow:
+    """The MPI window of a rank. All ranks make it together."""
+
+    def __init__(self, exchange: Exchange, windows: Windows) -> None:
+        self.exchange = exchange
+        self._windows = windows
+        self._attached: dict[int, tuple[int, Bytes]] = {}
+        self._addresses: dict[tuple[int, int], int] = {}
+        self.window: Any = exchange.thread.call(self._open)
+        exchange.serve["attach"] = self._attach
+
+    def _open(self) -> Any:
+        mpi = self.exchange.thread.mpi
+        window = mpi.Win.Create_dynamic(comm=mpi.COMM_WORLD)
+        window.Lock_all(mpi.MODE_NOCHECK)
+        return window
+
+    def close(self, *, clean: bool) -> None:
+        """Free the window with all other ranks. After the loss of a rank it cannot be freed."""
+        if clean:
+            self.exchange.thread.call(self._free)
+        self._attached.clear()
+
+    def _free(self) -> None:
+        self.window.Unlock_all()
+        for _, array in self._attached.values():
+            self.window.Detach(array)
+        self.window.Free()
+
+    def _attach(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        inode = arguments[0]
+        found = self._attached.get(inode)
+        if found is None:
+            array = self._windows.whole(inode)
+            if array is None:
+                raise RunError("the window was closed before it was put into")
+            self.window.Attach(array)
+            found = self._attached[inode] = self.exchange.thread.mpi.Get_address(array), array
+        self.exchange.answer(sender, number, found[0])
+
+    def with_address(self, handle: StoreHandle, use: Any) -> None:
+        """Call `use` in the MPI thread with the address of a store, or with an exception."""
+        if handle.window is None:
+            use(RunError("the destination lies in no window of its rank"))
+            return
+        segment, offset = window_of(handle)
+        key = handle.rank, segment.inode
+
+        def answered(result: object) -> None:
+            if isinstance(result, int):
+                self._addresses[key] = result
+                use(result + offset)
+            else:
+                use(result)
+
+        known = self._addresses.get(key)
+        if known is None:
+            self.exchange.request(handle.rank, "attach", segment.inode, answer=answered)
+        else:
+            try:
+                self.exchange.thread.post(partial(use, known + offset))
+            except EngineClosed as error:
+                use(error)
+
+
+class Put(AsynchronousChannel):
+    """MPI Put of all bytes, and a Flush: then they are in place. MPI converts by datatypes. For comparison.
+
+    The Flush holds up the MPI thread. If the other rank is stopped meanwhile, this rank waits, too.
+    """
+
+    def __init__(self, window: PutWindow) -> None:
+        self._window = window
+
+    def start(self, copies: Sequence[StridedCopy], source: Store, destination: Store, check: Check, done: Done) -> None:
+        check()
+        array, handle = bytes_of(source), handle_of(destination)
+        require_inside(copies, handle)
+
+        def put(address: object) -> None:
+            if isinstance(address, BaseException):
+                done(address)
+                return
+            try:
+                count = self._put(copies, array, handle.rank, int(address))  # type: ignore[call-overload]
+            except Exception as error:  # noqa: BLE001  # the caller reports it
+                done(RunError(f"MPI could not put into rank {handle.rank}: {error}"))
+            else:
+                done(count)
+
+        self._window.with_address(handle, put)
+
+    def _put(self, copies: Sequence[StridedCopy], array: Bytes, rank: int, address: int) -> int:
+        thread, window = self._window.exchange.thread, self._window.window
+        mpi = thread.mpi
+        kinds: list[Any] = []
+        count = 0
+        try:
+            for made in pieces(copies, LONGEST):
+                if made.source is not None and made.destination is not None:
+                    part = array[made.source : made.source + made.nbytes]
+                    window.Put([part, made.nbytes, mpi.BYTE], rank, (address + made.destination, made.nbytes, mpi.BYTE))
+                else:
+                    here, there = (datatype(mpi, made.copies, end) for end in ("source", "destination"))
+                    kinds += [here, there]
+                    window.Put([array, 1, here], rank, (address, 1, there))
+                count += 1
+            window.Flush(rank)
+        finally:
+            for kind in kinds:
+                kind.Free()
+        return count

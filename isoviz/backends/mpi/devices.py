@@ -1,0 +1,94 @@
+"""The devices of a rank: the memories of its node, and the channels from them, also to memories of other ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from isoviz.backends.devices import ThisComputer
+from isoviz.backends.disk.disk_memory import DiskMemory
+from isoviz.backends.host.numa import node_of
+from isoviz.backends.mpi.channels.put import Put, PutWindow
+from isoviz.backends.mpi.channels.two_sided import Derived, Packed, RemoteMemcpy, TwoSided, WindowCopy
+from isoviz.backends.mpi.reg_memory import PageableMemory, RegMemory
+from isoviz.backends.verify import BUDGET
+from isoviz.machines import ChannelKind, MemoryKind
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.pool import PiecePool
+    from isoviz.backends.mpi.stores import Stores
+    from isoviz.backends.mpi.windows import Windows
+    from isoviz.machines import Channel, Memory
+    from isoviz.runtime.protocols import Bound, RealChannel, RealMemory, Store
+    from isoviz.runtime.ranks.handles import StoreHandle
+
+
+class MpiRankDevices(ThisComputer):
+    """The devices of the rank `exchange.thread.rank`, which owns the memories of the node with its number.
+
+    `memory` gives None for memories of other nodes. `channel` gives the channels of this node, and the channels to other nodes:
+    their destination is a store that `reach` gave, so that the real memory of the destination is not needed. `directory` holds
+    the files of this rank without a path; None selects the directory that its disk is bound to, else the working directory.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        stores: Stores,
+        windows: Windows,
+        pool: PiecePool,
+        put: PutWindow | None,
+        *,
+        directory: str | Path | None = None,
+        verify_budget: int = BUDGET,
+    ) -> None:
+        super().__init__(directory, verify_budget, memories={MemoryKind.SYS: self._pageable, MemoryKind.REG: self._registered,
+                                                             MemoryKind.DSK: self._files})  # fmt: skip
+        self.rank = exchange.thread.rank
+        self._stores, self._windows = stores, windows
+        self._crossing: dict[ChannelKind, Callable[[int], RealChannel | None]] = {
+            ChannelKind.WINDOW: lambda rank: WindowCopy() if stores.shares_host(rank) else None,
+            ChannelKind.TWO_SIDED: lambda _: TwoSided(exchange),
+            ChannelKind.PACKED: lambda _: Packed(exchange, pool),
+            ChannelKind.DERIVED: lambda _: Derived(exchange),
+            ChannelKind.PUT: lambda _: None if put is None else Put(put),
+            ChannelKind.REMOTE_MEMCPY: lambda _: RemoteMemcpy(exchange, pool),
+        }
+
+    def memory(self, memory: Memory) -> RealMemory | None:
+        return super().memory(memory) if memory.node == self.rank else None
+
+    def channel(self, channel: Channel, source: Bound, destination: Bound) -> RealChannel | None:
+        if source.memory.node != self.rank:
+            return None
+        if destination.memory.node == self.rank:
+            return super().channel(channel, source, destination)
+        make = self._crossing.get(channel.kind)
+        return None if make is None else make(destination.memory.node)
+
+    def export(self, store: Store) -> StoreHandle:
+        """Make a store of this rank reachable for other ranks. A slot has to be placed before."""
+        return self._stores.export(store)
+
+    def withdraw(self, handle: StoreHandle) -> None:
+        """End what `export` began."""
+        self._stores.withdraw(handle)
+
+    def reach(self, handle: StoreHandle) -> Store:
+        """The store of another rank behind a handle, mapped if it lies in a window of this host.
+
+        Raises:
+            RunError: it cannot be mapped although it lies in a window of this host.
+        """
+        return self._stores.reach(handle)
+
+    def _pageable(self, memory: Memory) -> RealMemory:
+        return PageableMemory(memory.name, self._windows, node_of(memory.name, cast("int | None", memory.device)))
+
+    def _registered(self, memory: Memory) -> RealMemory:
+        return RegMemory(memory.name, self._windows)
+
+    def _files(self, memory: Memory) -> RealMemory:
+        return DiskMemory(memory.name, self.folder(memory), self.shared_pages)

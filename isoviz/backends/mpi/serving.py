@@ -1,0 +1,197 @@
+"""What a rank does for others: it writes, reads and clears its exported stores.
+
+Bytes that are contiguous in the store are received into it. Others are received into a piece of registered memory, and a worker
+thread scatters them: the MPI thread never copies much. An answer is sent when the bytes are in place.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.backends.host.copying import copy_all
+from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi.channels.cutting import copies_of, reach
+from isoviz.backends.mpi.channels.datatypes import datatype
+from isoviz.backends.mpi.channels.runs import RunReceiver
+from isoviz.errors import RunError
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.pool import PiecePool
+    from isoviz.backends.pages import Bytes
+    from isoviz.layouts import StridedCopy
+    from isoviz.runtime.protocols import Store
+
+INLINE = 4096
+"""Bytes up to which data ride with their request or answer."""
+_FEW = 16
+"""Up to this many contiguous parts of an inline write are copied by the MPI thread."""
+WORKERS = 2
+
+
+class Server:
+    """Carries out the requests of other ranks to the stores in `exported`. `pool` gives pieces for what has to be scattered."""
+
+    def __init__(self, exchange: Exchange, exported: dict[int, Store], pool: PiecePool) -> None:
+        self._exchange = exchange
+        self._thread = exchange.thread
+        self._exported = exported
+        self._pool = pool
+        self._workers = ThreadPoolExecutor(WORKERS, "isoviz scatter")
+        exchange.serve |= {
+            "inline": self._inline,
+            "piece": self._piece,
+            "runs": self._runs,
+            "typed": self._typed,
+            "read": self._read,
+            "clear": self._clear,
+        }
+
+    def close(self) -> None:
+        """End the worker threads."""
+        self._workers.shutdown()
+
+    def _store(self, key: int) -> Store:
+        store = self._exported.get(key)
+        if store is None:
+            raise RunError(f"store {key} was withdrawn")
+        return store
+
+    def _target(self, key: int, copies: list[StridedCopy]) -> HostStore:
+        """The host store of a key. It holds all bytes that the copies write."""
+        store = self._store(key)
+        if not isinstance(store, HostStore):
+            raise RunError(f"store {key} is no host memory: other ranks cannot write to it")
+        low, high = reach(copies)
+        if low < 0 or high > store.nbytes:
+            raise RunError(f"a write reaches from byte {low} to byte {high} of store {key}, which has {store.nbytes} bytes")
+        return store
+
+    def _later(self, sender: int, number: int, work: Any) -> None:
+        """Do work in a worker thread and answer with its result."""
+
+        def job() -> None:
+            try:
+                result = work()
+            except BaseException as error:  # noqa: BLE001  # the other rank reports it
+                result = error
+            self._exchange.answer(sender, number, result)
+
+        self._workers.submit(job)
+
+    def _inline(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        key, parts, payload = arguments
+        copies = copies_of(parts)
+        store = self._target(key, copies)
+        array = store.array
+        data = np.frombuffer(payload, np.uint8)
+        if len(copies) <= _FEW and not any(copy.loops for copy in copies):
+            for at, to, run, _ in copies:
+                array[to : to + run] = data[at : at + run]
+            self._exchange.answer(sender, number)
+        else:
+            self._later(sender, number, lambda: copy_all(copies, data, array, _go_on))
+
+    def _piece(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        key, tag, nbytes, parts = arguments
+        copies = copies_of(parts)
+        try:
+            store = self._target(key, copies)
+        except RunError as error:
+            self._drain(sender, number, tag, nbytes, error)
+            return
+        array = store.array
+        if len(copies) == 1 and not copies[0].loops:
+            at = copies[0].destination_offset
+            self._thread.irecv(array[at : at + nbytes], sender, tag, partial(self._exchange.answer, sender, number))
+            return
+
+        def receive(room: Bytes) -> None:
+            self._thread.irecv(room[:nbytes], sender, tag, partial(scatter, room))
+
+        def scatter(room: Bytes, error: BaseException | None) -> None:
+            if error is not None:
+                self._pool.give(room)
+                return
+
+            def work() -> None:
+                try:
+                    copy_all(copies, room, array, _go_on, large=store.is_large)
+                finally:
+                    self._pool.give(room)
+
+            self._later(sender, number, work)
+
+        self._pool.take(receive)
+
+    def _runs(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        key, tag, parts = arguments
+        copies = copies_of(parts)
+        refused: RunError | None = None
+        try:
+            array = self._target(key, copies).array
+        except RunError as error:
+            refused = error
+            array = np.empty(reach(copies)[1], np.uint8)  # The runs arrive all the same.
+
+        def ended(error: BaseException | None) -> None:
+            self._exchange.answer(sender, number, refused or error)
+
+        RunReceiver(self._thread, copies, array, sender, tag, ended).fill()
+
+    def _typed(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        key, tag, nbytes, parts = arguments
+        copies = copies_of(parts)
+        try:
+            array = self._target(key, copies).array
+        except RunError as error:
+            self._drain(sender, number, tag, nbytes, error)
+            return
+        kind = datatype(self._thread.mpi, copies, "destination")
+        self._thread.irecv_typed(array, kind, sender, tag, partial(self._exchange.answer, sender, number))
+
+    def _drain(self, sender: int, number: int, tag: int, nbytes: int, error: RunError) -> None:
+        """Receive bytes that have no place, because their sender cannot take them back, and answer with the error."""
+        room = np.empty(nbytes, np.uint8)
+        self._thread.irecv(room, sender, tag, lambda _: self._exchange.answer(sender, number, error))
+
+    def _read(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        key, offset, nbytes = arguments
+        store = self._store(key)
+        if offset < 0 or offset + nbytes > store.nbytes:
+            raise RunError(f"a read reaches from byte {offset} to byte {offset + nbytes} of store {key}, of {store.nbytes} bytes")
+        if isinstance(store, HostStore):
+            self._send(sender, number, store.read(offset, nbytes))
+            return
+
+        def work() -> None:
+            try:
+                data = np.frombuffer(store.read(offset, nbytes), np.uint8)
+            except BaseException as error:  # noqa: BLE001  # the other rank reports it
+                self._exchange.answer(sender, number, error)
+            else:
+                self._thread.post_quietly(lambda: self._send(sender, number, data))
+
+        self._workers.submit(work)
+
+    def _send(self, sender: int, number: int, data: Bytes) -> None:
+        if data.nbytes <= INLINE:
+            self._exchange.answer(sender, number, data.tobytes())
+            return
+        tag = self._exchange.tag()
+        self._exchange.answer(sender, number, tag)
+        self._thread.isend(data, sender, tag)
+
+    def _clear(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        store = self._store(arguments[0])
+        if not isinstance(store, HostStore):
+            raise RunError(f"store {arguments[0]} is no slot: it cannot be cleared")
+        self._later(sender, number, store.clear)
+
+
+def _go_on() -> None:
+    """Check nothing: what another rank sends is not cancelled here."""

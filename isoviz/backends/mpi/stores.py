@@ -1,0 +1,138 @@
+"""Stores that other ranks reach, and stores of other ranks."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
+from isoviz.errors import RunError
+from isoviz.runtime.device_bases import BaseEndpoint, BaseSlot
+from isoviz.runtime.ranks.handles import StoreHandle
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.pages import Bytes
+    from isoviz.runtime.protocols import Store
+
+
+class MappedStore(HostStore):
+    """A store of another rank of this host, mapped: its bytes are host memory of this rank."""
+
+    def __init__(self, array: Bytes, handle: StoreHandle) -> None:
+        super().__init__(array, handle.nbytes)
+        self.handle = handle
+
+    def place(self, shift: int) -> None:
+        """Do nothing: its owner has placed it."""
+
+
+class RemoteStore(BaseEndpoint, BaseSlot):
+    """A store of another rank that is reached by messages."""
+
+    def __init__(self, handle: StoreHandle, exchange: Exchange) -> None:
+        self.handle = handle
+        self.nbytes = handle.nbytes
+        self.alignment = handle.alignment
+        self.base = handle.base
+        self._exchange = exchange
+
+    @property
+    def identity(self) -> object:
+        """Its rank and its number there."""
+        return "rank", self.handle.rank, self.handle.key
+
+    def read(self, offset: int, nbytes: int) -> Bytes:
+        """A copy of the bytes.
+
+        Raises:
+            RunError: its rank is lost, or cannot read them.
+        """
+        rank, key = self.handle.rank, self.handle.key
+        found = self._exchange.ask(rank, "read", key, offset, nbytes)
+        if isinstance(found, bytes):
+            return np.frombuffer(found, np.uint8)
+        into = np.empty(nbytes, np.uint8)
+        errors: list[BaseException | None] = []
+        over = threading.Event()
+
+        def ended(error: BaseException | None) -> None:
+            errors.append(error)
+            over.set()
+
+        self._exchange.thread.irecv(into, rank, found, ended)
+        over.wait()
+        if errors[0] is not None:
+            raise errors[0]
+        return into
+
+    def clear(self) -> None:
+        """Fill with zeros, at its rank.
+
+        Raises:
+            RunError: its rank is lost, or cannot clear it.
+        """
+        self._exchange.ask(self.handle.rank, "clear", self.handle.key)
+
+
+class Stores:
+    """The exported stores of this rank, and the way to those of others.
+
+    `hosts` names the host of each rank. With `mapped` false no store is mapped, even on one host.
+    """
+
+    def __init__(self, exchange: Exchange, windows: Windows, peers: PeerWindows, *, mapped: bool) -> None:
+        self.exported: dict[int, Store] = {}
+        self._exchange = exchange
+        self._windows, self._peers = windows, peers
+        self._rank = exchange.thread.rank
+        self._mapped = mapped
+        self._keys = itertools.count(1)
+
+    def shares_host(self, rank: int) -> bool:
+        """Whether stores of another rank can be mapped here."""
+        hosts = self._exchange.transport.hosts
+        return self._mapped and hosts[rank] == hosts[self._rank]
+
+    def export(self, store: Store) -> StoreHandle:
+        """Make a store reachable. A slot has to be placed before, because its handle says where its first byte is."""
+        window: tuple[object, ...] | None = None
+        if isinstance(store, HostStore):
+            place = self._windows.place(store.array)
+            if place is not None:
+                window = (*place[0], place[1])
+        key = next(self._keys)
+        self.exported[key] = store
+        return StoreHandle(self._rank, key, store.nbytes, window, store.alignment, store.base)
+
+    def withdraw(self, handle: StoreHandle) -> None:
+        """End what `export` began. Twice does no harm."""
+        self.exported.pop(handle.key, None)
+
+    def reach(self, handle: StoreHandle) -> Store:
+        """The store behind a handle.
+
+        Raises:
+            RunError: it is a store of this rank that was withdrawn, or it cannot be mapped although it should.
+        """
+        if handle.rank == self._rank:
+            store = self.exported.get(handle.key)
+            if store is None:
+                raise RunError(f"store {handle.key} was withdrawn")
+            return store
+        if handle.window is None or not self.shares_host(handle.rank):
+            return RemoteStore(handle, self._exchange)
+        segment, offset = window_of(handle)
+        array = self._peers.array(segment)
+        return MappedStore(array[offset : offset + handle.nbytes], handle)
+
+
+def window_of(handle: StoreHandle) -> tuple[Segment, int]:
+    """The segment and the offset of a store in a window."""
+    assert handle.window is not None
+    process, descriptor, inode, nbytes, offset = handle.window
+    return Segment(int(process), int(descriptor), int(inode), int(nbytes)), int(offset)  # type: ignore[call-overload]

@@ -1,0 +1,253 @@
+"""Control messages between the ranks of an MPI job, signs of life, and the clocks of the ranks."""
+
+from __future__ import annotations
+
+import pickle
+import struct
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from isoviz.backends.mpi.tags import BEAT, BYE, CLOCK, CLOCK_ANSWER, CONTROL
+from isoviz.errors import EngineClosed, RunError
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.mpi_thread import MpiThread
+    from isoviz.runtime.ranks.transport import Lost, Receive
+
+PERIOD, LIMIT = 0.5, 5.0
+"""Seconds between two signs of life, and seconds of silence after which a rank counts as lost."""
+_PINGS = 32
+"""Questions to a clock. The fastest answer counts."""
+
+
+class ClockOffset(NamedTuple):
+    """The clock (`time.perf_counter`) of a rank minus that of rank 0, in seconds, and the largest error of this figure."""
+
+    offset: float
+    uncertainty: float
+
+
+class MpiTransport:
+    """A `Transport` over the MPI thread of a rank.
+
+    Every rank sends a sign of life to every other rank each `period` seconds. A rank that was silent for `limit` seconds is lost,
+    and so is a rank that leaves with an error. The time in which this rank itself was stopped does not count.
+    """
+
+    def __init__(self, thread: MpiThread, *, period: float = PERIOD, limit: float = LIMIT) -> None:
+        self._thread = thread
+        self.rank = thread.rank
+        self.size = thread.size
+        self.hosts: tuple[str, ...] = ()
+        """The name of the host of each rank. Ranks of one host can map each other's memory."""
+        self.lost: dict[int, str] = {}
+        """The ranks that no longer answer, and why."""
+        self._period, self._limit = period, limit
+        self._others = [rank for rank in range(self.size) if rank != self.rank]
+        now = time.perf_counter()
+        self._heard = dict.fromkeys(self._others, now)
+        self._ticked = now
+        self._early: deque[tuple[int, object]] = deque()
+        self._receive: Receive | None = None
+        self._listeners: list[Lost] = []
+        self._left: set[int] = set()
+        self._leaving = False
+        self._farewell = threading.Condition()
+        self._clock: _ClockProbe | None = None
+        self._asking = threading.Lock()
+        thread.every(period, self._tick)
+
+    def start(self, receive: Receive, lost: Lost) -> None:
+        def begin() -> None:
+            while self._early:
+                receive(*self._early.popleft())
+            self._receive = receive
+            self._listen(lost)
+
+        self._thread.call(begin)
+
+    def when_lost(self, lost: Lost) -> None:
+        """Call `lost` in the MPI thread for every rank that is lost, also for those that are lost already."""
+        self._thread.call(lambda: self._listen(lost))
+
+    def _listen(self, lost: Lost) -> None:
+        for rank, reason in self.lost.items():
+            lost(rank, reason)
+        self._listeners.append(lost)
+
+    def send(self, rank: int, message: object) -> None:
+        """Send a message and return at once. A message to a lost rank is dropped.
+
+        Raises:
+            EngineClosed: the transport is closed.
+        """
+        if rank == self.rank:
+            self._thread.post(lambda: self._deliver(rank, message))
+        elif rank not in self.lost:
+            self._thread.message(rank, CONTROL, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+
+    def close(self) -> None:
+        """Deliver nothing from now on. The messages that were sent still arrive."""
+
+        def end() -> None:
+            self._receive = _ignored
+
+        if self._thread.is_alive:
+            self._thread.call(end)
+
+    def leave(self, reason: str | None = None) -> bool:
+        """Tell the other ranks that this one leaves, and wait until they leave, too, or are lost. With a `reason`, the others
+        count this rank as lost. Returns whether every rank has left in order, so that MPI can be finalised.
+        """
+
+        def tell() -> None:
+            self._leaving = True
+            for rank in self._others:
+                if rank not in self.lost or rank in self._left:
+                    self._thread.message(rank, BYE, (reason or "").encode())
+
+        self._thread.call(tell)
+        with self._farewell:
+            while not all(rank in self._left or rank in self.lost for rank in self._others):
+                self._farewell.wait(1.0)
+                if not self._thread.is_alive:
+                    raise EngineClosed("the MPI thread of this rank has ended")
+        return all(rank in self._left for rank in self._others)
+
+    def take(self, sender: int, tag: int, data: bytes) -> None:
+        """Take a message of one of this transport's tags, in the MPI thread."""
+        self.hear(sender)
+        if tag == CONTROL:
+            self._deliver(sender, pickle.loads(data))  # noqa: S301  # the ranks of a job trust each other
+        elif tag == CLOCK:
+            self._thread.message(sender, CLOCK_ANSWER, struct.pack("d", time.perf_counter()))
+        elif tag == CLOCK_ANSWER:
+            if self._clock is not None:
+                self._clock.answered(sender, struct.unpack("d", data)[0])
+        elif tag == BYE:
+            self._left.add(sender)
+            if data:
+                self.give_up(sender, data.decode())
+            with self._farewell:
+                self._farewell.notify_all()
+        elif tag != BEAT:
+            raise RunError(f"rank {sender} sent a message with the unknown tag {tag}")
+
+    def hear(self, sender: int) -> None:
+        """Note a sign of life."""
+        self._heard[sender] = time.perf_counter()
+
+    def give_up(self, rank: int, reason: str) -> None:
+        """Count a rank as lost, in the MPI thread. Its requests fail."""
+        if rank in self.lost or rank == self.rank:
+            return
+        self.lost[rank] = reason
+        self._thread.drop(rank, RunError(f"rank {rank} is lost: {reason}"))
+        if self._clock is not None:
+            self._clock.lost(rank)
+        for listener in self._listeners:
+            listener(rank, reason)
+        with self._farewell:
+            self._farewell.notify_all()
+
+    def clock_offsets(self) -> tuple[ClockOffset | None, ...]:
+        """The clock of each rank against that of rank 0; None for a lost rank. Any rank may ask at any time.
+
+        A question and its answer bound the other clock. The bound is narrowest for the fastest answer. So the uncertainty is half
+        of its round trip; if this is not rank 0, that of rank 0 adds to it.
+
+        Raises:
+            RunError: rank 0 is lost.
+        """
+        with self._asking:
+            found = {self.rank: ClockOffset(0.0, 0.0)}
+            for rank in self._others:
+                if rank in self.lost:
+                    continue
+                probe = _ClockProbe(self._thread, rank)
+                self._clock = probe
+                self._thread.post(probe.ask)
+                while not probe.over.wait(1.0):
+                    if not self._thread.is_alive:
+                        raise EngineClosed("the MPI thread of this rank has ended")
+                self._clock = None
+                if probe.found is not None:
+                    found[rank] = probe.found
+        if 0 not in found:
+            raise RunError(f"rank 0 is lost, so no clock can be compared with its clock: {self.lost.get(0)}")
+        base = found[0]
+        return tuple(
+            None
+            if (mine := found.get(rank)) is None
+            else ClockOffset(0.0, 0.0)
+            if rank == 0
+            else ClockOffset(mine.offset - base.offset, mine.uncertainty + base.uncertainty)
+            for rank in range(self.size)
+        )
+
+    def _deliver(self, sender: int, message: object) -> None:
+        if self._receive is None:
+            self._early.append((sender, message))
+        else:
+            self._receive(sender, message)
+
+    def _tick(self) -> None:
+        now = time.perf_counter()
+        late = now - self._ticked - self._period
+        self._ticked = now
+        if late > self._period:  # this rank was stopped, or had no processor
+            for rank in self._others:
+                self._heard[rank] += late
+        for rank in self._others:
+            over = self._leaving and rank in self._left
+            if rank in self.lost or over:
+                continue
+            if now - self._heard[rank] > self._limit:
+                self.give_up(rank, f"no sign of life for {now - self._heard[rank]:.1f} s")
+            else:
+                self._thread.message(rank, BEAT, b"")
+
+
+class _ClockProbe:
+    """Questions to the clock of one rank, all in the MPI thread. `over` is set when `found` is known, or stays None."""
+
+    def __init__(self, thread: MpiThread, rank: int) -> None:
+        self._thread, self._rank = thread, rank
+        self._left = _PINGS
+        self._asked = 0.0
+        self._best: ClockOffset | None = None
+        self.over = threading.Event()
+        self.found: ClockOffset | None = None
+
+    def ask(self) -> None:
+        self._asked = time.perf_counter()
+        self._thread.message(self._rank, CLOCK, b"")
+
+    def answered(self, rank: int, clock: float) -> None:
+        now = time.perf_counter()
+        if rank != self._rank or self.over.is_set():
+            return
+        half = (now - self._asked) / 2
+        if self._best is None or half < self._best.uncertainty:
+            self._best = ClockOffset(clock - self._asked - half, half)
+        self._left -= 1
+        if self._left:
+            self.ask()
+        else:
+            self.found = self._best
+            self.over.set()
+
+    def lost(self, rank: int) -> None:
+        if rank == self._rank:
+            self.over.set()
+
+
+def _ignored(_sender: int, _message: object) -> None:
+    """Drop a message."""
+
+
+Handler = Callable[[int, int, bytes], None]
+"""Takes a message: its sender, its tag, its bytes."""

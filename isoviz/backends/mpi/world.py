@@ -1,0 +1,181 @@
+"""Everything that a rank process needs: the MPI thread, the transport, and the devices of the rank.
+
+with World() as world:
+    ...  # world.rank, world.size, world.transport, world.devices
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import os
+import pickle
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from isoviz.backends.mpi.channels.put import PutWindow
+from isoviz.backends.mpi.devices import MpiRankDevices
+from isoviz.backends.mpi.exchange import Exchange
+from isoviz.backends.mpi.hosts import hosts
+from isoviz.backends.mpi.mpi_thread import MpiThread
+from isoviz.backends.mpi.pool import PiecePool
+from isoviz.backends.mpi.serving import Server
+from isoviz.backends.mpi.stores import Stores
+from isoviz.backends.mpi.tags import STORES
+from isoviz.backends.mpi.transport import LIMIT, PERIOD, MpiTransport
+from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
+from isoviz.backends.verify import BUDGET
+from isoviz.errors import line
+
+_LOG = logging.getLogger("isoviz")
+Array = np.ndarray[Any, Any]
+
+_PATIENCE = 2.0
+"""Seconds that MPI has to end the job, before this process ends and mpiexec ends the others."""
+
+
+class World:
+    """This rank of an MPI job. All ranks make and close it together.
+
+    - `period`, `limit`: seconds between two signs of life, and seconds of silence after which a rank counts as lost.
+    - `mapped`: whether ranks of one host map each other's memory. Without it all bytes go through MPI, as between hosts.
+    - `put`: whether channels of kind Put work, which need an MPI window.
+    - `registered`: the most bytes of registered memory (REG) of this rank; None leaves it to the system.
+    - `directory`, `verify_budget`: as in `isoviz.backends.mpi.devices.MpiRankDevices`.
+
+    In a `with`, an error makes the other ranks count this one as lost, with the error as reason.
+
+    Raises:
+        MissingPartError: mpi4py is not installed.
+        RunError: MPI cannot be used.
+    """
+
+    def __init__(
+        self,
+        *,
+        period: float = PERIOD,
+        limit: float = LIMIT,
+        mapped: bool = True,
+        put: bool = True,
+        registered: int | None = None,
+        directory: str | Path | None = None,
+        verify_budget: int = BUDGET,
+    ) -> None:
+        self._early: list[tuple[int, int, bytes]] = []
+        self._is_ready = self._closed = False
+        self.thread = MpiThread(self._take)
+        self.rank, self.size = self.thread.rank, self.thread.size
+        self.windows = Windows(registered, self._ended)
+        self._peers = PeerWindows()
+        self._pools = [PiecePool(self.windows.array) for _ in range(2)]
+        """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
+        found = hosts(self.thread)
+        self.transport = MpiTransport(self.thread, period=period, limit=limit)
+        self.transport.hosts = found
+        self.exchange = Exchange(self.thread, self.transport)
+        self.stores = Stores(self.exchange, self.windows, self._peers, mapped=mapped)
+        self._server = Server(self.exchange, self.stores.exported, self._pools[1])
+        self.exchange.serve["forget"] = self._forget
+        self._put = PutWindow(self.exchange, self.windows) if put else None
+        self.devices = MpiRankDevices(
+            self.exchange,
+            self.stores,
+            self.windows,
+            self._pools[0],
+            self._put,
+            directory=directory,
+            verify_budget=verify_budget,
+        )
+        self.thread.call(self._ready)
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The name of the host of each rank. Ranks of one host can map each other's memory."""
+        return self.transport.hosts
+
+    def array(self, shape: int | tuple[int, ...], dtype: Any = np.uint8) -> Array:
+        """An array of zeros in the windows of this rank, for REG memories.
+
+        Raises:
+            RunError: there is no room.
+        """
+        kind = np.dtype(dtype)
+        extents = (shape,) if isinstance(shape, int) else shape
+        nbytes = math.prod(extents) * kind.itemsize
+        array: Array = self.windows.array(max(1, nbytes))[:nbytes].view(kind)
+        return array.reshape(extents)
+
+    def abort(self, reason: str) -> None:
+        """End all processes of the job at once. It does not return."""
+        print(f"isoviz: rank {self.rank} ends the job: {line(reason)}", file=sys.stderr, flush=True)  # noqa: T201  # last words
+        self.thread.post_quietly(lambda: self.thread.mpi.COMM_WORLD.Abort(1))
+        time.sleep(_PATIENCE)  # the thread may wait for a rank that does not answer
+        os._exit(1)
+
+    def _take(self, sender: int, tag: int, data: bytes) -> None:
+        """Pass a message on. Messages of ranks that are ready earlier wait."""
+        if not self._is_ready:
+            self._early.append((sender, tag, data))
+        elif tag == STORES:
+            self.exchange.take(sender, tag, data)
+        else:
+            self.transport.take(sender, tag, data)
+
+    def _ready(self) -> None:
+        self._is_ready = True
+        for message in self._early:
+            self._take(*message)
+        self._early.clear()
+
+    def _ended(self, segment: Segment) -> None:
+        """Tell the ranks of this host that a segment has gone. This takes no lock."""
+        if not self._closed:
+            self.thread.post_quietly(partial(self._announce_end, segment))
+
+    def _announce_end(self, segment: Segment) -> None:
+        for rank in range(self.size):
+            if rank != self.rank and rank not in self.transport.lost and self.stores.shares_host(rank):
+                self.thread.message(rank, STORES, pickle.dumps(("forget", 0, tuple(segment))))
+
+    def _forget(self, _sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+        self._peers.forget(Segment(*arguments))
+
+    def close(self, reason: str | None = None) -> None:
+        """Leave the job, together with the other ranks, and free everything. With a `reason`, they count this rank as lost.
+
+        If a rank is lost, MPI is not finalised: the process has to end.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        clean = False
+        try:
+            clean = self.transport.leave(reason)
+            if self._put is not None:
+                self._put.close(clean=clean)
+        finally:
+            self.exchange.close()
+            self._server.close()
+            for pool in self._pools:
+                pool.close()
+            self._peers.close()
+            self.stores.exported.clear()
+            self.windows.close()
+            self.thread.close(clean=clean)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if error is None:
+            self.close()
+            return
+        reason = line(f"it ended with {type(error).__name__}: {error}")
+        _LOG.error("rank %d leaves the job, and waits for the others: %s", self.rank, reason)
+        self.close(reason)
