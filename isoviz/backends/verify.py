@@ -34,7 +34,9 @@ _PIECE = 1 << 20  # bytes per read: they are copied while they are still in a ca
 _INTEGERS: dict[int, np.dtype[Any]] = {8: np.dtype("u8"), 4: np.dtype("u4"), 2: np.dtype("u2"), 1: np.dtype("u1")}
 
 
-class _Reader(Protocol):
+class Reader(Protocol):
+    """Reads boxes of an instance that a store holds."""
+
     def read(self, ranges: Ranges, field: str) -> Array:
         """The elements of a box as integers.
 
@@ -64,7 +66,7 @@ def verify(
         (destination, transfer.destination, transfer.destination_origin),
     ):
         start = dict(zip(instance.space.dims, origin, strict=True))
-        ends.append((_reader(store, instance.linearization, transfer.space.dims, check), start, instance.linearization))
+        ends.append((reader_of(store, instance.linearization, transfer.space.dims, check), start, instance.linearization))
     for tile in _tiles(transfer, [lin for _, _, lin in ends], budget):
         for field in transfer.field_names:
             if check is not None:
@@ -76,7 +78,7 @@ def verify(
             if told is not None:
                 told(equal)
         for reader, _, _ in ends:
-            if isinstance(reader, _RunReader):
+            if isinstance(reader, RunReader):
                 reader.forget()
 
 
@@ -94,10 +96,11 @@ def _difference(transfer: Transfer, tile: Ranges, field: str, a: Array, b: Array
     )
 
 
-def _reader(store: Store, linearization: Linearization, dims: Sequence[str], check: Callable[[], None] | None) -> _Reader:
+def reader_of(store: Store, linearization: Linearization, dims: Sequence[str], check: Callable[[], None] | None) -> Reader:
+    """A reader of a store that holds an instance. Its arrays have an axis for each of `dims`, in this order."""
     if store.reads_in_place:
-        return _ArrayReader(_read(store, 0, linearization.nbytes), linearization, dims)
-    return _RunReader(store, linearization, dims, check)
+        return ArrayReader(_read(store, 0, linearization.nbytes), linearization, dims)
+    return RunReader(store, linearization, dims, check)
 
 
 def _read(store: Store, offset: int, nbytes: int) -> Bytes:
@@ -135,11 +138,12 @@ def _tiles(transfer: Transfer, orders: Sequence[Linearization], budget: int) -> 
         yield {dim: (at, min(at + tile[dim], sizes[dim])) for dim, at in zip(sizes, corner, strict=True)}
 
 
-def _word(size: int) -> np.dtype[Any]:
+def word_of(size: int) -> np.dtype[Any]:
+    """The largest unsigned integer type of which an element of `size` bytes is a whole number."""
     return next(dtype for width, dtype in _INTEGERS.items() if size % width == 0)
 
 
-class _ArrayReader:
+class ArrayReader:
     """A store read in place, as the array of its layout."""
 
     def __init__(self, array: Bytes, linearization: Linearization, dims: Sequence[str]) -> None:
@@ -149,19 +153,29 @@ class _ArrayReader:
         self.array = array
 
     def read(self, ranges: Ranges, field: str) -> Array:
+        words, place = self._found(ranges, field)
+        return words[place]
+
+    def write(self, ranges: Ranges, field: str, values: Array) -> None:
+        """Write the elements of a box, given as `read` gives them."""
+        words, place = self._found(ranges, field)
+        words[place] = values
+
+    def _found(self, ranges: Ranges, field: str) -> tuple[Array, tuple[slice | IntArray, ...]]:
+        """The words of a field, with an axis for every digit, and the index of a box in them."""
         f = self.lin.fields.index(field)
         size, start = self.lin.fields.sizes[f], self.lin.fields.starts[f]
         inner = self.lin.inner_count
         blocks = self.array.reshape(-1, inner * self.lin.fields.nbytes)
         elements = blocks[:, inner * start : inner * (start + size)].reshape(*(digit.extent for digit in self.digits), size)
-        words = elements.view(_word(size))
+        words = elements.view(word_of(size))
         places = [(self.dims.index(digit.dim), -digit.step) for digit in self.digits]
         order = sorted(range(len(places)), key=places.__getitem__)
         words = words.transpose(*order, len(self.digits))
         axes = [self.digits[axis] for axis in order]
         if len(axes) == len(self.dims):
-            return words[tuple(slice(*ranges[digit.dim]) for digit in axes)]
-        return words[self._coordinates(axes, ranges)]
+            return words, tuple(slice(*ranges[digit.dim]) for digit in axes)
+        return words, self._coordinates(axes, ranges)
 
     def _coordinates(self, axes: Sequence[Mode], ranges: Ranges) -> tuple[IntArray, ...]:
         """The digits of all coordinates of a box, as an open mesh over the dimensions."""
@@ -174,7 +188,7 @@ class _ArrayReader:
         return tuple(found)
 
 
-class _RunReader:
+class RunReader:
     """A store read in contiguous runs. The last tile is kept for its other fields."""
 
     def __init__(self, store: Store, linearization: Linearization, dims: Sequence[str], check: Callable[[], None] | None) -> None:
@@ -200,11 +214,11 @@ class _RunReader:
             records = self._elements([(0, fields.nbytes, fields.names[0])], ranges)[0]
             found = {}
             for name, start, size in zip(fields.names, fields.starts, fields.sizes, strict=True):
-                found[name] = records[..., start : start + size].view(_word(size))
+                found[name] = records[..., start : start + size].view(word_of(size))
             return found
         units = [(self.lin.field_base(name), size, name) for name, size in zip(fields.names, fields.sizes, strict=True)]
         elements = self._elements(units, ranges)
-        return {name: array.view(_word(size)) for (_, size, name), array in zip(units, elements, strict=True)}
+        return {name: array.view(word_of(size)) for (_, size, name), array in zip(units, elements, strict=True)}
 
     def _elements(self, units: Sequence[tuple[int, int, str]], ranges: Ranges) -> list[Array]:
         """The bytes of the elements of every unit (base, size, field), each of shape (box..., size)."""
