@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from isoviz import errors as errors
     from isoviz import machines as machines
     from isoviz.conversion.convert import convert as convert
+    from isoviz.launch.ranks import Ranks as Ranks
+    from isoviz.launch.ranks import ranks as ranks
     from isoviz.layouts import Box as Box
     from isoviz.layouts import FieldSpace as FieldSpace
     from isoviz.layouts import IndexSpace as IndexSpace
@@ -69,6 +71,7 @@ _HOMES: dict[str, str | None] = {
     "PlanView": "isoviz.widgets",
     "Options": "isoviz.planner",
     "Plan": "isoviz.planner",
+    "Ranks": "isoviz.launch.ranks",
     "Report": "isoviz.runtime",
     "RunPanel": "isoviz.widgets",
     "Simulator": "isoviz.runtime",
@@ -85,6 +88,7 @@ _HOMES: dict[str, str | None] = {
     "plan_redistribution": "isoviz.redistribution",
     "presets": "isoviz.machines",
     "probe": "isoviz.measure.probe",
+    "ranks": "isoviz.launch.ranks",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
     "try_out": "isoviz.measure.trials.trial",
@@ -120,6 +124,7 @@ __all__ = [
     "Options",
     "Plan",
     "PlanView",
+    "Ranks",
     "Report",
     "RunPanel",
     "Simulator",
@@ -137,6 +142,7 @@ __all__ = [
     "plan_redistribution",
     "presets",
     "probe",
+    "ranks",
     "simulate",
     "sweep",
     "try_out",

@@ -199,6 +199,27 @@ class RunError(IsovizError, RuntimeError):
         super().__init__(f"{message} ({', '.join(where)})" if where else message)
 
 
+class LaunchError(RunError):
+    """The ranks of a job did not start."""
+
+
+class RankError(RunError):
+    """Something failed on a rank. `rank` is its number (None: no single one), `pid` the number of its process, if known."""
+
+    def __init__(self, message: str, *, rank: int | None = None, pid: int | None = None) -> None:
+        self.rank = rank
+        self.pid = pid
+        super().__init__(message)
+
+
+class RankLost(RankError):  # noqa: N818  what happened, not a mistake
+    """A rank ended, was stopped or no longer answers. All ranks of its job have been ended."""
+
+
+class RanksClosed(RunError):  # noqa: N818  what happened, not a mistake
+    """Ranks were used after they had been closed."""
+
+
 class EngineClosed(RunError):  # noqa: N818  what happened, not a mistake
     """A transfer was given to an engine that is closed."""
 

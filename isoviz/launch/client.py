@@ -1,0 +1,431 @@
+"""The client's half of a job: it accepts the workers, sends commands, and watches that every rank lives.
+
+Threads: one reads each connection; one watches. Only the watching thread decides that ranks are lost. It then ends all processes
+of the job, and after that everything that waits ends with one error.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import queue
+import secrets
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from isoviz.errors import LaunchError, RankError, RankLost, RanksClosed, RunError, line
+from isoviz.forks import Home
+from isoviz.launch.hello import Hello, refusal
+from isoviz.launch.losses import Evidence, aborted_in, is_stopped, loss
+from isoviz.launch.pending import Failure, Pending
+from isoviz.launch.wire import ConnectionLost, Message, Wire, greet
+from isoviz.launch.worker import End
+from isoviz.this_computer import host_name
+
+_GREETING = 10.0
+_LOOK = 0.25
+_LATE = 1.0
+_EVIDENCE = 1.5
+_STOPPED_AFTER = 2.0
+_ENDING = 3.0
+
+
+@dataclass(frozen=True)
+class Watching:
+    """How often a rank gives a sign of life, and after how much silence it is lost, in seconds."""
+
+    heartbeat: float = 0.5
+    silence: float = 6.0
+
+
+@dataclass
+class _Link:
+    hello: Hello
+    wire: Wire
+    heard: float
+    known: dict[str, Any] | None = None
+
+
+class Client:
+    """Accepts `size` workers at `address` and talks to them.
+
+    `end` ends all processes of the job, after waiting some seconds for their own end; it may be called twice. `again` tells in
+    errors how to get new ranks. `output` returns the last lines of the job's output.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        *,
+        host: str,
+        watching: Watching,
+        end: Callable[[float], None],
+        output: Callable[[], list[str]],
+        again: str,
+    ) -> None:
+        self.size = size
+        self.secret = secrets.token_bytes(32)
+        self._watching, self._end, self._output, self._again = watching, end, output, again
+        self._home = Home("this group of ranks")
+        self._me = Hello.of_this_process(-1, size)
+        self._links: list[_Link | None] = [None] * size
+        self._pending: dict[int, Pending] = {}
+        self._numbers = itertools.count(1)
+        self._lock = threading.Lock()
+        self._order = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._events: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+        self._error: RunError | None = None
+        self._closing = False
+        self._listener = socket.create_server((host, 0), backlog=min(size, 512))
+        self.port = int(self._listener.getsockname()[1])
+        self._threads: list[threading.Thread] = []
+        self._thread(self._accept, "accepts")
+        self._thread(self._watch, "watches")
+
+    # ---- starting
+
+    def wait_until_ready(self, timeout: float) -> None:
+        """Wait until every rank has started MPI.
+
+        Raises:
+            LaunchError: they did not in time, or ended, or are of another version.
+        """
+        last = time.monotonic() + timeout
+        with self._changed:
+            while self._error is None and not self.is_ready:
+                left = last - time.monotonic()
+                if left <= 0:
+                    break
+                self._changed.wait(min(left, 1.0))  # A wait without end could not be interrupted everywhere.
+            ready = self.is_ready
+        if self._error is None and ready:
+            self._check_world()
+            return
+        if self._error is None:
+            missing = [rank for rank, link in enumerate(self._links) if link is None or link.known is None]
+            self._fail(LaunchError(f"{len(missing)} of {self.size} ranks did not start in {timeout:g} s{self._said()}"))
+        assert self._error is not None
+        raise self._error
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether every rank has started MPI."""
+        return all(link is not None and link.known is not None for link in self._links)
+
+    @property
+    def error(self) -> RunError | None:
+        """Why the ranks are lost, or that they are closed; None while they can be used."""
+        return self._error
+
+    @property
+    def hellos(self) -> list[Hello]:
+        """What each rank said of itself."""
+        return [link.hello for link in self._links if link is not None]
+
+    @property
+    def mpi(self) -> str:
+        """The MPI library of the ranks, with its version."""
+        link = self._links[0]
+        return str(link.known["mpi"]) if link is not None and link.known is not None else "MPI"
+
+    def _check_world(self) -> None:
+        for rank, link in enumerate(self._links):
+            assert link is not None and link.known is not None
+            if (link.known["rank"], link.known["size"]) != (rank, self.size):
+                problem = (
+                    f"rank {rank} of {self.size} is rank {link.known['rank']} of {link.known['size']} for mpi4py ({self.mpi});"
+                    " expected mpiexec and mpi4py of one MPI"
+                )
+                self._fail(LaunchError(problem))
+                raise LaunchError(problem)
+
+    # ---- commands
+
+    def send(
+        self,
+        kind: str,
+        values: Callable[[int], object],
+        ranks: Sequence[int] | None = None,
+        tell: Callable[[int, Any], None] | None = None,
+    ) -> Pending:
+        """Send a command to ranks (None: all); `values` makes the value for each. Commands reach all ranks in one order.
+
+        Raises:
+            RankLost, RanksClosed: the ranks have ended.
+            RankError: a value cannot be pickled.
+            ForkedError: this is a forked child.
+        """
+        self._home.require()
+        chosen = range(self.size) if ranks is None else ranks
+        number = next(self._numbers)
+        try:
+            messages = [Message.of(number, kind, values(rank)) for rank in chosen]
+        except Exception as error:
+            raise RankError(line(f"the command cannot be sent to the ranks: {type(error).__name__}: {error}")) from error
+        pending = Pending(number, chosen, tell)
+        with self._order:
+            with self._lock:
+                if self._error is not None:
+                    raise self._error
+                self._pending[number] = pending
+            for rank, message in zip(chosen, messages, strict=True):
+                self._put(rank, message)
+        return pending
+
+    def cancel(self, pending: Pending) -> None:
+        """Ask the ranks to stop a command."""
+        for rank in pending.ranks:
+            self._put(rank, Message(pending.number, "cancel"))
+
+    def results(self, pending: Pending) -> tuple[dict[int, Any], list[Failure]]:
+        """Wait for a command; Ctrl-C cancels it. See `Pending.values`."""
+        try:
+            while not pending.wait(1.0):
+                self._home.require()
+        except BaseException:
+            self.cancel(pending)
+            raise
+        finally:
+            with self._lock:
+                self._pending.pop(pending.number, None)
+        return pending.values([hello.pid for hello in self.hellos])
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether commands are under way."""
+        with self._lock:
+            return any(not pending.done for pending in self._pending.values())
+
+    # ---- ending
+
+    def close(self, patience: float) -> None:
+        """Have the workers end MPI together and end; `patience` is the time for commands under way, in seconds."""
+        with self._lock:
+            if self._closing:
+                return
+            self._closing = True
+            error, under_way = self._error, list(self._pending.values())
+            if error is None:
+                self._error = RanksClosed(f"the ranks are closed; {self._again}")
+        asked = False
+        if error is None and self.is_ready and self._home.is_here:
+            last = time.monotonic() + patience
+            for pending in under_way:
+                if not pending.done:
+                    self.cancel(pending)
+            asked = all(pending.wait(max(0.0, last - time.monotonic())) for pending in under_way)
+            if asked:
+                for rank in range(self.size):
+                    self._put(rank, Message(0, "close"))
+        self._finish(_ENDING if asked else 0.0)
+
+    def drop(self) -> None:
+        """End everything at once, without waiting for commands."""
+        if self._home.is_here:
+            with self._lock:
+                self._closing = True
+                self._error = self._error or RanksClosed(f"the ranks are closed; {self._again}")
+            self._finish(0.0)
+
+    def _finish(self, patience: float) -> None:
+        self._end(patience)
+        for pending in list(self._pending.values()):
+            pending.lose(self._error or RanksClosed("the ranks are closed"))
+        self._events.put(("stop",))
+        self._disconnect()
+        for thread in self._threads:
+            if thread is not threading.current_thread():
+                thread.join(_ENDING)
+
+    def _fail(self, error: RunError) -> None:
+        """The ranks are lost: end what is left of them, then everything that waits."""
+        with self._changed:
+            if self._error is not None:
+                return
+            self._error = error
+        self._end(0.0)
+        self._disconnect()
+        with self._changed:
+            under_way = list(self._pending.values())
+            self._changed.notify_all()
+        for pending in under_way:
+            pending.lose(error)
+
+    # ---- what others tell (any thread)
+
+    def line(self, text: str) -> None:
+        """A line of output of the job."""
+        self._events.put(("line", text))
+
+    def ended(self, status: int | None) -> None:
+        """The job has ended; see `Job`."""
+        self._events.put(("ended", status))
+
+    # ---- threads
+
+    def _thread(self, target: Callable[..., None], name: str, *args: object) -> None:
+        thread = threading.Thread(target=target, args=args, name=f"isoviz ranks: {name}", daemon=True)
+        self._threads.append(thread)
+        thread.start()
+
+    def _accept(self) -> None:
+        self._listener.settimeout(_LATE)  # Not every system wakes a thread that accepts when the socket is closed.
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except TimeoutError:
+                continue
+            except OSError:  # closed
+                return
+            self._thread(self._welcome, "greets", connection)
+
+    def _welcome(self, connection: socket.socket) -> None:
+        """Greet a worker, and read what it sends until its end. Anything else that connects is dropped."""
+        try:
+            connection.settimeout(_GREETING)
+            wire = greet(connection, self.secret)
+            wire.limit(_GREETING)
+            hello = Hello.from_json(wire.receive_json())
+            problem = refusal(hello, self._me)
+            if problem is None and hello.size != self.size:
+                problem = f"a worker on {hello.host} is one of {hello.size} ranks; expected {self.size}"
+            path = [folder or str(Path.cwd()) for folder in sys.path]
+            welcome = {"hello": self._me.to_json(), "refused": problem, "path": path, "heartbeat": self._watching.heartbeat}
+            wire.send_json(welcome)
+            wire.limit(None)
+        except ConnectionLost:
+            connection.close()
+            return
+        if problem is not None:
+            self._events.put(("refused", problem))
+            wire.close()
+            return
+        link = _Link(hello, wire, time.monotonic())
+        with self._lock:
+            taken = self._links[hello.rank] is not None
+            if not taken:
+                self._links[hello.rank] = link
+            complete = None not in self._links
+        if taken:
+            wire.close()
+            return
+        if complete:
+            self._stop_listening()
+        self._read(hello.rank, link)
+
+    def _read(self, rank: int, link: _Link) -> None:
+        try:
+            while True:
+                message = link.wire.receive()
+                link.heard = time.monotonic()
+                if message.number:
+                    self._answer(rank, message)
+                elif message.kind == "ready":
+                    with self._changed:
+                        link.known = message.value()
+                        link.heard = time.monotonic()
+                        self._changed.notify_all()
+                elif message.kind in ("bye", "failed"):
+                    self._events.put((message.kind, rank, message.value()))
+        except ConnectionLost:
+            self._events.put(("closed", rank))
+
+    def _answer(self, rank: int, message: Message) -> None:
+        pending = self._pending.get(message.number)
+        if pending is None:
+            return
+        if message.kind == "told":
+            pending.told(rank, message)
+        else:
+            pending.answered(rank, message)
+
+    def _watch(self) -> None:
+        found = Evidence()
+        enough = None
+        looked = time.monotonic()
+        while True:
+            with contextlib.suppress(queue.Empty):
+                event = self._events.get(timeout=_LOOK if enough is None else 0.02)
+                if event[0] == "stop":
+                    return
+                self._note(found, event)
+            now = time.monotonic()
+            if now - looked > _LATE:  # This process itself was stopped, or had no processor: nobody else is to blame.
+                for link in self._links:
+                    if link is not None:
+                        link.heard = now
+            looked = now
+            if self._closing or self._error is not None:
+                continue
+            self._listen_for_silence(found, now)
+            if found.is_trouble and enough is None:
+                enough = now + _EVIDENCE
+            if enough is not None and (found.is_enough or now > enough):
+                self._fail(self._loss(found))
+
+    def _note(self, found: Evidence, event: tuple[Any, ...]) -> None:
+        kind = event[0]
+        if kind == "line":
+            end = End.told_in(event[1])
+            if end is not None:
+                found.ends.append(end)
+            elif (rank := aborted_in(event[1])) is not None:
+                found.said.append((rank, "called MPI_Abort"))
+        elif kind == "ended":
+            found.status = event[1]
+            found.unguarded = event[1] is None
+        elif kind == "closed":
+            found.closed.append(event[1])
+        elif kind == "bye":
+            found.said.append((event[1], event[2]))
+        elif kind == "failed":  # MPI did not start.
+            error, words, _ = event[2]
+            self._fail(error if isinstance(error, LaunchError) else LaunchError(f"rank {event[1]} did not start: {words}"))
+        elif kind == "refused":
+            self._fail(LaunchError(event[1]))
+
+    def _listen_for_silence(self, found: Evidence, now: float) -> None:
+        for rank, link in enumerate(self._links):
+            silent = now - link.heard if link is not None else 0.0
+            if link is not None and silent > min(_STOPPED_AFTER, self._watching.silence):
+                if link.hello.host == host_name() and is_stopped(link.hello.pid):
+                    found.stopped = rank
+                elif silent > self._watching.silence and link.known is not None:  # MPI keeps Python's lock while it starts.
+                    found.silent = (rank, silent)
+
+    def _loss(self, found: Evidence) -> RunError:
+        if None not in self._links:
+            return loss(found, self.hellos, self._output(), self._again)
+        if found.status is not None:
+            return LaunchError(f"mpiexec ended with status {found.status} before the ranks had started{self._said()}")
+        error: RankLost = loss(found, [], self._output(), self._again)
+        return LaunchError(f"the ranks did not start: {error}")
+
+    def _said(self) -> str:
+        words = " / ".join(text.strip() for text in self._output() if sum(map(str.isalpha, text)) > 3)
+        return f"; it said: {line(words, 200)}" if words else ""
+
+    def _disconnect(self) -> None:
+        self._stop_listening()
+        for link in self._links:
+            if link is not None:
+                link.wire.close()
+
+    def _stop_listening(self) -> None:
+        with contextlib.suppress(OSError):
+            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
+        self._listener.close()
+
+    def _put(self, rank: int, message: Message) -> None:
+        """Send to a rank. If its connection has ended, the watching thread finds out why."""
+        link = self._links[rank]
+        if link is not None:
+            with contextlib.suppress(ConnectionLost):
+                link.wire.send(message)

@@ -1,0 +1,124 @@
+"""Who talks: what a worker says of itself before anything else, and whether client and worker understand each other."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from isoviz._version import __version__
+from isoviz.launch.wire import PROTOCOL, ConnectionLost
+from isoviz.this_computer import host_name, usable_cpus
+
+_RANK = ("OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "MV2_COMM_WORLD_RANK", "SLURM_PROCID")
+_SIZE = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_NTASKS")
+
+
+@dataclass(frozen=True)
+class Hello:
+    """A process: its versions, where it runs, and its rank in a job of `size` ranks (-1: not known before MPI starts)."""
+
+    protocol: int
+    isoviz: str
+    python: str
+    numpy: str
+    host: str
+    pid: int
+    cpus: int
+    rank: int = -1
+    size: int = -1
+
+    @classmethod
+    def of_this_process(cls, rank: int | None = None, size: int | None = None) -> Hello:
+        """What this process says of itself. Its rank and size are those of the environment, unless they are given."""
+        return cls(
+            PROTOCOL,
+            __version__,
+            platform.python_version(),
+            _numpy(),
+            host_name(),
+            os.getpid(),
+            usable_cpus(),
+            _from_environment(_RANK) if rank is None else rank,
+            _from_environment(_SIZE) if size is None else size,
+        )
+
+    @classmethod
+    def from_json(cls, data: Any) -> Hello:
+        """What another process said.
+
+        Raises:
+            ConnectionLost: it is something else.
+        """
+        try:
+            return cls(**{name: kind(data[name]) for name, kind in _KINDS.items()})
+        except (TypeError, KeyError, ValueError):
+            raise ConnectionLost("the other end sent something that is no greeting") from None
+
+    def to_json(self) -> dict[str, Any]:
+        """An object from which `from_json` makes an equal value."""
+        return asdict(self)
+
+
+_KINDS: dict[str, type] = {
+    "protocol": int,
+    "isoviz": str,
+    "python": str,
+    "numpy": str,
+    "host": str,
+    "pid": int,
+    "cpus": int,
+    "rank": int,
+    "size": int,
+}
+
+
+def refusal(worker: Hello, client: Hello) -> str | None:
+    """Why a client cannot work with a worker, in words; None if it can.
+
+    Plans and results travel as pickles of isoviz's and NumPy's own classes, so both ends need the same isoviz, the same Python
+    (without its last number) and the same major version of NumPy.
+    """
+    wrong = []
+    for name, theirs, ours in (
+        ("isoviz", worker.isoviz, client.isoviz),
+        ("Python", _first(worker.python, 2), _first(client.python, 2)),
+        ("NumPy", _first(worker.numpy, 1), _first(client.numpy, 1)),
+        ("protocol", str(worker.protocol), str(client.protocol)),
+    ):
+        if theirs != ours:
+            wrong.append(f"{name} {theirs} there, {name} {ours} here")
+    if not wrong:
+        return None
+    who = f"rank {worker.rank}" if worker.rank >= 0 else "a rank"
+    return f"{who} on {worker.host} is of another version: {'; '.join(wrong)}; expected the same at both ends"
+
+
+def started_by_mpi() -> bool:
+    """Whether an `mpiexec` started this process as one of its ranks."""
+    return any(name in os.environ for name in _SIZE) and any(name in os.environ for name in _RANK[:-1])
+
+
+def _from_environment(names: tuple[str, ...]) -> int:
+    for name in names:
+        if os.environ.get(name, "").isdigit():
+            return int(os.environ[name])
+    return -1
+
+
+def _numpy() -> str:
+    """The version of NumPy, which need not be loaded for it."""
+    module = sys.modules.get("numpy")
+    if module is not None and hasattr(module, "__version__"):
+        return str(module.__version__)
+    try:
+        return version("numpy")
+    except PackageNotFoundError:
+        return "missing"
+
+
+def _first(text: str, parts: int) -> str:
+    return ".".join(text.split(".")[:parts])

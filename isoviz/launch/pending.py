@@ -1,0 +1,99 @@
+"""A command that ranks carry out: what they have answered so far, and the wait for the rest."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from isoviz.errors import RankError, line
+from isoviz.launch.wire import Message
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a command raised on a rank: the error (None: it cannot be sent), the error in words, and the traceback there."""
+
+    rank: int
+    pid: int
+    error: BaseException | None
+    words: str
+    traceback: str
+
+    def as_error(self) -> RankError:
+        """One error that names the rank. Its cause is the rank's own error; the traceback of the rank is a note on it."""
+        if isinstance(self.error, MemoryError):
+            said = f"rank {self.rank} (pid {self.pid}) ran out of memory: {self.words}"
+        else:
+            said = f"rank {self.rank} (pid {self.pid}) raised {self.words}"
+        found = RankError(line(said), rank=self.rank, pid=self.pid)
+        found.__cause__ = self.error
+        found.add_note(f"On rank {self.rank}:\n{self.traceback}")
+        return found
+
+
+class Pending:
+    """One command under way on some ranks. `tell` gets what the ranks tell about it, as (rank, value)."""
+
+    def __init__(self, number: int, ranks: Sequence[int], tell: Callable[[int, Any], None] | None = None) -> None:
+        self.number = number
+        self.ranks = tuple(ranks)
+        self._tell = tell
+        self._answers: dict[int, Message] = {}
+        self._lost: BaseException | None = None
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+
+    @property
+    def done(self) -> bool:
+        """Whether all ranks have answered, or cannot any more."""
+        return self._over.is_set()
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait for the end; False after `timeout` seconds."""
+        return self._over.wait(timeout)
+
+    def values(self, pids: Sequence[int]) -> tuple[dict[int, Any], list[Failure]]:
+        """What the ranks returned, by rank, and what they raised instead. Call it once the command is done.
+
+        Raises:
+            RankLost, RanksClosed: the ranks ended before.
+        """
+        if self._lost is not None:
+            raise self._lost
+        values, failures = {}, []
+        for rank in self.ranks:
+            answer = self._answers[rank]
+            try:
+                found = answer.value()
+            except Exception as error:  # noqa: BLE001  # the rank's value can raise anything when it is made again
+                words = f"a value that cannot be read here: {type(error).__name__}: {error}"
+                failures.append(Failure(rank, pids[rank], error, line(words), ""))
+                continue
+            if answer.kind == "failed":
+                failures.append(Failure(rank, pids[rank], *found))
+            else:
+                values[rank] = found
+        return values, failures
+
+    # ---- for the client's threads
+
+    def answered(self, rank: int, message: Message) -> None:
+        """Keep the answer of a rank."""
+        with self._lock:
+            self._answers[rank] = message
+            if len(self._answers) == len(self.ranks):
+                self._over.set()
+
+    def told(self, rank: int, message: Message) -> None:
+        """Pass on what a rank tells while it works."""
+        if self._tell is not None and not self.done:
+            self._tell(rank, message.value())
+
+    def lose(self, error: BaseException) -> None:
+        """End it with an error: the ranks that have not answered never will."""
+        with self._lock:
+            if not self._over.is_set():
+                self._lost = error
+                self._over.set()

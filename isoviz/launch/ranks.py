@@ -1,0 +1,304 @@
+"""`isoviz.ranks(4)`: MPI ranks for a notebook, a script or the shell."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from isoviz.errors import InputError, RankError, RunError, show
+from isoviz.launch.client import Client, Watching
+from isoviz.launch.hello import Hello
+from isoviz.launch.job import Job
+from isoviz.launch.mpi_command import Mpi, check_ranks, find_mpi, thread_limits
+from isoviz.launch.pending import Failure
+from isoviz.launch.worker import ADDRESS, SECRET
+
+_ON_CLOSE = 2.0
+_MODULE = "isoviz.launch.worker"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How ranks are started: the arguments of `isoviz.ranks`, checked. `variables` are for the environment of the ranks."""
+
+    count: int
+    mpi: Mpi
+    python: str
+    address: str | None
+    options: tuple[str, ...]
+    variables: Mapping[str, str]
+    watching: Watching
+    start_timeout: float
+
+
+class Ranks:
+    """A group of running MPI ranks. `isoviz.ranks` makes it; see there.
+
+    Any thread may use it. Use it in a `with`, or call `close`; the end of the program closes it, too. If a rank is lost, all
+    waiting calls end with one RankLost, all processes of the group are ended, and `start_again` starts new ones.
+    """
+
+    def __init__(self, wanted: Wanted) -> None:
+        self._wanted = wanted
+        self._start()
+
+    def _start(self) -> None:
+        began = time.perf_counter()
+        self._group = _Group(self._wanted)
+        self._end = weakref.finalize(self, self._group.drop)
+        try:
+            self._group.client.wait_until_ready(self._wanted.start_timeout)
+        except BaseException:
+            self._end()
+            raise
+        self._group.scan()
+        self.start_seconds = time.perf_counter() - began
+
+    # ---- life
+
+    def __enter__(self) -> Ranks:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the ranks: cancel what is under way, wait for a moment, and leave no process and no file. Safe to call twice."""
+        if self._end.alive:
+            self._group.client.close(_ON_CLOSE)
+            self._end()
+
+    def start_again(self) -> Ranks:
+        """End the ranks, if they have not ended, and start new ones in the same way. Returns this object.
+
+        Raises:
+            LaunchError: they did not start.
+        """
+        self.close()
+        self._start()
+        return self
+
+    # ---- asking
+
+    def __len__(self) -> int:
+        return self._wanted.count
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether the ranks can be used."""
+        return self._group.client.error is None
+
+    @property
+    def error(self) -> RunError | None:
+        """Why the ranks cannot be used; None while they can."""
+        return self._group.client.error
+
+    @property
+    def processes(self) -> tuple[Hello, ...]:
+        """The processes of the ranks, by rank: versions, host, process id and number of processors."""
+        return tuple(self._group.client.hellos)
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The last lines that the ranks and `mpiexec` have printed."""
+        return self._group.output
+
+    def ping(self) -> float:
+        """Seconds until every rank has answered. Ranks answer at once, even while they work.
+
+        Raises:
+            RankLost, RanksClosed: the ranks have ended.
+        """
+        began = time.perf_counter()
+        client = self._group.client
+        client.results(client.send("ping", lambda _: None))
+        return time.perf_counter() - began
+
+    def state(self) -> list[dict[str, Any]]:
+        """What each rank is doing: `doing` (a name or None), for how many `seconds`, and how many commands are `waiting`.
+
+        Raises:
+            RankLost, RanksClosed: the ranks have ended.
+        """
+        client = self._group.client
+        values, _ = client.results(client.send("state", lambda _: None))
+        return [values[rank] for rank in range(self._wanted.count)]
+
+    def __repr__(self) -> str:
+        client = self._group.client
+        hosts = sorted({hello.host for hello in client.hellos})
+        noun = "rank" if self._wanted.count == 1 else "ranks"
+        where = f"on {hosts[0]}" if len(hosts) == 1 else f"on {len(hosts)} hosts"
+        if client.error is not None:
+            return f"<{self._wanted.count} {noun}: {client.error}>"
+        pids = ", ".join(str(hello.pid) for hello in client.hellos[:8]) + (", …" if self._wanted.count > 8 else "")
+        doing = "busy" if client.is_busy else "idle"
+        return f"<{self._wanted.count} {noun} of {client.mpi} {where}, pid {pids}: {doing}>"
+
+    # ---- working
+
+    def call(
+        self,
+        function: Callable[..., Any],
+        /,
+        *arguments: Any,
+        ranks: Sequence[int] | None = None,
+        tell: Callable[[int, Any], None] | None = None,
+        **keywords: Any,
+    ) -> list[Any]:
+        """Call a function on ranks and return the results in the order of `ranks` (None: all ranks).
+
+        The ranks import the function by its module and name, so it belongs to a module, not to a notebook. On each rank one call
+        runs at a time, in the order in which this process made the calls; functions may therefore use MPI together. In the
+        function `isoviz.launch.this_rank.this_rank()` tells its rank. `tell(rank, value)` gets what the function tells on the
+        way, in a thread. Ctrl-C stops the waiting and sets the function's `cancel`; the ranks stay.
+
+        Raises:
+            InputError: there is no such rank.
+            RankError: the function raised on a rank; the error names the first such rank, with the rank's own error as its cause.
+            RankLost, RanksClosed: the ranks have ended.
+        """
+        chosen = self._chosen(ranks)
+        client = self._group.client
+        pending = client.send("call", lambda _: (function, arguments, keywords), chosen, tell)
+        values, failures = client.results(pending)
+        if failures:
+            raise _first(failures)
+        return [values[rank] for rank in chosen]
+
+    def _chosen(self, ranks: Sequence[int] | None) -> list[int]:
+        chosen: list[int] = list(range(self._wanted.count)) if ranks is None else list(ranks)
+        for rank in chosen:
+            asked: object = rank
+            if isinstance(asked, bool) or not isinstance(asked, int) or not 0 <= asked < self._wanted.count:
+                raise InputError(f"there is no rank {show(asked)}; expected 0 to {self._wanted.count - 1}")
+        return chosen
+
+
+class _Group:
+    """The processes of ranks and the connections to them. It knows nothing of `Ranks`, so that an unused `Ranks` can go."""
+
+    def __init__(self, wanted: Wanted) -> None:
+        host = wanted.address or "127.0.0.1"
+        self.job: Job | None = None
+        self.client = Client(
+            wanted.count,
+            host=host,
+            watching=wanted.watching,
+            end=self._end,
+            output=lambda: list(self.output),
+            again=f"isoviz.ranks({wanted.count}) starts new ones",
+        )
+        try:
+            self.job = Job(
+                wanted.mpi,
+                wanted.count,
+                [wanted.python, "-m", _MODULE],
+                options=wanted.options,
+                variables={
+                    **wanted.variables,
+                    ADDRESS: f"{host}:{self.client.port}",
+                    SECRET: self.client.secret.hex(),
+                },
+                remote=wanted.address is not None,
+                on_line=self.client.line,
+                on_end=self.client.ended,
+            )
+        except BaseException:
+            self.client.drop()
+            raise
+
+    @property
+    def output(self) -> tuple[str, ...]:
+        """The last lines of the job's output."""
+        return () if self.job is None else tuple(self.job.output)
+
+    def _end(self, patience: float) -> None:
+        if self.job is not None:
+            if patience:
+                self.job.wait(patience)
+            self.job.close()
+
+    def scan(self) -> None:
+        """Note the files of the job."""
+        if self.job is not None:
+            self.job.scan()
+
+    def drop(self) -> None:
+        """End everything at once."""
+        self.client.drop()
+
+
+def _first(failures: Sequence[Failure]) -> RankError:
+    """The error of the first rank that failed, which counts the others."""
+    error = failures[0].as_error()
+    others = [str(failure.rank) for failure in failures[1:]]
+    if others:
+        error.add_note(f"It failed on {'rank' if len(others) == 1 else 'ranks'} {', '.join(others)} as well.")
+    return error
+
+
+def ranks(
+    count: int,
+    *,
+    mpiexec: str | Path | None = None,
+    python: str | Path | None = None,
+    address: str | None = None,
+    options: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
+    heartbeat: float = 0.5,
+    silence: float = 6.0,
+    start_timeout: float = 60.0,
+) -> Ranks:
+    """Start MPI ranks and return them once they are ready.
+
+        with isoviz.ranks(4) as ranks:
+            report = ranks.run(plan)
+
+    The ranks are processes of their own, started with `mpiexec`; this process is none of them. A rank that dies is an error
+    here, not the end of this process. Ctrl-C here does not reach the ranks. When this process ends, in any way, so do they.
+
+    - `count`: the number of ranks.
+    - `mpiexec`: the program that starts them. The default is the one of this Python's environment (`pip install isoviz[mpi]`);
+      a site's own MPI is named here.
+    - `python`: the Python of the ranks; the default is this one. It needs the same isoviz.
+    - `address`: the address of this computer for ranks on other hosts. By default, all ranks are on this computer.
+    - `options`: further options for `mpiexec`, such as `("--hostfile", "hosts")`.
+    - `environment`: further environment variables for the ranks. Each rank gets its share of the processors for the threads of
+      numeric libraries (`NUMBA_NUM_THREADS`, `OMP_NUM_THREADS`, …), unless these variables are set.
+    - `heartbeat`, `silence`: seconds between two signs of life of a rank, and seconds of silence after which it is lost.
+    - `start_timeout`: seconds after which ranks that have not started are given up.
+
+    The connections are proven with a secret and not encrypted: with `address`, use a network that you trust.
+
+    Raises:
+        InputError: an argument is wrong.
+        MissingPartError: there is no MPI in this Python's environment.
+        LaunchError: the ranks did not start, or are of another version of isoviz, Python or NumPy.
+    """
+    number = check_ranks(count)
+    times: dict[str, object] = {"heartbeat": heartbeat, "silence": silence, "start_timeout": start_timeout}
+    for name, value in times.items():
+        if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+            raise InputError(f"ranks: {name}={show(value)}; expected seconds above 0")
+    if silence < 2 * heartbeat:
+        raise InputError(f"ranks: silence={silence:g} is less than two heartbeats of {heartbeat:g} s")
+    given = dict(environment or {})
+    wanted = Wanted(
+        number,
+        find_mpi(mpiexec),
+        os.fspath(python or sys.executable),
+        address,
+        tuple(str(option) for option in options),
+        thread_limits(number, {**os.environ, **given}) | given,
+        Watching(float(heartbeat), float(silence)),
+        float(start_timeout),
+    )
+    return Ranks(wanted)

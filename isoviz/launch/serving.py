@@ -1,0 +1,165 @@
+"""A worker: one rank that carries out the commands of a client.
+
+One thread executes commands in their order, so that functions which call MPI together meet on all ranks. A second thread reads,
+and answers at once what needs no waiting. A third sends a sign of life.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+from isoviz.errors import RunError, line
+from isoviz.launch.hello import Hello, refusal
+from isoviz.launch.this_rank import ThisRank, set_this_rank
+from isoviz.launch.wire import ConnectionLost, Message, Wire
+
+_MOST_TRACEBACK = 8000
+
+
+class Refused(RunError):  # noqa: N818  what happened, not a mistake
+    """Client and worker are of different versions."""
+
+
+class Worker:
+    """Serves one client until it closes the ranks or goes away. `ended` is called in the reading thread when it has gone away."""
+
+    def __init__(self, wire: Wire, hello: Hello, ended: Callable[[], None]) -> None:
+        self._wire, self._hello, self._ended = wire, hello, ended
+        self._commands: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._cancels: dict[int, threading.Event] = {}
+        self._closing = threading.Event()
+        self._busy: tuple[str, float] | None = None
+
+    def introduce(self) -> None:
+        """Tell the client who this is, and hear who it is and what it wants.
+
+        Raises:
+            Refused: the client is of another version.
+            ConnectionLost: the connection has ended.
+        """
+        self._wire.send_json(self._hello.to_json())
+        welcome = self._wire.receive_json()
+        reason = refusal(self._hello, Hello.from_json(welcome.get("hello")))
+        if reason is not None:
+            raise Refused(reason)
+        if welcome.get("refused"):
+            raise Refused(str(welcome["refused"]))
+        # Functions of the client's own modules are found here as they are found there.
+        sys.path.extend(folder for folder in welcome["path"] if folder not in sys.path)
+        self._every = float(welcome["heartbeat"])
+        self._wire.limit(None)
+        for target, name in ((self._read, "reads"), (self._beat, "lives")):
+            threading.Thread(target=self._guarded, args=(target,), name=f"isoviz worker: {name}", daemon=True).start()
+
+    def serve(self, connect: Callable[[], dict[str, Any]]) -> None:
+        """Connect with MPI, say so, and execute commands until the client closes the ranks.
+
+        `connect` returns what is known then: `rank`, `size` and `mpi`, the name of the library.
+
+        Raises:
+            ConnectionLost: the client has gone away.
+        """
+        try:
+            known = connect()
+        except BaseException as error:
+            self._wire.send(_failure(0, error))
+            raise
+        self._rank, self._size = known["rank"], known["size"]
+        self._wire.send(Message.of(0, "ready", known))
+        while (message := self._commands.get()) is not None:
+            self._execute(message)
+
+    def close(self) -> None:
+        """End the connection."""
+        self._closing.set()
+        self._wire.close()
+
+    # ---- executing
+
+    def _execute(self, message: Message) -> None:
+        cancel = self._cancels.get(message.number) or threading.Event()
+
+        def tell(value: object) -> None:
+            self._wire.send(Message.of(message.number, "told", value))
+
+        try:
+            function, arguments, keywords = message.value()
+            self._busy = (getattr(function, "__name__", "a function"), time.monotonic())
+            set_this_rank(ThisRank(self._rank, self._size, cancel, tell))
+            reply = Message.of(message.number, "done", function(*arguments, **keywords))
+        except ConnectionLost:
+            raise
+        except BaseException as error:  # noqa: BLE001  # whatever a command raises is the client's
+            reply = _failure(message.number, error)
+        finally:
+            set_this_rank(None)
+            self._busy = None
+            self._cancels.pop(message.number, None)
+        self._wire.send(reply)
+
+    # ---- the other threads
+
+    def _guarded(self, target: Callable[[], None]) -> None:
+        """Run a thread. Without it the client would wait for ever, so its end is the worker's end."""
+        try:
+            target()
+        except ConnectionLost:
+            pass
+        except BaseException as error:  # noqa: BLE001  # told, then the worker ends
+            with contextlib.suppress(ConnectionLost):
+                self._wire.send(Message.of(0, "bye", f"ended after {type(error).__name__}: {error}"))
+        if not self._closing.is_set():
+            self._closing.set()
+            self._commands.put(None)
+            self._ended()
+
+    def _read(self) -> None:
+        while True:
+            message = self._wire.receive()
+            if message.kind == "call":
+                self._cancels[message.number] = threading.Event()
+                self._commands.put(message)
+            elif message.kind == "cancel":
+                cancel = self._cancels.get(message.number)
+                if cancel is not None:
+                    cancel.set()
+            elif message.kind == "ping":
+                self._wire.send(Message.of(message.number, "done", None))
+            elif message.kind == "state":
+                self._wire.send(Message.of(message.number, "done", self._state()))
+            elif message.kind == "close":
+                self._closing.set()
+                self._commands.put(None)
+                return
+
+    def _beat(self) -> None:
+        while not self._closing.wait(self._every):
+            self._wire.send(Message.of(0, "lives"))
+
+    def _state(self) -> dict[str, Any]:
+        busy = self._busy
+        return {
+            "doing": busy[0] if busy else None,
+            "seconds": time.monotonic() - busy[1] if busy else 0.0,
+            "waiting": max(0, len(self._cancels) - (busy is not None)),
+            "threads": threading.active_count(),
+        }
+
+
+def _failure(number: int, error: BaseException) -> Message:
+    """The message that a command raised an error: the error if it can be pickled, its words in any case."""
+    words = line(f"{type(error).__name__}: {error}".removesuffix(": "))
+    where = "".join(traceback.format_exception(error))[-_MOST_TRACEBACK:]
+    try:
+        message = Message.of(number, "failed", (error, words, where))
+        message.value()  # Some errors can be pickled and not be made again.
+    except Exception:  # noqa: BLE001  # pickle raises errors of many types
+        return Message.of(number, "failed", (None, words, where))
+    return message

@@ -1,0 +1,47 @@
+"""What a function that runs on a rank can ask about its rank: `this_rank()`."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from isoviz.errors import InputError
+
+
+@dataclass(frozen=True)
+class ThisRank:
+    """The rank that a function of `Ranks.call` runs on.
+
+    - `rank`, `size`: its number, and the number of ranks.
+    - `cancel`: set when the caller no longer wants the result. A function that takes long looks at it from time to time.
+    - `tell`: sends an object to the `progress` function of the caller.
+    """
+
+    rank: int
+    size: int
+    cancel: threading.Event = field(compare=False)
+    tell: Callable[[object], None] = field(compare=False)
+
+
+class _Current(threading.local):
+    rank: ThisRank | None = None
+
+
+_current = _Current()
+
+
+def this_rank() -> ThisRank:
+    """The rank that the calling function runs on.
+
+    Raises:
+        InputError: the function was not called by `Ranks.call`, or this is another thread than the one it was called in.
+    """
+    if _current.rank is None:
+        raise InputError("this_rank(): expected to be called by a function of Ranks.call, in the thread that it was called in")
+    return _current.rank
+
+
+def set_this_rank(rank: ThisRank | None) -> None:
+    """Set what `this_rank` answers in this thread."""
+    _current.rank = rank

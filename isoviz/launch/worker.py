@@ -1,0 +1,124 @@
+"""The program of a rank: `python -m isoviz.launch.worker`, started by `mpiexec`.
+
+It forks at once. The first process only waits for the second one and tells how that ended, since no `mpiexec` does so reliably.
+The second process is the rank: it connects to the client, then starts MPI, then serves.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import os
+import re
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from isoviz.launch.guardian import die_with
+
+if TYPE_CHECKING:
+    from types import FrameType
+
+ADDRESS = "ISOVIZ_RANKS_ADDRESS"
+"""The environment variable with the client's address, `host:port`."""
+SECRET = "ISOVIZ_RANKS_SECRET"  # noqa: S105
+"""The environment variable with the job's secret, in hexadecimal."""
+_CONNECTING = 30.0
+_ENDED = re.compile(r"isoviz: rank (-?[0-9]+), pid ([0-9]+), (signal|status) ([0-9]+)")
+
+
+class End(NamedTuple):
+    """How the process of a rank ended: by a signal (`signal` is its number), or by itself with a `status`."""
+
+    rank: int
+    pid: int
+    signal: int | None
+    status: int | None
+
+    @classmethod
+    def told_in(cls, text: str) -> End | None:
+        """The end that a line of output tells about."""
+        found = _ENDED.search(text)
+        if found is None:
+            return None
+        number = int(found[4])
+        by_signal = found[3] == "signal"
+        return cls(int(found[1]), int(found[2]), number if by_signal else None, None if by_signal else number)
+
+
+def main() -> None:
+    """Run one rank."""
+    die_with(os.getppid())
+    here = os.getpid()
+    pid = os.fork()
+    if pid:
+        _wait_for(pid)
+    die_with(here)
+    faulthandler.enable()
+    # Imported after the fork: the first process stays small.
+    from isoviz.launch.hello import Hello
+    from isoviz.launch.serving import Refused, Worker
+    from isoviz.launch.wire import ConnectionLost, answer
+
+    secret = bytes.fromhex(os.environ.pop(SECRET))
+    host, _, port = os.environ.pop(ADDRESS).rpartition(":")
+    hello = Hello.of_this_process()
+    if hello.rank < 0:  # an MPI that does not say it in the environment
+        known = connect()
+        hello = Hello.of_this_process(known["rank"], known["size"])
+    try:
+        wire = answer(socket.create_connection((host, int(port)), timeout=_CONNECTING), secret)
+        worker = Worker(wire, hello, _client_is_gone)
+        worker.introduce()
+        worker.serve(connect)
+    except (Refused, ConnectionLost, OSError) as error:
+        sys.stderr.write(f"isoviz: {error}\n")
+        sys.stderr.flush()
+        os._exit(1)
+    from mpi4py import MPI
+
+    sys.stdout.flush()
+    MPI.Finalize()  # All ranks end together. Only then does the connection end: an earlier end is a failure.
+    worker.close()
+    os._exit(0)
+
+
+def connect() -> dict[str, Any]:
+    """Start MPI, and tell this process's rank, the number of ranks, and the name of the library.
+
+    Raises:
+        MissingPartError: mpi4py is not installed.
+    """
+    try:
+        from mpi4py import MPI
+    except ModuleNotFoundError:
+        from isoviz.errors import MissingPartError
+
+        raise MissingPartError("mpi4py", "mpi") from None
+    library = MPI.Get_library_version().replace("\0", " ").split(",")[0].split("\n")[0]
+    return {"rank": MPI.COMM_WORLD.rank, "size": MPI.COMM_WORLD.size, "mpi": " ".join(library.split())}
+
+
+def _client_is_gone() -> None:
+    os._exit(1)
+
+
+def _wait_for(pid: int) -> None:
+    """Wait for the rank's process, tell how it ended, and end likewise. Never returns."""
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        os.kill(pid, number)
+
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, pass_on)
+    _, status = os.waitpid(pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    from isoviz.launch.hello import Hello
+
+    how = f"signal {-code}" if code < 0 else f"status {code}"
+    os.write(2, f"isoviz: rank {Hello.of_this_process().rank}, pid {pid}, {how}\n".encode())
+    os._exit(128 - code if code < 0 else code)
+
+
+if __name__ == "__main__":
+    main()

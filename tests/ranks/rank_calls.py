@@ -1,0 +1,105 @@
+"""Functions that the tests call on ranks. Every rank imports this module, so it imports little."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+
+from isoviz.launch.this_rank import this_rank
+
+
+def pid() -> int:
+    return os.getpid()
+
+
+def number() -> tuple[int, int]:
+    return this_rank().rank, this_rank().size
+
+
+def echo(value: object) -> object:
+    return value
+
+
+def summed(value: int) -> int:
+    from mpi4py import MPI
+
+    return int(MPI.COMM_WORLD.allreduce(value + MPI.COMM_WORLD.rank))
+
+
+def work_until_cancelled() -> str:
+    """Tell that it has begun, and return once it is cancelled."""
+    this_rank().tell("begun")
+    return "cancelled" if this_rank().cancel.wait(120) else "waited in vain"
+
+
+def hang() -> None:
+    """Tell that it has begun, and never return: neither for a cancel nor for anything else that Python does."""
+    this_rank().tell("begun")
+    while True:
+        time.sleep(3600)
+
+
+def hold_the_lock(rank: int) -> None:
+    """Call a function outside Python that keeps Python's lock and does not return."""
+    import ctypes
+
+    if this_rank().rank == rank:
+        ctypes.PyDLL(None).sleep(3600)
+
+
+def only_on(rank: int, what: str) -> None:
+    """Something that ends one rank, while the others wait for it in MPI."""
+    from mpi4py import MPI
+
+    if this_rank().rank == rank:
+        {
+            "exits with 3": lambda: os._exit(3),
+            "exits with 0": lambda: os._exit(0),
+            "SIGSEGV": lambda: os.kill(os.getpid(), signal.SIGSEGV),
+            "SIGTERM": lambda: os.kill(os.getpid(), signal.SIGTERM),
+            "aborts": lambda: MPI.COMM_WORLD.Abort(7),
+        }[what]()
+    MPI.COMM_WORLD.barrier()
+
+
+def fail_on(rank: int) -> int:
+    if this_rank().rank == rank:
+        raise ArithmeticError("one and one are three")
+    return rank
+
+
+def raise_what_cannot_be_sent() -> None:
+    class HereError(Exception):
+        pass
+
+    raise HereError("of a class that nobody else can import")
+
+
+def leave() -> None:
+    sys.exit(5)
+
+
+def too_much_memory(rank: int) -> int:
+    """Ask for more memory than one rank is allowed to have; the limit is lifted afterwards."""
+    import resource
+
+    if this_rank().rank != rank:
+        return 0
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + (64 << 20), before[1]))
+    try:
+        return len(bytearray(1 << 33))
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def environment(name: str) -> str | None:
+    return os.environ.get(name)
+
+
+def printed(text: str) -> None:
+    print(text, flush=True)
