@@ -18,10 +18,10 @@ from isoviz.launch.hello import Hello
 from isoviz.launch.job import Job
 from isoviz.launch.mpi_command import Mpi, check_ranks, find_mpi, thread_limits
 from isoviz.launch.pending import Failure
-from isoviz.launch.worker import ADDRESS, SECRET
+from isoviz.launch.rank_worker import ADDRESS, SECRET
 
 _ON_CLOSE = 2.0
-_MODULE = "isoviz.launch.worker"
+_MODULE = "isoviz.launch.rank_worker"
 
 
 @dataclass(frozen=True)

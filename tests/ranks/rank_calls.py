@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from pathlib import Path
 
 from isoviz.launch.this_rank import this_rank
@@ -39,7 +38,7 @@ def hang() -> None:
     """Tell that it has begun, and never return: neither for a cancel nor for anything else that Python does."""
     this_rank().tell("begun")
     while True:
-        time.sleep(3600)
+        signal.pause()
 
 
 def hold_the_lock(rank: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import signal
 import subprocess
@@ -17,17 +16,12 @@ import psutil
 import pytest
 import rank_calls
 from left_over import Belongings, descriptors, until
+from mpi_jobs import needs_mpi
 
 import isoviz
 from isoviz.errors import LaunchError, RankLost
 
-pytestmark = [
-    pytest.mark.skipif(
-        importlib.util.find_spec("mpi4py") is None or not (Path(sys.executable).parent / "mpiexec").exists(),
-        reason="mpi4py and mpiexec are not installed here",
-    ),
-    pytest.mark.usefixtures("no_leaked_threads"),
-]
+pytestmark = [needs_mpi, pytest.mark.usefixtures("no_leaked_threads")]
 
 Strike = Callable[[isoviz.Ranks, Belongings], None]
 
@@ -140,7 +134,7 @@ def test_a_rank_that_dies_while_it_starts_is_told(tmp_path: Path) -> None:
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py/__init__.py").write_text(
         "import os\nif os.environ.get('PMI_RANK', os.environ.get('OMPI_COMM_WORLD_RANK')) == '1': os.kill(os.getpid(), 9)\n"
-        "import time\ntime.sleep(600)\n"
+        "import signal\nsignal.pause()\n"
     )
     path = os.pathsep.join([str(tmp_path), str(Path(isoviz.__file__).parents[1])])
     with pytest.raises((LaunchError, RankLost), match="was killed by SIGKILL"):
