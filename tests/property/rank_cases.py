@@ -44,8 +44,8 @@ COORDINATOR = -1
 
 @dataclass(frozen=True)
 class SplitCase:
-    """A case whose hops are dealt to ranks. With `homes`, every memory has a rank, and the hop that reads it is there. With
-    `in_order`, messages between two ranks do not overtake each other; else those about chunks do, and come twice."""
+    """A case whose hops are dealt to ranks; some destinations are on a rank of their own. With `homes`, every memory has a rank,
+    and the hop that reads it is there. With `in_order`, messages between two ranks do not overtake each other; else those about chunks do, and come twice."""
 
     case: Case
     works: list[Work]
@@ -66,14 +66,14 @@ def split(case: Case, seed: object) -> SplitCase:
         ranks = [draw.randrange(count) for _ in path.channels]
         for at, ring in enumerate(path.rings, 1):
             ranks[at] = homes.get(ring.memory, ranks[at])
-        return path._replace(ranks=tuple(ranks))
+        return path._replace(ranks=tuple(ranks), receiver=draw.randrange(count) if draw.random() < 0.3 else None)
 
     works = [Work(tuple(dealt(path) for path in work.paths), work.priority) for work in case.works]
     return SplitCase(case, works, count, homes, draw.random() < 0.5, draw.choice((0.2, 1.0, 5.0)), str(seed))
 
 
 def ranks_of(work: Work) -> list[int]:
-    return sorted({rank for path in work.paths for rank in path.ranks})
+    return sorted({rank for path in work.paths for rank in (*path.ranks, path.receiver) if rank is not None})
 
 
 # ---- what must be
@@ -206,6 +206,9 @@ class RankReferee:
             path, place = known.place(issue.hop)
             if place < len(path.rings):  # it writes into a buffer that the rank of the next hop has
                 assert issue.transfer in self.views[path.ranks[place + 1]].holding
+            elif path.receiver is not None:  # it writes into a destination that the receiver has opened
+                assert issue.transfer in self.views[path.receiver].holding
+                self.seen["received"] += path.receiver != path.ranks[place]
             known.handed[issue.hop] += 1
             known.under_way.add(issue[1:])
             view.under_way[issue.transfer] += 1
@@ -224,6 +227,8 @@ class RankReferee:
         if place and path.ranks[place - 1] != rank and written <= (issue.chunk if path.pipelined else path.chunks - 1):
             return None
         if not place and in_turn and path.ranks[last] != rank and issue.chunk and written <= issue.chunk:
+            return None
+        if place == last and path.receiver not in (None, rank) and told[Credit, known.number, hop] <= issue.chunk:
             return None
         if place < last and path.ranks[place + 1] != rank and told[Credit, known.number, hop] <= issue.chunk:
             return None

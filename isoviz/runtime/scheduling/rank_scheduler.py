@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class RankScheduler(Scheduler):
     """The scheduler of rank `rank`; see the module. The other parameters are those of `Scheduler`.
 
-    All ranks that carry out hops of a transfer get the same `Submit`. If the paths name no ranks, all hops are on this rank.
+    All ranks with a part in a transfer get the same `Submit`: those of its hops, and the rank of its destination. If the paths
+    name no ranks, all hops are on this rank.
     """
 
     handlers: ClassVar[Mapping[type, str]] = {
@@ -60,11 +61,11 @@ class RankScheduler(Scheduler):
 
         Raises:
             LimitError: the transfer needs more than a memory has.
-            InputError: the work contradicts itself, could never end, or has no hop here.
+            InputError: the work contradicts itself, could never end, or has no part here.
         """
         found = super().needs(work)
         if self.rank not in (ranks := work.ranks(self.rank)):
-            raise InputError(f"transfer: no hop on rank {self.rank}; its hops are on {', '.join(map(str, ranks))}")
+            raise InputError(f"transfer: no part for rank {self.rank}; its hops and ends are on {', '.join(map(str, ranks))}")
         return found
 
     # ---- stimuli from other ranks
@@ -159,7 +160,7 @@ class RankScheduler(Scheduler):
         for at, rank in enumerate(path.ranks):
             if rank == self.rank:
                 self._join(transfer, path, at, start + at)
-        link(transfer, path, start, out)
+        link(transfer, path, start, self.rank, out)
 
     def _give_up(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
         if transfer.state is not STOPS:

@@ -16,12 +16,18 @@ ARRIVED, CREDIT = "arrived", "credit"
 """The counters, which are also the names of the messages that advance them."""
 
 
-def link(transfer: TransferState, path: PathWork, start: int, out: list[Instruction]) -> None:
+def link(transfer: TransferState, path: PathWork, start: int, here: int, out: list[Instruction]) -> None:
     """Link the hops of a path with their neighbours on other ranks. The first hop of the path has the number `start`.
 
     This sets the counters of the hops here that depend on other ranks. It also notes which hops here have to inform other ranks,
-    and sends the first credits.
+    and sends the first credits: also that of a destination here which another rank writes.
     """
+    if path.has_receiver:
+        last = start + len(path.ranks) - 1
+        if (writing := transfer.xds.get(last)) is not None:
+            writing.credit = transfer.early.get((CREDIT, last), 0)
+        if path.receiver == here:
+            out.append(SendCredit(path.ranks[-1], transfer.number, last, path.chunks))
     for at, rank in enumerate(path.ranks):
         waiting = transfer.xds.get(start + at)
         for reason, hop, lead in path.dependencies(at):
@@ -55,7 +61,8 @@ def check(transfer: TransferState, rank: int, hop: int, count: int, message: str
     if path.ranks and path.ranks[at] != rank:
         raise InputError(f"{where}: the hop is carried out by rank {path.ranks[at]}, not by rank {rank}")
     advancing = [other for reason, other, _ in path.dependencies(at) if (reason == "slot") == (message == CREDIT)]
-    if not path.ranks or not any(path.ranks[other] != rank for other in advancing):
+    is_received = message == CREDIT and path.has_receiver and at == len(path.ranks) - 1
+    if not path.ranks or not (is_received or any(path.ranks[other] != rank for other in advancing)):
         raise InputError(f"{where}: no hop of another rank advances this counter")
     if not 0 <= count <= path.chunks:
         raise InputError(f"{where}: {count} chunks, expected 0 to {path.chunks}")

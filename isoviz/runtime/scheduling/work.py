@@ -49,6 +49,7 @@ class PathWork(NamedTuple):
       did this with transfers of several hops (Isometry, section 6.1).
     - `overlap`: if false, a chunk passes all hops before the next chunk begins.
     - `ranks`: the rank whose scheduler carries out each hop. If empty, the scheduler that has the work carries out all hops.
+    - `receiver`: the rank that holds the destination; None if it is the rank of the last hop.
     """
 
     channels: tuple[str, ...]
@@ -58,6 +59,17 @@ class PathWork(NamedTuple):
     pipelined: bool = True
     overlap: bool = True
     ranks: tuple[int, ...] = ()
+    receiver: int | None = None
+
+    @property
+    def all_ranks(self) -> set[int]:
+        """The ranks that carry out its hops or hold its destination; empty if it names none."""
+        return {*self.ranks} if self.receiver is None else {*self.ranks, self.receiver}
+
+    @property
+    def has_receiver(self) -> bool:
+        """Whether another rank than that of the last hop holds the destination. Its credit lets the last hop begin."""
+        return self.receiver is not None and self.receiver != self.ranks[-1]
 
     def dependencies(self, hop: int) -> list[Dependency]:
         """The dependencies of the hop at a position, besides its channel.
@@ -81,6 +93,8 @@ class PathWork(NamedTuple):
         found = {**self._asdict(), "rings": [ring._asdict() for ring in self.rings]}
         if not self.ranks:
             del found["ranks"]
+        if self.receiver is None:
+            del found["receiver"]
         return found
 
     @classmethod
@@ -118,9 +132,10 @@ class Work(_Work):
         pipelined: bool = True,
         overlap: bool = True,
         ranks: tuple[int, ...] = (),
+        receiver: int | None = None,
     ) -> Work:
         """A transfer along one path; see `PathWork`."""
-        return cls((PathWork(channels, chunks, rings, requests, pipelined, overlap, ranks),), priority)
+        return cls((PathWork(channels, chunks, rings, requests, pipelined, overlap, ranks, receiver),), priority)
 
     @cached_property
     def channels(self) -> tuple[str, ...]:
@@ -138,8 +153,8 @@ class Work(_Work):
         return tuple(path.chunks for path in self.paths for _ in path.channels)
 
     def ranks(self, here: int) -> tuple[int, ...]:
-        """The ranks that carry out its hops, sorted. `here` is the rank for paths that name none."""
-        return tuple(sorted({rank for path in self.paths for rank in path.ranks or (here,)}))
+        """The ranks that carry out its hops or hold its destination, sorted. `here` is the rank for paths that name none."""
+        return tuple(sorted({rank for path in self.paths for rank in path.all_ranks or (here,)}))
 
     @cached_property
     def chunks(self) -> int:
@@ -220,6 +235,8 @@ def _wrong_path(path: PathWork) -> str | None:
         return f"expected at least one request for each of {hops} hops, got {path.requests}"
     if path.ranks and (len(path.ranks) != hops or min(path.ranks) < 0):
         return f"expected a rank for each of {hops} hops, got {path.ranks}"
+    if path.receiver is not None and (not path.ranks or path.receiver < 0):
+        return f"expected ranks of the hops and a rank as receiver, got {path.ranks} and {path.receiver}"
     if path.chunks < 0:
         return f"{path.chunks} chunks"
     least = 1 if path.pipelined else max(1, path.chunks)
@@ -280,7 +297,7 @@ class Arrived(NamedTuple):
 
 
 class Credit(NamedTuple):
-    """Another rank has provided slots for the first `chunks` chunks of the output of a hop.
+    """Another rank has provided slots, or the destination, for the first `chunks` chunks of the output of a hop.
 
     A count that is not higher than the known one changes nothing.
     """
@@ -373,7 +390,7 @@ class SendCredit(NamedTuple):
 
 
 class Request(NamedTuple):
-    """Ask the coordinator for the buffers of a transfer, in bytes by memory. `ranks` carry out its hops; each of them asks."""
+    """Ask the coordinator for the buffers of a transfer, in bytes by memory. `ranks` have a part in it; each of them asks."""
 
     transfer: int
     needs: tuple[tuple[str, int], ...]

@@ -146,7 +146,7 @@ def test_messages_for_what_is_all_here() -> None:
 
 def test_work_of_other_ranks_is_refused() -> None:
     scheduler = RankScheduler(2, {}, {"m": 3})
-    with pytest.raises(InputError, match="no hop on rank 2; its hops are on 0, 1"):
+    with pytest.raises(InputError, match="no part for rank 2; its hops and ends are on 0, 1"):
         scheduler.submit(0, across(0, 1))
     with pytest.raises(LimitError, match="4 bytes in m"):
         scheduler.submit(0, across(0, 1, 2))
