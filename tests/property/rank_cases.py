@@ -379,3 +379,65 @@ class RankDriver:
 def drive_ranks(split: SplitCase) -> RankReferee:
     """Run a split case; returns the referee that has followed it to its end."""
     return RankDriver(split).run()
+
+
+def lose_a_rank(split: SplitCase) -> Counter[str]:
+    """Run a split case in which a rank is lost after some time. Every transfer still ends, in the same way on all other ranks, and
+    all buffers are free. Returns how the transfers have ended."""
+    draw = random.Random(f"lose {split.seed}")
+    schedulers = [RankScheduler(rank, split.case.limits, split.case.capacity) for rank in range(split.count)]
+    coordinator, network = Coordinator(split.case.capacity), Network(draw, in_order=True)
+    flight: list[tuple[int, Issue]] = []
+    ended: dict[int, dict[int, str]] = defaultdict(dict)
+    coming = [(rank, number) for number, work in enumerate(split.works) for rank in ranks_of(work)]
+    gone, left = -1, draw.randrange(200)
+
+    def tell(rank: int, stimulus: Stimulus) -> None:
+        if rank == gone:
+            return
+        for each in schedulers[rank].handle(stimulus):
+            if type(each) is Issue:
+                flight.append((rank, each))
+            elif type(each) in (SendArrived, SendCredit):
+                kind = Arrived if type(each) is SendArrived else Credit
+                network.send(rank, each.rank, kind(*each[1:]))
+            elif type(each) in (Request, Abort, Settled):
+                network.send(rank, COORDINATOR, each)
+            elif type(each) is Finish:
+                ended[each.transfer][rank] = each.outcome
+
+    while coming or flight or network or gone < 0:
+        left -= 1
+        if gone < 0 and (left < 0 or not (coming or flight or network)):
+            gone = draw.randrange(split.count)
+            flight = [each for each in flight if each[0] != gone]
+            coming = [each for each in coming if each[0] != gone]
+            for way in [way for way in network.ways if gone in way]:
+                del network.ways[way]
+            for rank, stimulus in coordinator.lost(gone, f"rank {gone} is gone"):
+                network.send(COORDINATOR, rank, stimulus)
+        what = draw.choice([name for name, some in (("submit", coming), ("end", flight), ("deliver", network)) if some] or [""])
+        if what == "submit":
+            rank, number = coming.pop(0)
+            tell(rank, Submit(number, split.works[number]))
+        elif what == "end":
+            rank, issue = flight.pop(draw.randrange(len(flight)))
+            tell(rank, Done(*issue))
+        elif what == "deliver":
+            sender, receiver, message = network.take()
+            if receiver == COORDINATOR:
+                for rank, stimulus in coordinator.handle(sender, message):
+                    network.send(COORDINATOR, rank, stimulus)
+            else:
+                tell(receiver, message)
+    found: Counter[str] = Counter()
+    for number, work in enumerate(split.works):
+        rest = [rank for rank in ranks_of(work) if rank != gone]
+        outcomes = {ended[number].get(rank, "never") for rank in rest}
+        assert len(outcomes) < 2, f"transfer {number}: {ended[number]} without rank {gone}"
+        if rest:
+            assert outcomes <= ({"done", "failed"} if gone in ranks_of(work) else {"done"})
+            found[outcomes.pop()] += 1
+    assert coordinator.is_idle
+    assert all(schedulers[rank].counts == Counts(0, 0, 0, 0) for rank in range(split.count) if rank != gone)
+    return found

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import settings
-from rank_cases import drive_ranks, split
+from rank_cases import drive_ranks, lose_a_rank, split
 from scheduler_cases import drive, random_case
 
 Report = Callable[[str, object], None]
@@ -62,3 +62,17 @@ def test_ranks_move_what_one_process_moves(batch: int) -> None:
         assert {number: known.done for number, known in alone.all.items()} == {
             number: known.done for number, known in shared.all.items()
         }
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_a_lost_rank_takes_only_its_own_transfers_along(batch: int) -> None:
+    """Transfers of a lost rank fail on all other ranks, all others are done, and no buffer is kept."""
+    found: Counter[str] = Counter()
+    for seed in seeds(batch, max(5, settings().max_examples // 5)):
+        case = split(random_case(f"lost {seed}", transfers=12), seed)
+        try:
+            found += lose_a_rank(case)
+        except Exception as error:
+            error.add_note(f'lose_a_rank(split(random_case("lost {seed}", transfers=12), {seed}))')
+            raise
+    assert {"done", "failed"} <= set(found)

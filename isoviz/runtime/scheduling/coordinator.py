@@ -54,6 +54,7 @@ class Coordinator:
     def __init__(self, capacity: Mapping[str, int] | None = None) -> None:
         self._admission = Admission(capacity or {})
         self._shared: dict[int, _Shared] = {}
+        self._lost: dict[int, str] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -85,12 +86,33 @@ class Coordinator:
         assert type(message) is Settled
         return self._settled(rank, shared)
 
+    def lost(self, rank: int, reason: str) -> list[Answer]:
+        """A rank no longer answers: all its transfers fail for that reason, now and later, once the other ranks have settled.
+
+        The answers name the lost rank, too.
+        """
+        self._lost.setdefault(rank, reason)
+        answers: list[Answer] = []
+        for number, shared in list(self._shared.items()):
+            if rank in shared.ranks and number in self._shared:
+                answers += self._without(rank, shared)
+        return answers
+
+    def _without(self, rank: int, shared: _Shared) -> list[Answer]:
+        """Let a transfer fail for a lost rank, which counts as settled."""
+        shared.asked.add(rank)
+        answers = self._aborted(rank, Abort(shared.request.transfer, "failed", self._lost[rank]), shared)
+        return answers + self._settled(rank, shared)
+
     def _requested(self, rank: int, request: Request, shared: _Shared | None) -> list[Answer]:
         number = request.transfer
         if rank not in request.ranks:
             raise InputError(f"transfer {number}: rank {rank} asks for it, but its ranks are {request.ranks}")
         if shared is None:
             shared = self._shared[number] = _Shared(request)
+            for each in request.ranks:
+                if each in self._lost:
+                    self._without(each, shared)  # no other rank has asked yet: nobody has to know
         elif shared.request != request:
             raise InputError(f"transfer {number}: rank {rank} asks for {request}, another rank for {shared.request}")
         if rank in shared.asked:
