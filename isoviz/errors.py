@@ -232,6 +232,22 @@ class VerificationError(RunError):
     """The bytes of the destination are not those of the source."""
 
 
+class RankError(RunError):
+    """A transfer failed on another rank, or the ranks do not agree about it."""
+
+
+class RankLost(RankError):  # noqa: N818  what happened, not a mistake
+    """A rank no longer answers: it was killed or stopped, or its host or the network failed. `rank` is its number."""
+
+    def __init__(self, rank: int, reason: str) -> None:
+        self.rank = rank
+        self.reason = reason
+        super().__init__(f"rank {rank} no longer answers: {reason}")
+
+    def __reduce__(self) -> tuple[type[RankLost], tuple[int, str]]:
+        return type(self), (self.rank, self.reason)
+
+
 class PolicyError(RunError):
     """A scheduling policy did not say which transfer a channel serves next; `policy` is its name."""
 

@@ -45,7 +45,8 @@ COORDINATOR = -1
 @dataclass(frozen=True)
 class SplitCase:
     """A case whose hops are dealt to ranks; some destinations are on a rank of their own. With `homes`, every memory has a rank,
-    and the hop that reads it is there. With `in_order`, messages between two ranks do not overtake each other; else those about chunks do, and come twice."""
+    and the hop that reads it is there. With `in_order`, messages between two ranks do not overtake each other; else those about
+    chunks do, and come twice."""
 
     case: Case
     works: list[Work]
@@ -381,63 +382,79 @@ def drive_ranks(split: SplitCase) -> RankReferee:
     return RankDriver(split).run()
 
 
-def lose_a_rank(split: SplitCase) -> Counter[str]:
-    """Run a split case in which a rank is lost after some time. Every transfer still ends, in the same way on all other ranks, and
-    all buffers are free. Returns how the transfers have ended."""
-    draw = random.Random(f"lose {split.seed}")
-    schedulers = [RankScheduler(rank, split.case.limits, split.case.capacity) for rank in range(split.count)]
-    coordinator, network = Coordinator(split.case.capacity), Network(draw, in_order=True)
-    flight: list[tuple[int, Issue]] = []
-    ended: dict[int, dict[int, str]] = defaultdict(dict)
-    coming = [(rank, number) for number, work in enumerate(split.works) for rank in ranks_of(work)]
-    gone, left = -1, draw.randrange(200)
+class Losing:
+    """Runs a split case in which a rank is lost after some time; see `lose_a_rank`."""
 
-    def tell(rank: int, stimulus: Stimulus) -> None:
-        if rank == gone:
-            return
-        for each in schedulers[rank].handle(stimulus):
+    def __init__(self, split: SplitCase) -> None:
+        self.split, self.draw = split, random.Random(f"lose {split.seed}")
+        self.schedulers = [RankScheduler(rank, split.case.limits, split.case.capacity) for rank in range(split.count)]
+        self.coordinator, self.network = Coordinator(split.case.capacity), Network(self.draw, in_order=True)
+        self.flight: list[tuple[int, Issue]] = []
+        self.coming = [(rank, number) for number, work in enumerate(split.works) for rank in ranks_of(work)]
+        self.ended: dict[int, dict[int, str]] = defaultdict(dict)
+        self.gone, self.left = -1, self.draw.randrange(200)
+
+    def tell(self, rank: int, stimulus: Stimulus) -> None:
+        for each in self.schedulers[rank].handle(stimulus) if rank != self.gone else ():
             if type(each) is Issue:
-                flight.append((rank, each))
+                self.flight.append((rank, each))
             elif type(each) in (SendArrived, SendCredit):
                 kind = Arrived if type(each) is SendArrived else Credit
-                network.send(rank, each.rank, kind(*each[1:]))
+                self.network.send(rank, each.rank, kind(*each[1:]))
             elif type(each) in (Request, Abort, Settled):
-                network.send(rank, COORDINATOR, each)
+                self.network.send(rank, COORDINATOR, each)
             elif type(each) is Finish:
-                ended[each.transfer][rank] = each.outcome
+                self.ended[each.transfer][rank] = each.outcome
 
-    while coming or flight or network or gone < 0:
-        left -= 1
-        if gone < 0 and (left < 0 or not (coming or flight or network)):
-            gone = draw.randrange(split.count)
-            flight = [each for each in flight if each[0] != gone]
-            coming = [each for each in coming if each[0] != gone]
-            for way in [way for way in network.ways if gone in way]:
-                del network.ways[way]
-            for rank, stimulus in coordinator.lost(gone, f"rank {gone} is gone"):
-                network.send(COORDINATOR, rank, stimulus)
-        what = draw.choice([name for name, some in (("submit", coming), ("end", flight), ("deliver", network)) if some] or [""])
-        if what == "submit":
-            rank, number = coming.pop(0)
-            tell(rank, Submit(number, split.works[number]))
-        elif what == "end":
-            rank, issue = flight.pop(draw.randrange(len(flight)))
-            tell(rank, Done(*issue))
-        elif what == "deliver":
-            sender, receiver, message = network.take()
-            if receiver == COORDINATOR:
-                for rank, stimulus in coordinator.handle(sender, message):
-                    network.send(COORDINATOR, rank, stimulus)
-            else:
-                tell(receiver, message)
+    def lose(self) -> None:
+        gone = self.gone = self.draw.randrange(self.split.count)
+        self.flight = [each for each in self.flight if each[0] != gone]
+        self.coming = [each for each in self.coming if each[0] != gone]
+        for way in [way for way in self.network.ways if gone in way]:
+            del self.network.ways[way]
+        self.answer(self.coordinator.lost(gone, f"rank {gone} is gone"))
+
+    def answer(self, answers: Sequence[tuple[int, Stimulus]]) -> None:
+        for rank, stimulus in answers:
+            self.network.send(COORDINATOR, rank, stimulus)
+
+    def step(self) -> None:
+        some = {"submit": self.coming, "end": self.flight, "deliver": self.network}
+        match self.draw.choice([name for name, any_of in some.items() if any_of] or [""]):
+            case "submit":
+                rank, number = self.coming.pop(0)
+                self.tell(rank, Submit(number, self.split.works[number]))
+            case "end":
+                rank, issue = self.flight.pop(self.draw.randrange(len(self.flight)))
+                self.tell(rank, Done(*issue))
+            case "deliver":
+                sender, receiver, message = self.network.take()
+                if receiver == COORDINATOR:
+                    self.answer(self.coordinator.handle(sender, message))
+                else:
+                    self.tell(receiver, message)
+
+    def run(self) -> None:
+        while self.coming or self.flight or self.network or self.gone < 0:
+            self.left -= 1
+            if self.gone < 0 and (self.left < 0 or not (self.coming or self.flight or self.network)):
+                self.lose()
+            self.step()
+
+
+def lose_a_rank(split: SplitCase) -> Counter[str]:
+    """Run a split case in which a rank is lost after some time. Every transfer ends in the same way on all other ranks, and all
+    buffers are free. Returns how the transfers have ended."""
+    run = Losing(split)
+    run.run()
     found: Counter[str] = Counter()
     for number, work in enumerate(split.works):
-        rest = [rank for rank in ranks_of(work) if rank != gone]
-        outcomes = {ended[number].get(rank, "never") for rank in rest}
-        assert len(outcomes) < 2, f"transfer {number}: {ended[number]} without rank {gone}"
+        rest = [rank for rank in ranks_of(work) if rank != run.gone]
+        outcomes = {run.ended[number].get(rank, "never") for rank in rest}
+        assert len(outcomes) < 2, f"transfer {number}: {run.ended[number]} without rank {run.gone}"
         if rest:
-            assert outcomes <= ({"done", "failed"} if gone in ranks_of(work) else {"done"})
+            assert outcomes <= ({"done", "failed"} if run.gone in ranks_of(work) else {"done"})
             found[outcomes.pop()] += 1
-    assert coordinator.is_idle
-    assert all(schedulers[rank].counts == Counts(0, 0, 0, 0) for rank in range(split.count) if rank != gone)
+    assert run.coordinator.is_idle
+    assert all(scheduler.counts == Counts(0, 0, 0, 0) for rank, scheduler in enumerate(run.schedulers) if rank != run.gone)
     return found

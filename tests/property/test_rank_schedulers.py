@@ -34,7 +34,17 @@ def test_transfers_on_several_ranks(report: Report, batch: int) -> None:
             raise
         seen.update(referee.seen)
         seen["runs"] += 1
-    assert {"done", "failed", "cancelled", "SendArrived", "SendCredit", "held back", "lent", "on several ranks", "received"} <= set(seen)
+    assert {
+        "done",
+        "failed",
+        "cancelled",
+        "SendArrived",
+        "SendCredit",
+        "held back",
+        "lent",
+        "on several ranks",
+        "received",
+    } <= set(seen)
     for name in ("runs", "done", "failed", "cancelled", "on several ranks", "SendArrived", "SendCredit"):
         report(f"schedulers of ranks: {name}", seen[name])
 

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from isoviz.errors import Cancelled
+from isoviz.errors import Cancelled, InternalError
 from isoviz.forks import Home
 from isoviz.runtime.engine.asynchronous import start_request
 from isoviz.runtime.engine.dispatcher import Dispatcher
@@ -107,6 +107,12 @@ class Driver:
                 execution.error = execution.error or unreleased
             elif type(instruction) is Finish:
                 self._finish(execution, instruction)
+            else:
+                self._pass_on(execution, instruction)
+
+    def _pass_on(self, execution: Execution, instruction: Instruction) -> None:
+        """Carry out an instruction that concerns other ranks: only their schedulers give such instructions."""
+        raise InternalError(f"transfer {execution.number}: {instruction} in an engine without ranks")
 
     def _opened(self, execution: Execution) -> BaseException | None:
         """Open the stores of a transfer. Returns the error if that fails."""

@@ -70,7 +70,8 @@ class Engine(Driver):
             raise InputError(f"engine: request_bytes={show(request_bytes)}; expected a whole number of bytes, at least 1")
         for name in policies or {}:
             machine.channel(name)  # raises an error that names the channels
-        super().__init__(Scheduler.of(machine, policies, policy), OpenedDevices(machine, devices), record=record)
+        scheduler = self._scheduler_of(machine, policies, policy)
+        super().__init__(scheduler, self._open_devices(machine, devices), record=record)
         self.machine = machine
         self.devices = devices
         self.request_bytes = request_bytes
@@ -78,6 +79,12 @@ class Engine(Driver):
         self._numbers = itertools.count()
         self._plans = PreparedPlans(self._real)
         self._prepared = PreparedCopies(self._real)
+
+    def _scheduler_of(self, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy) -> Scheduler:
+        return Scheduler.of(machine, policies, policy)
+
+    def _open_devices(self, machine: Machine, devices: Devices) -> OpenedDevices:
+        return OpenedDevices(machine, devices)
 
     # ---- life
 

@@ -124,9 +124,13 @@ class Execution:
         if self.source.identity == self.destination.identity:
             raise TransferError(f"transfer: source and destination are the same ({transfer.source}); nothing was changed")
         self._allocate()
-        if self.work.chunks:  # done before the first request: it takes as long as moving a small transfer
-            for hop in range(len(self.channels)):
-                self.parts_of(hop, 0)
+        if self.work.chunks:
+            self._first_parts()
+
+    def _first_parts(self) -> None:
+        """Compute the copies of the first chunk before its first request: it takes as long as moving a small transfer."""
+        for hop in range(len(self.channels)):
+            self.parts_of(hop, 0)
 
     def _allocate(self) -> None:
         """Allocate the ring buffers of all paths by the names of the memories: the global order (Isometry, section 3.6)."""

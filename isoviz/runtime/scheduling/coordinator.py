@@ -86,6 +86,28 @@ class Coordinator:
         assert type(message) is Settled
         return self._settled(rank, shared)
 
+    def refuse(self, rank: int, number: int, reason: str) -> list[Answer]:
+        """A rank asks for a transfer that is not the one of the others: the transfer fails on all ranks.
+
+        The rank itself is answered only if it has a part in the transfer of the others.
+        """
+        shared = self._shared.get(number)
+        if shared is None:
+            return []
+        answers = self._aborted(rank, Abort(number, "failed", reason), shared)
+        if rank in shared.ranks:
+            shared.asked.add(rank)
+            answers.append((rank, Stop(number, shared.outcome, shared.reason)))
+        return answers
+
+    def decline(self, rank: int, number: int, ranks: tuple[int, ...], reason: str) -> list[Answer]:
+        """A rank cannot take part in a transfer of `ranks`: it fails on all others. The rank itself counts as settled."""
+        shared = self._shared.get(number)
+        if shared is None:
+            shared = self._shared[number] = _Shared(Request(number, (), 0, ranks))
+        shared.asked.add(rank)
+        return self._aborted(rank, Abort(number, "failed", reason), shared) + self._settled(rank, shared)
+
     def lost(self, rank: int, reason: str) -> list[Answer]:
         """A rank no longer answers: all its transfers fail for that reason, now and later, once the other ranks have settled.
 
@@ -113,7 +135,7 @@ class Coordinator:
             for each in request.ranks:
                 if each in self._lost:
                     self._without(each, shared)  # no other rank has asked yet: nobody has to know
-        elif shared.request != request:
+        elif shared.request != request and not shared.outcome:
             raise InputError(f"transfer {number}: rank {rank} asks for {request}, another rank for {shared.request}")
         if rank in shared.asked:
             return []

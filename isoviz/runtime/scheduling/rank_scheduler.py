@@ -55,6 +55,7 @@ class RankScheduler(Scheduler):
     ) -> None:
         super().__init__(limits, capacity, policies, policy)
         self.rank = rank
+        self._alone = ""
 
     def needs(self, work: Work) -> dict[str, int]:
         """See `Scheduler.needs`. The result counts the buffers on all ranks.
@@ -136,6 +137,21 @@ class RankScheduler(Scheduler):
             self._finish(transfer, out)
         return out
 
+    # ---- without a coordinator
+
+    def without_coordinator(self, reason: str) -> list[Instruction]:
+        """The coordinator no longer answers: all transfers fail, and end on this rank alone when no request is in flight."""
+        self._alone = reason
+        out: list[Instruction] = []
+        for transfer in list(self._transfers.values()):
+            if transfer.state is SETTLED:
+                transfer.outcome, transfer.reason = "failed", reason
+                self._finish(transfer, out)
+            else:
+                for channel in self._stop(transfer, "failed", reason, out):
+                    self._fill(channel, out)
+        return out
+
     # ---- inside
 
     def _told(self, counter: str, number: int, hop: int, count: int) -> list[Instruction]:
@@ -175,5 +191,9 @@ class RankScheduler(Scheduler):
         """Do nothing: the coordinator withdraws the request when it gets the `Abort`."""
 
     def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
+        if self._alone:
+            transfer.outcome, transfer.reason = "failed", self._alone
+            self._finish(transfer, out)
+            return
         transfer.state = SETTLED
         out.append(Settled(transfer.number))

@@ -1,0 +1,70 @@
+"""Letters: what other ranks sent for calls that wait here. A wait ends with an error if the rank that has to write is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Hashable
+
+from isoviz.errors import RankLost
+
+TICK = 0.1
+"""Seconds between two checks for cancellation while a call waits."""
+
+
+class Letters:
+    """The letters that have arrived and are not fetched yet, by key, and the ranks that no longer answer (`gone`)."""
+
+    def __init__(self) -> None:
+        self.gone: dict[int, str] = {}
+        self._letters: dict[Hashable, object] = {}
+        self._callbacks: dict[Hashable, tuple[int, Callable[[object], None]]] = {}
+        self._arrived = threading.Condition()
+
+    def put(self, key: Hashable, letter: object) -> None:
+        """Deliver a letter."""
+        with self._arrived:
+            found = self._callbacks.pop(key, None)
+            if found is None:
+                self._letters[key] = letter
+            self._arrived.notify_all()
+        if found is not None:
+            found[1](letter)
+
+    def lose(self, rank: int, reason: str) -> bool:
+        """A rank no longer answers. Returns whether this is news."""
+        with self._arrived:
+            if rank in self.gone:
+                return False
+            self.gone[rank] = reason
+            found = [self._callbacks.pop(key)[1] for key, (writer, _) in list(self._callbacks.items()) if writer == rank]
+            self._arrived.notify_all()
+        for callback in found:
+            callback(RankLost(rank, reason))
+        return True
+
+    def wait(self, key: Hashable, writer: int, check: Callable[[], None] | None = None) -> object:
+        """Wait for a letter that rank `writer` has to write, and fetch it. `check` may raise to stop waiting.
+
+        Raises:
+            RankLost: that rank no longer answers.
+        """
+        with self._arrived:
+            while key not in self._letters:
+                if writer in self.gone:
+                    raise RankLost(writer, self.gone[writer])
+                self._arrived.wait(None if check is None else TICK)
+                if check is not None:
+                    check()
+            return self._letters.pop(key)
+
+    def call(self, key: Hashable, writer: int, callback: Callable[[object], None]) -> None:
+        """Call a function with a letter of rank `writer`, or with RankLost. The call may be made in this thread."""
+        with self._arrived:
+            if key in self._letters:
+                letter = self._letters.pop(key)
+            elif writer in self.gone:
+                letter = RankLost(writer, self.gone[writer])
+            else:
+                self._callbacks[key] = writer, callback
+                return
+        callback(letter)

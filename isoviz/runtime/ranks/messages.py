@@ -1,0 +1,77 @@
+"""The messages between rank engines. They are small and can be pickled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from isoviz.runtime.ranks.handles import StoreHandle
+    from isoviz.runtime.scheduling.coordinator import Message
+    from isoviz.runtime.scheduling.work import Stimulus
+
+
+class Digest(NamedTuple):
+    """What all ranks of a transfer have to agree on: the version of isoviz, the machine and the plan."""
+
+    version: str
+    machine: str
+    plan: str
+
+    def difference(self, other: Digest) -> str:
+        """In words, what differs from another rank's; empty if nothing does."""
+        if self.version != other.version:
+            return f"isoviz {self.version} instead of {other.version}"
+        if self.machine != other.machine:
+            return "another machine"
+        return "" if self.plan == other.plan else "another plan"
+
+
+class Tell(NamedTuple):
+    """A stimulus for the scheduler of the receiving rank. `handles` are the stores that a credit provides, sent once."""
+
+    stimulus: Stimulus
+    handles: tuple[StoreHandle, ...] = ()
+
+
+class Consult(NamedTuple):
+    """A message for the arbiter on rank 0. With the first message about a transfer comes its digest."""
+
+    message: Message
+    digest: Digest | None = None
+
+
+class Decline(NamedTuple):
+    """This rank cannot take part in a transfer of `ranks`, which therefore fails."""
+
+    transfer: int
+    ranks: tuple[int, ...]
+    reason: str
+
+
+class Gone(NamedTuple):
+    """A rank no longer answers."""
+
+    rank: int
+    reason: str
+
+
+class Offer(NamedTuple):
+    """The source of a transfer that has moved, for the rank of the destination, which verifies it."""
+
+    transfer: int
+    handle: StoreHandle
+
+
+class Word(NamedTuple):
+    """The last word on a transfer, from the rank of its destination: it is complete, or the error."""
+
+    transfer: int
+    error: Exception | None = None
+    verified: bool | None = None
+
+
+class Gathered(NamedTuple):
+    """The value of a rank for a collective call, the `turn`-th of the group; from rank 0, the values of all ranks."""
+
+    turn: int
+    value: object

@@ -1,0 +1,338 @@
+"""The driver of one rank: how an engine submits transfers together with the engines of other ranks (DESIGN, section 3).
+
+A rank is a node: it has the memories of the node with its number, and carries out the hops that read them. Every rank submits
+the same plans in the same order. Its scheduler decides on its own hops. Messages tell it what the ranks before and behind have
+moved (`isoviz.runtime.scheduling.rank_scheduler`), and the arbiter on rank 0 admits transfers and decides how they end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from isoviz._version import __version__
+from isoviz.errors import Cancelled, EngineClosed, InputError, RankError, RankLost, RunError
+from isoviz.planner.plan_file import plan_to_json
+from isoviz.runtime.engine.dispatcher import Dispatcher
+from isoviz.runtime.engine.engine import Engine
+from isoviz.runtime.engine.event import Event
+from isoviz.runtime.engine.open_devices import OpenedDevices
+from isoviz.runtime.ranks.arbiter import Arbiter
+from isoviz.runtime.ranks.far_devices import RankOpenedDevices
+from isoviz.runtime.ranks.letters import Letters
+from isoviz.runtime.ranks.messages import Consult, Decline, Digest, Gathered, Gone, Offer, Tell, Word
+from isoviz.runtime.ranks.rank_execution import RankExecution
+from isoviz.runtime.scheduling.pipeline import work_of
+from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
+from isoviz.runtime.scheduling.work import (
+    Abort,
+    Allocate,
+    Arrived,
+    Credit,
+    Request,
+    SendArrived,
+    SendCredit,
+    Settled,
+    Stop,
+    Work,
+)
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.engine.prepared_plans import PreparedPlan
+    from isoviz.runtime.protocols import CancelToken
+    from isoviz.runtime.ranks.handles import RankDevices
+    from isoviz.runtime.ranks.transport import Transport
+    from isoviz.runtime.scheduling.coordinator import Answer
+    from isoviz.runtime.scheduling.pool import Policy
+    from isoviz.runtime.scheduling.scheduler import Scheduler
+    from isoviz.runtime.scheduling.work import Finish, Instruction
+
+_LOG = logging.getLogger("isoviz")
+OPENERS = 4
+"""Threads that open the stores of granted transfers: allocating pages and generating data take long."""
+KEPT_DIGESTS = 64
+
+
+class RankDriver(Engine):
+    """The driver of the rank of `transport`; see the module. The other parameters are those of `Engine`.
+
+    `copy` moves data between the memories of this rank alone. All ranks have to call `submit` with the same plans in the same
+    order.
+    """
+
+    def __init__(self, machine: Machine, devices: RankDevices, transport: Transport, **options: Any) -> None:
+        self.transport = transport
+        self.rank = transport.rank
+        super().__init__(machine, devices, **options)
+        self.far: RankDevices = devices
+        self._arbiter = Arbiter(self._scheduler.capacity) if self.rank == 0 else None
+        self._arbitration = threading.Lock()
+        self._openers = Dispatcher("openers", OPENERS)
+        self._letters = Letters()
+        self._digests: OrderedDict[int, tuple[Plan, Digest]] = OrderedDict()
+        self._local_numbers = iter(range(-1 - self.rank, -(1 << 60), -transport.size))
+        transport.start(self._received, self._lost)
+
+    # ---- how it differs from the engine of one process
+
+    def _scheduler_of(self, machine: Machine, policies: Mapping[str, Policy] | None, policy: Policy) -> Scheduler:
+        plain = super()._scheduler_of(machine, policies, policy)
+        return RankScheduler(self.rank, plain.limits, plain.capacity, plain.policies, policy)
+
+    def _open_devices(self, machine: Machine, devices: Any) -> OpenedDevices:
+        return RankOpenedDevices(machine, devices, self.rank)
+
+    @property
+    def gone(self) -> Mapping[int, str]:
+        """The ranks that no longer answer, and why."""
+        return self._letters.gone
+
+    @property
+    def _threads(self) -> list[Dispatcher]:
+        return [*super()._threads, self._openers]
+
+    def node_of(self, memory: str) -> int:
+        """The rank that has a memory."""
+        return self.machine.memory(memory).node
+
+    def _work(self, plan: Plan, prepared: PreparedPlan, priority: int | None, pipelined: bool, chunks: int | None) -> Work:
+        """The work of a plan, with the rank of every hop and of the destination.
+
+        Raises:
+            InputError: a memory is on a node without a rank.
+            RankLost: one of its ranks no longer answers.
+        """
+        asked = self.request_bytes
+        if chunks is None:
+            work = prepared.work(plan, priority, pipelined=pipelined, request_bytes=asked)
+        else:
+            at = prepared.channels
+            work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=at)
+        paths = []
+        for path, here in zip(plan.paths, work.paths, strict=True):
+            nodes = [self.node_of(name) for name in path.memories]
+            if max(nodes) >= self.transport.size:
+                name = path.memories[nodes.index(max(nodes))]
+                raise InputError(
+                    f"plan: {name} is on node {max(nodes)}, and there are {self.transport.size} ranks, one for each node from 0"
+                )
+            paths.append(here._replace(ranks=tuple(nodes[:-1]), receiver=nodes[-1]))
+        found = Work(tuple(paths), work.priority)
+        for rank in found.ranks(self.rank):
+            if rank in self.gone:
+                raise RankLost(rank, self.gone[rank])
+        return found
+
+    def has_part_in(self, plan: Plan) -> bool:
+        """Whether this rank has one of the memories of a plan."""
+        return any(self.node_of(name) == self.rank for name in plan.every_memory)
+
+    def submit(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Event:
+        """Carry out this rank's part of a plan; see `Engine.submit`. All ranks submit the same plans in the same order.
+
+        The event ends when the whole plan has ended. Without a part in the plan, it has ended at once.
+        """
+        if self.has_part_in(plan):
+            return super().submit(plan, source, destination, **options)
+        self.skip(plan)
+        event = Event(plan)
+        event.end()
+        return event
+
+    def skip(self, plan: Plan) -> None:
+        """Count a plan that this rank has no part in, as the other ranks do."""
+        if len({self.node_of(name) for name in plan.every_memory}) > 1:
+            next(self._numbers)
+
+    def _submitted(
+        self,
+        plan: Plan,
+        source: Any | None,
+        destination: Any | None,
+        priority: int | None,
+        pipelined: bool,
+        cancel: CancelToken | None,
+        over: Callable[[Execution], None],
+        arrived: Callable[[], None] | None = None,
+        chunks: int | None = None,
+        waits: bool = False,  # noqa: ARG002  # the caller's thread carries out nothing: other ranks have to answer first
+    ) -> RankExecution:
+        self._home.require()
+        ranks = tuple(sorted({self.node_of(name) for name in plan.every_memory}))
+        # A transfer within one rank has a number of its own: the other ranks need not know of it.
+        number = next(self._local_numbers) if len(ranks) == 1 else next(self._numbers)
+        try:
+            prepared = self._plans.of(plan)
+            work = self._work(plan, prepared, priority, pipelined, chunks)
+            ends, memories, channels = (source, destination), prepared.memories, prepared.channels
+            event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
+            own = plan, work, event, ends, memories, channels, cancel, over, False, prepared
+            execution = RankExecution(self.rank, self.far, number, *own)
+            execution.submitted = time.perf_counter()
+            digest = self._digest(plan) if len(ranks) > 1 else None
+            with self._lock:
+                if self._closed:
+                    raise EngineClosed("the engine is closed")
+                instructions = self._scheduler.submit(number, work)
+                self._executions[number] = execution
+                if self._recorded is not None:
+                    self._recorded.append(execution)
+                self._granted(instructions)
+        except Exception as error:
+            if len(ranks) > 1 and 0 not in self.gone:  # the other ranks must not wait for this one
+                self.transport.send(0, Decline(number, ranks, f"rank {self.rank}: {error}"))
+            raise
+        execution.digest = digest
+        self._carry_out(instructions)
+        return execution
+
+    def _digest(self, plan: Plan) -> Digest:
+        known = self._digests.get(id(plan))
+        if known is None or known[0] is not plan:
+            text = json.dumps(plan_to_json(plan), sort_keys=True).encode()
+            known = self._digests[id(plan)] = plan, Digest(__version__, self.machine.digest, hashlib.sha256(text).hexdigest())
+            if len(self._digests) > KEPT_DIGESTS:
+                self._digests.popitem(last=False)
+        return known[1]
+
+    # ---- to other ranks
+
+    def _pass_on(self, execution: Execution, instruction: Instruction) -> None:
+        assert isinstance(execution, RankExecution)
+        send = self.transport.send
+        if type(instruction) is SendArrived:
+            send(instruction.rank, Tell(Arrived(*instruction[1:])))
+        elif type(instruction) is SendCredit:
+            if execution.is_open:
+                send(instruction.rank, Tell(Credit(*instruction[1:]), execution.exports(instruction.hop)))
+        elif type(instruction) is Abort:
+            outcome = "cancelled" if isinstance(execution.error, Cancelled) else instruction.outcome
+            send(0, Consult(Abort(instruction.transfer, outcome, f"rank {self.rank}: {instruction.reason or outcome}")))
+        elif type(instruction) is Request:
+            send(0, Consult(instruction, execution.digest))
+        else:
+            send(0, Consult(cast("Settled", instruction)))
+
+    # ---- from other ranks
+
+    def _received(self, sender: int, message: object) -> None:
+        """Handle a message from another rank, or from this one. The transport's thread calls it."""
+        if type(message) is Tell:
+            self._told(message)
+        elif type(message) is Consult:
+            self._answer(lambda arbiter: arbiter.handle(sender, message.message, message.digest))
+        elif type(message) is Decline:
+            self._answer(lambda arbiter: arbiter.decline(sender, *message))
+        elif type(message) is Gone:
+            self._lost(message.rank, message.reason)
+        elif type(message) is Gathered:
+            self._letters.put((Gathered, message.turn, sender), message.value)
+        elif isinstance(message, Offer | Word):
+            self._letters.put((type(message), message.transfer), message)
+
+    def _told(self, message: Tell) -> None:
+        stimulus, handles = message
+        with self._lock:
+            execution = self._executions.get(stimulus.transfer)  # type: ignore[union-attr]  # every stimulus from a rank names one
+            if execution is None:  # it has ended
+                return
+            if type(stimulus) is Stop:
+                execution.stopped = True
+                if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
+                    return
+        try:
+            if handles:
+                cast("RankExecution", execution).provide(stimulus.hop, handles)  # type: ignore[union-attr]  # a credit
+            with self._lock:
+                instructions = self._granted(self._scheduler.handle(stimulus))
+        except Exception as error:  # noqa: BLE001  # any error ends this transfer only
+            with self._lock:
+                execution.error = execution.error or error
+                instructions = self._granted(self._scheduler.failed(execution.number, -1, 0, 0, str(error)))
+        if any(type(instruction) is Allocate for instruction in instructions):
+            self._openers.put(partial(self._carry_out, instructions))
+        else:
+            self._carry_out(instructions)
+
+    def _answer(self, ask: Callable[[Arbiter], list[Answer]]) -> None:
+        """Ask the arbiter, and send its answers in the order in which it gives them."""
+        with self._arbitration:
+            assert self._arbiter is not None, "only rank 0 arbitrates"
+            try:
+                answers = ask(self._arbiter)
+            except InputError:
+                _LOG.exception("the arbiter refused a message")
+                return
+            for rank, stimulus in answers:
+                if rank not in self.gone:
+                    self.transport.send(rank, Tell(stimulus))
+
+    # ---- lost ranks
+
+    def _lost(self, rank: int, reason: str) -> None:
+        """A rank no longer answers: its transfers fail. Without rank 0, all transfers fail."""
+        if not self._letters.lose(rank, reason):
+            return
+        if rank == 0:
+            with self._lock:
+                for execution in self._executions.values():
+                    execution.stopped = True
+                instructions = cast("RankScheduler", self._scheduler).without_coordinator(f"rank 0 no longer answers: {reason}")
+            self._carry_out(instructions)
+        elif self.rank:
+            self.transport.send(0, Gone(rank, reason))
+        else:
+            for other in range(1, self.transport.size):
+                if other not in self.gone:
+                    self.transport.send(other, Gone(rank, reason))
+            self._answer(lambda arbiter: arbiter.lost(rank, f"rank {rank} no longer answers: {reason}"))
+
+    # ---- the end of transfers
+
+    def _finish(self, execution: Execution, finish: Finish) -> None:
+        own = None if isinstance(execution.error, Cancelled) else execution.error
+        if finish.outcome == "failed" and own is None:
+            gone = [rank for rank in (*execution.work.ranks(self.rank), 0) if rank in self.gone]
+            execution.error = RankLost(gone[0], self.gone[gone[0]]) if gone else RankError(finish.reason)
+        super()._finish(execution, finish)
+
+    def _complete(self, execution: Execution) -> None:
+        """End a transfer that `run` does not wait for. If the destination is a file, its rank has the last word."""
+        assert isinstance(execution, RankExecution)
+        if execution.outcome == "done" and self.is_durable(execution.plan) and execution.receiver != self.rank:
+            self._letters.call((Word, execution.number), execution.receiver, partial(self._heard, execution))
+        else:
+            self._finisher.put(partial(self._publish, execution))
+
+    def _heard(self, execution: RankExecution, word: object) -> None:
+        """The rank of the destination has had the last word, or is lost."""
+        error = word.error if isinstance(word, Word) else cast("RankLost", word)
+        execution.error = execution.error or error
+        self._finisher.put(partial(self._publish, execution))
+
+    def _publish(self, execution: Execution) -> None:
+        assert isinstance(execution, RankExecution)
+        super()._publish(execution)
+        if execution.outcome == "done" and self.is_durable(execution.plan) and execution.receiver == self.rank:
+            self.say(execution, execution.event.error(0), None)
+
+    def say(self, execution: RankExecution, error: BaseException | None, verified: bool | None) -> None:
+        """Tell the other ranks of a transfer how it has ended at its destination."""
+        said = error if error is None or isinstance(error, Exception) else RunError(f"{type(error).__name__}: {error}")
+        for rank in execution.work.ranks(self.rank):
+            if rank != self.rank and rank not in self.gone:
+                self.transport.send(rank, Word(execution.number, said, verified))
+
+    def is_durable(self, plan: Plan) -> bool:
+        """Whether the destination of a plan is a file, which is complete only once it is on the disk."""
+        return self.machine.memory(plan.transfer.destination.memory).is_file_system

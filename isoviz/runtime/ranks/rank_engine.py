@@ -1,0 +1,262 @@
+"""The engine of one rank: it runs plans together with the engines of other ranks, and measures its part."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
+from isoviz.runtime.engine.progress import Progress
+from isoviz.runtime.ranks.merging import RankPart, merged
+from isoviz.runtime.ranks.messages import Gathered, Offer, Word
+from isoviz.runtime.ranks.rank_driver import RankDriver
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.engine.progress import ProgressCallback
+    from isoviz.runtime.protocols import CancelToken
+    from isoviz.runtime.ranks.rank_execution import RankExecution
+    from isoviz.runtime.trace.report import Report
+
+TICK = 0.05
+"""Seconds between two looks at a cancel token."""
+
+
+class Item(NamedTuple):
+    """A plan to run, with what the caller of this rank gives as its ends; see `Engine.run`."""
+
+    plan: Plan
+    source: Any | None = None
+    destination: Any | None = None
+
+
+class _Running(NamedTuple):
+    """A plan that runs: its place among the items, its execution, and whether its bytes have moved."""
+
+    at: int
+    execution: RankExecution
+    moved: threading.Event
+
+
+class RankEngine(RankDriver):
+    """The engine of the rank of `transport`. The other parameters are those of `isoviz.runtime.Engine`.
+
+    A rank is a node: it has the memories of the node with its number, and carries out the hops that read them. `copy` moves data
+    between the memories of this rank alone. All ranks call the other methods together: `run`, `run_parts`, `gather`, `barrier`,
+    and `submit`, with the same plans in the same order.
+    """
+
+    _turn = 0
+
+    @defer_interrupts()
+    def run_parts(
+        self,
+        items: Sequence[Item],
+        *,
+        verify: bool = True,
+        progress: ProgressCallback | None = None,
+        cancel: CancelToken | None = None,
+        pipelined: bool = True,
+    ) -> list[RankPart]:
+        """Carry out this rank's part of several plans at the same time, and wait for their end.
+
+        A part holds what this rank measured, and its error if the plan failed; no error of a plan is raised. The rank of the
+        destination compares every byte with the source, which it reads where it lies (`verify`). A destination appears under
+        its name only when it is complete. `progress` and `cancel` are as in `Engine.run`; a cancel on any rank ends the plans on
+        all ranks.
+
+        Raises:
+            ForkedError: in a forked child.
+        """
+        self._home.require()
+        woken = threading.Event()
+        parts = [RankPart(self.rank) for _ in items]
+        running = self._begun(items, parts, cancel, pipelined, woken, told=progress is not None)
+        executions = [each.execution for each in running]
+        try:
+            with permit_interrupts():
+                self._wait(running, woken, progress, cancel)
+                self._offer(executions, verify)
+                for each in sorted(running, key=lambda each: each.execution.receiver != self.rank):
+                    is_mine = each.execution.receiver == self.rank
+                    parts[each.at] = (
+                        self._received_part(each.execution, verify) if is_mine else self._sent_part(each.execution, verify)
+                    )
+        except BaseException as error:
+            for execution in executions:
+                self._cancel(execution.number)
+            for each in running:
+                each.moved.wait()
+                if each.execution.receiver == self.rank and self._is_awaited(each.execution, verify):
+                    self.say(each.execution, error, None)
+            raise
+        finally:
+            for execution in executions:
+                execution.event.end(execution.error)
+                execution.close()
+                self._ended(execution)
+        return parts
+
+    def run_part(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> RankPart:
+        """Carry out this rank's part of one plan; see `run_parts`."""
+        return self.run_parts([Item(plan, source, destination)], **options)[0]
+
+    def run(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> Report:
+        """Run a plan together with all ranks, and report on all of them; see `Engine.run`.
+
+        Raises:
+            RunError: a hop failed on some rank, a rank was lost, or the ranks disagree about the plan.
+            Exception: what `Engine.run` raises.
+        """
+        parts = self.gather(self.run_part(plan, source, destination, **options))
+        return merged(plan, self.machine, cast("list[RankPart]", parts))
+
+    # ---- collective calls
+
+    def gather(self, value: object) -> list[object]:
+        """The values of all ranks, on all ranks. They have to be small, and picklable.
+
+        Raises:
+            RankLost: a rank no longer answers.
+        """
+        turn, self._turn = self._turn, self._turn + 1
+        if self.rank:
+            self.transport.send(0, Gathered(turn, value))
+            return cast("list[object]", self._letters.wait((Gathered, turn, 0), 0))
+        others = range(1, self.transport.size)
+        found = [value, *(self._letters.wait((Gathered, turn, rank), rank) for rank in others)]
+        for rank in others:
+            self.transport.send(rank, Gathered(turn, found))
+        return found
+
+    def barrier(self) -> None:
+        """Wait until all ranks have come here.
+
+        Raises:
+            RankLost: a rank no longer answers.
+        """
+        self.gather(None)
+
+    # ---- inside
+
+    def _begun(
+        self,
+        items: Sequence[Item],
+        parts: list[RankPart],
+        cancel: CancelToken | None,
+        pipelined: bool,
+        woken: threading.Event,
+        told: bool,
+    ) -> list[_Running]:
+        """Submit the plans that this rank has a part in. The part of a plan that is refused carries the error."""
+        running: list[_Running] = []
+        for at, item in enumerate(items):
+            if not self.has_part_in(item.plan):
+                self.skip(item.plan)
+                continue
+            moved = threading.Event()
+            over, arrived = _over(moved, woken), woken.set if told else None
+            try:
+                execution = self._submitted(item.plan, item.source, item.destination, None, pipelined, cancel, over, arrived)
+            except Exception as error:  # noqa: BLE001  # the part carries it
+                parts[at] = RankPart(self.rank, error=error)
+            else:
+                running.append(_Running(at, execution, moved))
+        return running
+
+    def _wait(
+        self,
+        running: Sequence[_Running],
+        woken: threading.Event,
+        progress: ProgressCallback | None,
+        cancel: CancelToken | None,
+    ) -> None:
+        """Wait until no bytes of the plans move any more. Report progress; cancel where the token is set."""
+        if progress is None and cancel is None:
+            for each in running:
+                each.moved.wait()
+            return
+        told, executions = -1, [each.execution for each in running]
+        while True:
+            over = all(each.moved.is_set() for each in running)
+            done = sum(execution.event.bytes_done for execution in executions)
+            if progress is not None and done != told:
+                told = done
+                progress(self._progress("move", executions))
+            if over:
+                return
+            woken.wait(TICK)
+            woken.clear()
+            if cancel is not None and cancel.is_set():
+                for execution in executions:
+                    self._cancel(execution.number)
+
+    @staticmethod
+    def _progress(stage: str, executions: Sequence[RankExecution]) -> Progress:
+        """The progress of the destinations on this rank."""
+        mine = [execution for execution in executions if execution.receiver == execution.rank]
+        return Progress(
+            stage,
+            sum(execution.chunks_done for execution in mine),
+            sum(execution.plan.chunk_count for execution in mine),
+            sum(execution.event.bytes_done for execution in mine),
+            sum(execution.plan.bytes for execution in mine),
+        )
+
+    def _is_awaited(self, execution: RankExecution, verify: bool) -> bool:
+        """Whether the other ranks wait for the last word of the destination's rank."""
+        several = len(execution.work.ranks(self.rank)) > 1
+        return several and execution.outcome == "done" and (verify or self.is_durable(execution.plan))
+
+    def _offer(self, executions: Sequence[RankExecution], verify: bool) -> None:
+        for execution in executions:
+            if verify and execution.outcome == "done" and execution.sender == self.rank != execution.receiver:
+                self.transport.send(execution.receiver, Offer(execution.number, execution.offered()))
+
+    def _received_part(self, execution: RankExecution, verify: bool) -> RankPart:
+        """The part of the rank of the destination, which verifies and publishes it."""
+        flush, verified = 0.0, None
+        try:
+            if execution.error is None:
+                began = time.perf_counter()
+                execution.located(execution.destination.flush)
+                flush = time.perf_counter() - began
+                if verify:
+                    source = execution.source
+                    if execution.sender != self.rank:
+                        letter = self._letters.wait((Offer, execution.number), execution.sender, execution.check)
+                        source = cast("Any", execution.far_source(cast("Offer", letter).handle))
+                    self.devices.verify(execution.plan, source, execution.destination, execution.check)
+                    verified = True
+                execution.check()
+                execution.located(execution.destination.publish)
+        except Exception as error:  # noqa: BLE001  # the part carries it
+            execution.error = error
+        if self._is_awaited(execution, verify):
+            self.say(execution, execution.error, verified)
+        return RankPart.of(execution, self.rank, flush, verified)
+
+    def _sent_part(self, execution: RankExecution, verify: bool) -> RankPart:
+        """The part of another rank, which keeps the source until the destination is complete."""
+        verified = None
+        if self._is_awaited(execution, verify):
+            try:
+                word = cast("Word", self._letters.wait((Word, execution.number), execution.receiver))
+            except Exception as error:  # noqa: BLE001  # the part carries it
+                execution.error = execution.error or error
+            else:
+                execution.error, verified = execution.error or word.error, word.verified
+        return RankPart.of(execution, self.rank, 0.0, verified)
+
+
+def _over(moved: threading.Event, woken: threading.Event) -> Callable[[Execution], None]:
+    """A function that sets events once no bytes of an execution move any more."""
+
+    def over(_: Execution) -> None:
+        moved.set()
+        woken.set()
+
+    return over

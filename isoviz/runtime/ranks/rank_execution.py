@@ -1,0 +1,120 @@
+"""A running transfer on one rank: its own ends and buffers, and those of other ranks that its hops write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from isoviz.runtime.engine.device_errors import tidied
+from isoviz.runtime.engine.execution import Execution
+
+if TYPE_CHECKING:
+    from isoviz.layouts import StridedCopy
+    from isoviz.runtime.protocols import Slot, Store
+    from isoviz.runtime.ranks.handles import RankDevices, StoreHandle
+    from isoviz.runtime.ranks.messages import Digest
+    from isoviz.runtime.scheduling.work import Issue
+
+
+class RankExecution(Execution):
+    """The part of a transfer that one rank carries out; see `Execution`.
+
+    - `rank`: the rank.
+    - `devices`: its devices, which export its stores and reach those of other ranks.
+    """
+
+    def __init__(self, rank: int, devices: RankDevices, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.rank = rank
+        self._devices = devices
+        self._far: dict[int, Sequence[Store]] = {}
+        self._exported: dict[int, tuple[StoreHandle, ...]] = {}
+        self._reached = ExitStack()
+        self.digest: Digest | None = None
+        """What the ranks of the transfer have to agree on; None if it has one rank."""
+        ranks = [rank for path in self.work.paths for rank in path.ranks]
+        self.own_hops = [hop for hop, owner in enumerate(ranks) if owner == rank]
+        self.sender = self.work.paths[0].ranks[0]
+        receiver = self.work.paths[0].receiver
+        self.receiver = self.work.paths[0].ranks[-1] if receiver is None else receiver
+        self._last_own = set({self._hops[hop].number: hop for hop in self.own_hops}.values())
+        """The last hop of each path that this rank carries out."""
+
+    # ---- stores of this rank for others
+
+    def exports(self, hop: int) -> tuple[StoreHandle, ...]:
+        """The stores here that a hop of another rank writes: the slots of its ring, or the destination.
+
+        They are exported at the first call; a later call returns nothing.
+        """
+        if hop in self._exported:
+            return ()
+        at = self._hops[hop]
+        stores: Sequence[Store] = [self.destination] if at.is_last else self._rings[at.ring]
+        found = self._exported[hop] = tuple([self._devices.export(store) for store in stores])
+        stack = self.stack if at.is_last else self._slots
+        for handle in found:
+            stack.callback(partial(self._devices.withdraw, handle))
+        return found
+
+    def offered(self) -> StoreHandle:
+        """The source, exported for the rank that verifies."""
+        handle = self._devices.export(self.source)
+        self.stack.callback(partial(self._devices.withdraw, handle))
+        return handle
+
+    # ---- stores of other ranks
+
+    def provide(self, hop: int, handles: Sequence[StoreHandle]) -> None:
+        """Another rank provides the stores that a hop here writes."""
+        if hop not in self._far:
+            stores = [self._devices.reach(handle) for handle in handles]
+            for store in stores:
+                self._reached.callback(store.close)
+            self._far[hop] = stores
+
+    def far_source(self, handle: StoreHandle) -> Store:
+        """The source on the rank that offers it, for verification."""
+        store = self._devices.reach(handle)
+        self._reached.callback(store.close)
+        return store
+
+    def _destination(self, hop: int, chunk: int) -> Store:
+        far = self._far.get(hop)
+        return super()._destination(hop, chunk) if far is None else far[chunk % len(far)]
+
+    def _place(self, hop: int, number: int, copies: Sequence[StridedCopy]) -> None:
+        """Place the slot that a hop writes a chunk to; a slot of another rank begins at its page boundary."""
+        far = self._far.get(hop)
+        if far is None:
+            super()._place(hop, number, copies)
+        elif self.prepared.cleared[self._hops[hop].ring]:
+            slot: Slot = far[number % len(far)]  # type: ignore[assignment]  # a ring holds slots
+            slot.clear()
+
+    def _first_parts(self) -> None:
+        """Compute the copies of the first chunk, for the hops here. A hop into a ring of another rank waits for its slots."""
+        for hop in self.own_hops:
+            if self._hops[hop].is_last or hop + 1 in self.own_hops:
+                self.parts_of(hop, 0)
+
+    # ---- end
+
+    def finished(self, issue: Issue) -> None:
+        super().finished(issue)
+        if issue.hop in self._last_own and not self._hops[issue.hop].is_last:
+            with self._lock:
+                key = self._hops[issue.hop].number, issue.chunk
+                if (issue.hop, issue.chunk) not in self._left:
+                    self._chunks.pop(key, None)
+                    self._payloads.pop(key, None)
+
+    def release(self) -> Exception | None:
+        found = super().release()
+        self._far.clear()
+        return found
+
+    def close(self) -> Exception | None:
+        return tidied(self._reached.close) or super().close()
