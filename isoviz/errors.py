@@ -204,7 +204,10 @@ class LaunchError(RunError):
 
 
 class RankError(RunError):
-    """Something failed on a rank. `rank` is its number (None: no single one), `pid` the number of its process, if known."""
+    """Something failed on a rank, or ranks do not agree about a transfer.
+
+    `rank` is its number (None: no single one), `pid` the number of its process, if known.
+    """
 
     def __init__(self, message: str, *, rank: int | None = None, pid: int | None = None) -> None:
         self.rank = rank
@@ -213,7 +216,7 @@ class RankError(RunError):
 
 
 class RankLost(RankError):  # noqa: N818  what happened, not a mistake
-    """A rank ended, was stopped or no longer answers. All ranks of its job have been ended."""
+    """A rank ended, was stopped or no longer answers."""
 
 
 class RanksClosed(RunError):  # noqa: N818  what happened, not a mistake
@@ -230,22 +233,6 @@ class ForkedError(RunError):
 
 class VerificationError(RunError):
     """The bytes of the destination are not those of the source."""
-
-
-class RankError(RunError):
-    """A transfer failed on another rank, or the ranks do not agree about it."""
-
-
-class RankLost(RankError):  # noqa: N818  what happened, not a mistake
-    """A rank no longer answers: it was killed or stopped, or its host or the network failed. `rank` is its number."""
-
-    def __init__(self, rank: int, reason: str) -> None:
-        self.rank = rank
-        self.reason = reason
-        super().__init__(f"rank {rank} no longer answers: {reason}")
-
-    def __reduce__(self) -> tuple[type[RankLost], tuple[int, str]]:
-        return type(self), (self.rank, self.reason)
 
 
 class PolicyError(RunError):

@@ -11,6 +11,11 @@ TICK = 0.1
 """Seconds between two checks for cancellation while a call waits."""
 
 
+def lost_rank(rank: int, reason: str) -> RankLost:
+    """The error of a rank that no longer answers."""
+    return RankLost(f"rank {rank} no longer answers: {reason}", rank=rank)
+
+
 class Letters:
     """The letters that have arrived and are not fetched yet, by key, and the ranks that no longer answer (`gone`)."""
 
@@ -39,7 +44,7 @@ class Letters:
             found = [self._callbacks.pop(key)[1] for key, (writer, _) in list(self._callbacks.items()) if writer == rank]
             self._arrived.notify_all()
         for callback in found:
-            callback(RankLost(rank, reason))
+            callback(lost_rank(rank, reason))
         return True
 
     def wait(self, key: Hashable, writer: int, check: Callable[[], None] | None = None) -> object:
@@ -51,7 +56,7 @@ class Letters:
         with self._arrived:
             while key not in self._letters:
                 if writer in self.gone:
-                    raise RankLost(writer, self.gone[writer])
+                    raise lost_rank(writer, self.gone[writer])
                 self._arrived.wait(None if check is None else TICK)
                 if check is not None:
                     check()
@@ -63,7 +68,7 @@ class Letters:
             if key in self._letters:
                 letter = self._letters.pop(key)
             elif writer in self.gone:
-                letter = RankLost(writer, self.gone[writer])
+                letter = lost_rank(writer, self.gone[writer])
             else:
                 self._callbacks[key] = writer, callback
                 return

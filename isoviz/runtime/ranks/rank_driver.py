@@ -26,7 +26,7 @@ from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.ranks.arbiter import Arbiter
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
-from isoviz.runtime.ranks.letters import Letters
+from isoviz.runtime.ranks.letters import Letters, lost_rank
 from isoviz.runtime.ranks.messages import Consult, Decline, Digest, Gathered, Gone, Offer, Tell, Word
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.pipeline import work_of
@@ -130,7 +130,7 @@ class RankDriver(Engine):
         found = Work(tuple(paths), work.priority)
         for rank in found.ranks(self.rank):
             if rank in self.gone:
-                raise RankLost(rank, self.gone[rank])
+                raise lost_rank(rank, self.gone[rank])
         return found
 
     def has_part_in(self, plan: Plan) -> bool:
@@ -303,7 +303,7 @@ class RankDriver(Engine):
         own = None if isinstance(execution.error, Cancelled) else execution.error
         if finish.outcome == "failed" and own is None:
             gone = [rank for rank in (*execution.work.ranks(self.rank), 0) if rank in self.gone]
-            execution.error = RankLost(gone[0], self.gone[gone[0]]) if gone else RankError(finish.reason)
+            execution.error = lost_rank(gone[0], self.gone[gone[0]]) if gone else RankError(finish.reason)
         super()._finish(execution, finish)
 
     def _complete(self, execution: Execution) -> None:
