@@ -197,12 +197,12 @@ def main() -> None:
     seed, count, mapped = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "mapped"
     threads = set(threading.enumerate())
     with World(mapped=mapped, limit=60) as world:
-        memory = {link for link in links() if "isoviz" in link}
+        memory = {link for link in links() if "isoviz window" in link}
         mail = Mail(world)
         assert len(set(world.hosts)) == 1, world.hosts
         done = sum(cases(world, mail, seed, count, mapped))
         refusals(world, mail)
-        before = {link for link in links() if "isoviz" in link}
+        before = {link for link in links() if "isoviz window" in link}
         assert before and not memory
         assert not [link for link in links() if "/dev/shm" in link and "isoviz" in link]
         rank = world.rank

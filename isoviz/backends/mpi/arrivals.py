@@ -27,13 +27,13 @@ class Arrivals:
         self._status = mpi.Status()
         self._waiting: dict[int, deque[list[Any]]] = {}
 
-    def look(self) -> None:
-        """Take the messages that are there."""
+    def look(self) -> bool:
+        """Take the messages that are there. Returns whether there were any."""
         mpi, status = self._mpi, self._status
-        for _ in range(_AT_ONCE):
+        for count in range(_AT_ONCE):
             found = self._comm.Improbe(mpi.ANY_SOURCE, mpi.ANY_TAG, status)
             if found is None:
-                return
+                return count > 0
             sender, tag, nbytes = status.Get_source(), status.Get_tag(), status.Get_count(mpi.BYTE)
             data = bytearray(nbytes)
             if nbytes <= SHORT and sender not in self._waiting:
@@ -43,6 +43,7 @@ class Arrivals:
             entry: list[Any] = [tag, data, False]
             self._waiting.setdefault(sender, deque()).append(entry)
             self._track(found.Irecv([data, mpi.BYTE]), self._ended(sender, entry), data, sender)
+        return True
 
     def _ended(self, sender: int, entry: list[Any]) -> Callable[[BaseException | None], None]:
         def ended(error: BaseException | None) -> None:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, cast
 from isoviz.backends.devices import ThisComputer
 from isoviz.backends.disk.disk_memory import DiskMemory
 from isoviz.backends.host.numa import node_of
+from isoviz.backends.mpi.channels.packed import Packed
 from isoviz.backends.mpi.channels.put import Put, PutWindow
-from isoviz.backends.mpi.channels.two_sided import Derived, Packed, RemoteMemcpy, TwoSided, WindowCopy
+from isoviz.backends.mpi.channels.two_sided import Derived, TwoSided
+from isoviz.backends.mpi.channels.window_copy import RemoteMemcpy, WindowCopy
 from isoviz.backends.mpi.reg_memory import PageableMemory, RegMemory
 from isoviz.backends.verify import BUDGET
 from isoviz.machines import ChannelKind, MemoryKind

@@ -6,24 +6,27 @@ import contextlib
 import mmap
 import os
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from isoviz.backends.mpi.bells import Bell, SharedBell, are_shared
 from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.mpi_thread import MpiThread
 
 
-def hosts(thread: MpiThread) -> tuple[str, ...]:
+def meet(thread: MpiThread) -> tuple[str, ...]:
     """The name of the host of each rank. All ranks call this together.
 
-    MPI knows which ranks can share memory. Containers on one host may still hide processes from each other, so that every rank
-    really maps a page of every other rank. Groups of ranks that share the name of a host and cannot map each other get numbers.
+    MPI knows which ranks can share memory. Containers on one host may still hide processes from each other, so every rank really
+    maps a page of every other rank. Groups of ranks that share the name of a host and cannot map each other get numbers. The
+    pages become the bells of the ranks.
     """
-    return thread.call(lambda: _hosts(thread.mpi))
+    return thread.call(lambda: _meet(thread))
 
 
-def _hosts(mpi: Any) -> tuple[str, ...]:
+def _meet(thread: MpiThread) -> tuple[str, ...]:
+    mpi = thread.mpi
     world = mpi.COMM_WORLD
     shared = world.Split_type(mpi.COMM_TYPE_SHARED)
     together = set(shared.allgather(world.rank))
@@ -32,45 +35,48 @@ def _hosts(mpi: Any) -> tuple[str, ...]:
     descriptor = _page(token)
     try:
         pages = world.allgather((os.getpid(), descriptor, token))
-        seen = {rank for rank in together if rank == world.rank or _can_map(*pages[rank])}
+        mapped = {rank: _mapped(*pages[rank]) for rank in sorted(together)}
+        seen = {rank for rank, page in mapped.items() if page is not None or rank == world.rank}
         reach = world.allgather((mpi.Get_processor_name(), seen))
     finally:
         if descriptor is not None:
-            os.close(descriptor)  # every rank has finished: the last exchange came after its mapping
-    first = [
-        min(rank for rank in range(world.size) if rank in seen and at in reach[rank][1]) for at, (_, seen) in enumerate(reach)
-    ]
+            os.close(descriptor)  # every rank has mapped it: the last exchange came afterwards
+    first = [min([at, *(rank for rank in others if at in reach[rank][1])]) for at, (_, others) in enumerate(reach)]
     names = [name for name, _ in reach]
     found = []
     for at, name in enumerate(names):
         groups = sorted({first[other] for other in range(world.size) if names[other] == name})
         found.append(name if len(groups) == 1 else f"{name}#{groups.index(first[at])}")
+    near = {rank: page for rank, page in mapped.items() if page is not None and found[rank] == found[world.rank]}
+    if are_shared() and world.rank in near:
+        bells: dict[int, Bell] = {rank: SharedBell(page) for rank, page in near.items()}
+        thread.share_bells(bells.pop(world.rank), bells)
     return tuple(found)
 
 
 def _page(token: bytes) -> int | None:
-    """A descriptor of a page of memory that begins with the token; None where the system has no such memory."""
+    """A descriptor of a page of memory that ends with the token; None where the system has no such memory."""
     if not hasattr(os, "memfd_create"):
         return None
     try:
-        descriptor = os.memfd_create("isoviz host", os.MFD_CLOEXEC)
+        descriptor = os.memfd_create("isoviz rank", os.MFD_CLOEXEC)
     except OSError:
         return None
     with contextlib.suppress(OSError):
-        os.pwrite(descriptor, token.ljust(PAGE, b"\0"), 0)
+        os.pwrite(descriptor, token, PAGE - len(token))
     return descriptor
 
 
-def _can_map(process: int, descriptor: int | None, token: bytes) -> bool:
-    """Whether the page of another rank can be mapped and is the right one."""
+def _mapped(process: int, descriptor: int | None, token: bytes) -> mmap.mmap | None:
+    """The page of a rank, if it can be mapped and is the right one."""
     if descriptor is None:
-        return False
+        return None
     try:
         mine = os.open(f"/proc/{process}/fd/{descriptor}", os.O_RDWR | os.O_CLOEXEC)
         try:
-            with mmap.mmap(mine, PAGE) as page:
-                return page[: len(token)] == token
+            page = mmap.mmap(mine, PAGE)
         finally:
             os.close(mine)
     except (OSError, ValueError):
-        return False
+        return None
+    return page if page[-len(token) :] == token else None

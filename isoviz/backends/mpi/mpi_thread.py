@@ -8,9 +8,7 @@ processors needed 14 ms for a round trip with MPICH.
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import sys
 import threading
 import time
@@ -20,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from isoviz.backends.mpi.arrivals import Arrivals
+from isoviz.backends.mpi.bells import Bell, give_way, own_bell
 from isoviz.backends.mpi.requests import Ended, Requests, ToReceive, failed
 from isoviz.errors import EngineClosed, MissingPartError, RunError
 
@@ -32,6 +31,8 @@ AWAKE = 200e-6
 """Seconds after the last event in which the thread only yields the processor."""
 SHORTEST, LONGEST = 50e-6, 1e-3
 """Seconds of the first sleep and of the longest one."""
+RUNG = 5e-3
+"""Seconds of the longest sleep where all other ranks can ring this one's bell."""
 WAITING = 200e-6
 """Seconds of the longest sleep while requests are outstanding: they progress only within MPI calls."""
 LAST = 5.0
@@ -64,9 +65,10 @@ class MpiThread:
         self._receive = receive
         self._commands: deque[Callable[[], None]] = deque()
         self._timers: list[_Timer] = []
-        self._bell = threading.Lock()
-        self._bell.acquire()
-        self._asleep = False
+        self._bell: Bell = own_bell()
+        self._bells: dict[int, Bell] = {}
+        self._longest = LONGEST
+        self._helped: set[int] = set()
         self._stopping = False
         self._clean = True
         self._interval = sys.getswitchinterval()
@@ -108,9 +110,7 @@ class MpiThread:
     def post_quietly(self, command: Callable[[], None]) -> None:
         """Queue a command, which is dropped if the thread has ended. It takes no lock, so finalizers may call it."""
         self._commands.append(command)
-        if self._asleep:
-            with contextlib.suppress(RuntimeError):  # the bell has rung already
-                self._bell.release()
+        self._bell.ring()
 
     def call(self, function: Callable[[], T]) -> T:
         """Call a function in the MPI thread and wait for its result. Its error is raised here.
@@ -193,7 +193,27 @@ class MpiThread:
 
     def drop(self, rank: int, error: BaseException) -> None:
         """End all requests of a rank that no longer answers with an error."""
+        self._helped.discard(rank)
         self._requests.drop(rank, error)
+
+    def wake(self, rank: int) -> None:
+        """Wake the MPI thread of another rank of this host, because MPI has something for it."""
+        bell = self._bells.get(rank)
+        if bell is not None:
+            bell.ring()
+
+    def share_bells(self, own: Bell, others: dict[int, Bell]) -> None:
+        """Sleep on a bell that other ranks can ring, and ring theirs."""
+        self._bell, self._bells = own, others
+        if len(others) == self.size - 1:
+            self._longest = RUNG
+
+    def help(self, rank: int, *, begin: bool) -> None:
+        """Stay awake for a rank until it no longer needs help: MPI puts its bytes only while this rank calls MPI."""
+        if begin:
+            self._helped.add(rank)
+        else:
+            self._helped.discard(rank)
 
     def _here(self, command: Callable[[], None], done: Ended | None) -> None:
         """Carry out a command: at once in the MPI thread, else as soon as it gets there."""
@@ -218,6 +238,7 @@ class MpiThread:
         finally:
             if kind is not None:
                 kind.Free()  # MPI keeps it until the request has ended
+        self.wake(rank)
         self._requests.track(request, done, buffer, rank)
 
     def _receive_bulk(self, spec: list[Any], rank: int, tag: int, done: Ended) -> None:
@@ -231,6 +252,7 @@ class MpiThread:
         finally:
             if len(spec) == 3:
                 spec.pop().Free()  # MPI keeps it until the request has ended
+        self.wake(rank)  # a long message moves only while both ends call MPI
         self._requests.track(request, done, ToReceive(spec[0]), rank)
 
     # ---- the thread
@@ -253,6 +275,7 @@ class MpiThread:
             sys.setswitchinterval(self._interval)
         if self._clean:
             self._finalise()
+        self._bell, self._bells = own_bell(), {}
 
     def _initialise(self) -> None:
         try:
@@ -311,17 +334,16 @@ class MpiThread:
             events = self.events + self._requests.ended
             if events != seen:
                 last, seen, pause = now, events, SHORTEST
-            elif now - last < AWAKE:
-                os.sched_yield()
+            elif self._helped or now - last < AWAKE:
+                give_way()
             else:
-                pause = min(2 * pause, WAITING if self._requests else LONGEST)
-                self._sleep(pause)
+                pause = min(2 * pause, WAITING if self._requests else self._longest)
+                if self._bell.sleep(pause, self._has_work):
+                    self.events += 1
 
-    def _sleep(self, seconds: float) -> None:
-        self._asleep = True
-        if not self._commands:  # else the bell may not ring for it
-            self._bell.acquire(timeout=seconds)
-        self._asleep = False
+    def _has_work(self) -> bool:
+        """Whether a command or a message came before the bell was ready to ring."""
+        return bool(self._commands) or self._arrivals.look()
 
     def _obey(self) -> None:
         commands = self._commands

@@ -9,7 +9,6 @@ from __future__ import annotations
 import logging
 import math
 import os
-import pickle
 import sys
 import time
 from functools import partial
@@ -22,7 +21,7 @@ import numpy as np
 from isoviz.backends.mpi.channels.put import PutWindow
 from isoviz.backends.mpi.devices import MpiRankDevices
 from isoviz.backends.mpi.exchange import Exchange
-from isoviz.backends.mpi.hosts import hosts
+from isoviz.backends.mpi.hosts import meet
 from isoviz.backends.mpi.mpi_thread import MpiThread
 from isoviz.backends.mpi.pool import PiecePool
 from isoviz.backends.mpi.serving import Server
@@ -75,7 +74,7 @@ class World:
         self._peers = PeerWindows()
         self._pools = [PiecePool(self.windows.array) for _ in range(2)]
         """One to pack into, one to receive into: ranks that send to each other do not wait for each other's pieces."""
-        found = hosts(self.thread)
+        found = meet(self.thread)
         self.transport = MpiTransport(self.thread, period=period, limit=limit)
         self.transport.hosts = found
         self.exchange = Exchange(self.thread, self.transport)
@@ -141,7 +140,7 @@ class World:
     def _announce_end(self, segment: Segment) -> None:
         for rank in range(self.size):
             if rank != self.rank and rank not in self.transport.lost and self.stores.shares_host(rank):
-                self.thread.message(rank, STORES, pickle.dumps(("forget", 0, tuple(segment))))
+                self.exchange.tell(rank, "forget", *segment)
 
     def _forget(self, _sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
         self._peers.forget(Segment(*arguments))

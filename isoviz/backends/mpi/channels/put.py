@@ -36,7 +36,7 @@ class PutWindow:
         self._attached: dict[int, tuple[int, Bytes]] = {}
         self._addresses: dict[tuple[int, int], int] = {}
         self.window: Any = exchange.thread.call(self._open)
-        exchange.serve["attach"] = self._attach
+        exchange.serve |= {"attach": self._attach, "help": self._help}
 
     def _open(self) -> Any:
         mpi = self.exchange.thread.mpi
@@ -66,6 +66,9 @@ class PutWindow:
             self.window.Attach(array)
             found = self._attached[inode] = self.exchange.thread.mpi.Get_address(array), array
         self.exchange.answer(sender, number, found[0])
+
+    def _help(self, sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+        self.exchange.thread.help(sender, begin=arguments[0])
 
     def with_address(self, handle: StoreHandle, use: Any) -> None:
         """Call `use` in the MPI thread with the address of a store, or with an exception."""
@@ -124,6 +127,7 @@ class Put(AsynchronousChannel):
         mpi = thread.mpi
         kinds: list[Any] = []
         count = 0
+        self._window.exchange.tell(rank, "help", True)  # an argument of a message
         try:
             for made in pieces(copies, LONGEST):
                 if made.source is not None and made.destination is not None:
@@ -136,6 +140,7 @@ class Put(AsynchronousChannel):
                 count += 1
             window.Flush(rank)
         finally:
+            self._window.exchange.tell(rank, "help", False)  # the same
             for kind in kinds:
                 kind.Free()
         return count

@@ -1,0 +1,108 @@
+"""Bells: how the MPI thread of a rank sleeps, and how others wake it.
+
+A bell is a word of memory on which Linux lets a thread wait (a futex). Threads of the rank ring it when they queue a command. The
+bells of the ranks of one host lie in memory that all of them map, so that the sender of a message wakes the receiver at once.
+Without that the receiver finds the message when it looks again, up to 1 ms later.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import mmap
+import platform
+import sys
+import threading
+from collections.abc import Callable
+from functools import cache
+from typing import Any, Protocol
+
+from isoviz.backends.pages import PAGE
+
+_FUTEX = {"x86_64": 202, "aarch64": 98, "ppc64le": 221, "riscv64": 98, "s390x": 238}.get(platform.machine())
+_WAIT, _WAKE = 0, 1
+_COUNT, _ASLEEP = 0, 16
+"""The words of a bell: how often it rang, and whether its owner sleeps. They lie in different cache lines."""
+
+
+class Bell(Protocol):
+    """Wakes the thread that owns it."""
+
+    def ring(self) -> None:
+        """Wake the owner if it sleeps. It takes no lock that another caller may hold."""
+
+    def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
+        """Sleep until the bell rings, or for less than a second. Returns whether it rang, or at once if there is work."""
+
+
+class SharedBell:
+    """A bell in a page, which other processes may map."""
+
+    def __init__(self, page: mmap.mmap) -> None:
+        self._words = (ctypes.c_uint32 * (PAGE // 4)).from_buffer(page)
+        self._address = ctypes.c_void_p(ctypes.addressof(self._words))
+        self._call = _library().syscall
+
+    def ring(self) -> None:
+        words = self._words
+        if words[_ASLEEP]:
+            words[_COUNT] = (words[_COUNT] + 1) & 0xFFFFFFFF
+            self._call(_FUTEX, self._address, _WAKE, 1, None, None, 0)
+
+    def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
+        words = self._words
+        before = words[_COUNT]
+        words[_ASLEEP] = 1
+        try:
+            if has_work():  # Work that comes later rings.
+                return True
+            time = _Time(0, int(seconds * 1e9))
+            self._call(_FUTEX, self._address, _WAIT, ctypes.c_uint32(before), ctypes.byref(time), None, 0)
+        finally:
+            words[_ASLEEP] = 0
+        return bool(words[_COUNT] != before)
+
+
+class LocalBell:
+    """A bell for the threads of this process, for systems without futexes."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._lock.acquire()
+        self._asleep = False
+
+    def ring(self) -> None:
+        if self._asleep:
+            with contextlib.suppress(RuntimeError):  # it has rung already
+                self._lock.release()
+
+    def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
+        self._asleep = True
+        try:
+            return has_work() or self._lock.acquire(timeout=seconds)
+        finally:
+            self._asleep = False
+
+
+def are_shared() -> bool:
+    """Whether this system lets processes wait on words of shared memory."""
+    return _FUTEX is not None and sys.platform == "linux"
+
+
+def own_bell() -> Bell:
+    """A bell that only this process can ring."""
+    return SharedBell(mmap.mmap(-1, PAGE)) if are_shared() else LocalBell()
+
+
+def give_way() -> None:
+    """Give the processor to another process, and the interpreter to another thread of this one meanwhile."""
+    _library().sched_yield()
+
+
+class _Time(ctypes.Structure):
+    _fields_ = (("seconds", ctypes.c_long), ("nanoseconds", ctypes.c_long))
+
+
+@cache
+def _library() -> Any:
+    return ctypes.CDLL(None)
