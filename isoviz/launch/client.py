@@ -55,8 +55,8 @@ class _Link:
 class Client:
     """Accepts `size` workers at `address` and talks to them.
 
-    `end` ends all processes of the job, after waiting some seconds for their own end; it may be called twice. `again` tells in
-    errors how to get new ranks. `output` returns the last lines of the job's output.
+    `end` ends all processes of the job, after waiting some seconds for their own end; it may be called twice. `after` tells in
+    errors what became of the ranks, and how to get new ones. `output` returns the last lines of the job's output.
     """
 
     def __init__(
@@ -67,11 +67,11 @@ class Client:
         watching: Watching,
         end: Callable[[float], None],
         output: Callable[[], list[str]],
-        again: str,
+        after: str,
     ) -> None:
         self.size = size
         self.secret = secrets.token_bytes(32)
-        self._watching, self._end, self._output, self._again = watching, end, output, again
+        self._watching, self._end, self._output, self._after = watching, end, output, after
         self._home = Home("this group of ranks")
         self._me = Hello.of_this_process(-1, size)
         self._links: list[_Link | None] = [None] * size
@@ -213,7 +213,7 @@ class Client:
             self._closing = True
             error, under_way = self._error, list(self._pending.values())
             if error is None:
-                self._error = RanksClosed(f"the ranks are closed; {self._again}")
+                self._error = RanksClosed("the ranks are closed; isoviz.ranks starts new ones")
         asked = False
         if error is None and self.is_ready and self._home.is_here:
             last = time.monotonic() + patience
@@ -231,7 +231,7 @@ class Client:
         if self._home.is_here:
             with self._lock:
                 self._closing = True
-                self._error = self._error or RanksClosed(f"the ranks are closed; {self._again}")
+                self._error = self._error or RanksClosed("the ranks are closed; isoviz.ranks starts new ones")
             self._finish(0.0)
 
     def _finish(self, patience: float) -> None:
@@ -402,10 +402,10 @@ class Client:
 
     def _loss(self, found: Evidence) -> RunError:
         if None not in self._links:
-            return loss(found, self.hellos, self._output(), self._again)
+            return loss(found, self.hellos, self._output(), self._after)
         if found.status is not None:
             return LaunchError(f"mpiexec ended with status {found.status} before the ranks had started{self._said()}")
-        error: RankLost = loss(found, [], self._output(), self._again)
+        error: RankLost = loss(found, [], self._output(), self._after)
         return LaunchError(f"the ranks did not start: {error}")
 
     def _said(self) -> str:

@@ -54,14 +54,15 @@ class Evidence:
         )
 
 
-def loss(found: Evidence, hellos: list[Hello], output: Iterable[str], again: str) -> RankLost:
-    """The error of everything that waits for lost ranks. `again` says how to get new ones."""
+def loss(found: Evidence, hellos: list[Hello], output: Iterable[str], after: str) -> RankLost:
+    """The error of everything that waits for lost ranks. `after` says what became of the ranks, and how to
+    get new ones."""
     rank, what = _what(found, list(output))
     if rank is None or not 0 <= rank < len(hellos):
-        return RankLost(f"{what}; the ranks were ended; {again}")
+        return RankLost(f"{what}; {after}")
     hello = hellos[rank]
     where = f" on {hello.host}" if len({each.host for each in hellos}) > 1 else ""
-    return RankLost(f"rank {rank} (pid {hello.pid}{where}) {what}; the ranks were ended; {again}", rank=rank, pid=hello.pid)
+    return RankLost(f"rank {rank} (pid {hello.pid}{where}) {what}; {after}", rank=rank, pid=hello.pid)
 
 
 def _what(found: Evidence, output: list[str]) -> tuple[int | None, str]:

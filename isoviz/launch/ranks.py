@@ -7,35 +7,19 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from isoviz.errors import InputError, RankError, RunError, show
-from isoviz.launch.client import Client, Watching
+from isoviz.launch.client import Watching
+from isoviz.launch.groups import Group, JobGroup, Wanted
 from isoviz.launch.hello import Hello
-from isoviz.launch.job import Job
-from isoviz.launch.mpi_command import Mpi, check_ranks, find_mpi, thread_limits
+from isoviz.launch.mpi_command import check_ranks, find_mpi, thread_limits
 from isoviz.launch.pending import Failure
-from isoviz.launch.rank_worker import ADDRESS, SECRET
 
 _ON_CLOSE = 2.0
-_MODULE = "isoviz.launch.rank_worker"
-
-
-@dataclass(frozen=True)
-class Wanted:
-    """How ranks are started: the arguments of `isoviz.ranks`, checked. `variables` are for the environment of the ranks."""
-
-    count: int
-    mpi: Mpi
-    python: str
-    address: str | None
-    options: tuple[str, ...]
-    variables: Mapping[str, str]
-    watching: Watching
-    start_timeout: float
 
 
 class Ranks:
@@ -45,20 +29,21 @@ class Ranks:
     waiting calls end with one RankLost, all processes of the group are ended, and `start_again` starts new ones.
     """
 
-    def __init__(self, wanted: Wanted) -> None:
-        self._wanted = wanted
+    def __init__(self, make: Callable[[], Group], start_timeout: float) -> None:
+        self._make, self._start_timeout = make, start_timeout
         self._start()
 
     def _start(self) -> None:
         began = time.perf_counter()
-        self._group = _Group(self._wanted)
-        self._end = weakref.finalize(self, self._group.drop)
+        self._group = self._make()
+        self._count = self._group.client.size
+        self._end = weakref.finalize(self, self._group.client.drop)
         try:
-            self._group.client.wait_until_ready(self._wanted.start_timeout)
+            self._group.client.wait_until_ready(self._start_timeout)
         except BaseException:
             self._end()
             raise
-        self._group.scan()
+        self._group.started()
         self.start_seconds = time.perf_counter() - began
 
     # ---- life
@@ -88,7 +73,7 @@ class Ranks:
     # ---- asking
 
     def __len__(self) -> int:
-        return self._wanted.count
+        return self._count
 
     @property
     def is_alive(self) -> bool:
@@ -129,18 +114,18 @@ class Ranks:
         """
         client = self._group.client
         values, _ = client.results(client.send("state", lambda _: None))
-        return [values[rank] for rank in range(self._wanted.count)]
+        return [values[rank] for rank in range(self._count)]
 
     def __repr__(self) -> str:
         client = self._group.client
         hosts = sorted({hello.host for hello in client.hellos})
-        noun = "rank" if self._wanted.count == 1 else "ranks"
+        noun = "rank" if self._count == 1 else "ranks"
         where = f"on {hosts[0]}" if len(hosts) == 1 else f"on {len(hosts)} hosts"
         if client.error is not None:
-            return f"<{self._wanted.count} {noun}: {client.error}>"
-        pids = ", ".join(str(hello.pid) for hello in client.hellos[:8]) + (", …" if self._wanted.count > 8 else "")
+            return f"<{self._count} {noun}: {client.error}>"
+        pids = ", ".join(str(hello.pid) for hello in client.hellos[:8]) + (", …" if self._count > 8 else "")
         doing = "busy" if client.is_busy else "idle"
-        return f"<{self._wanted.count} {noun} of {client.mpi} {where}, pid {pids}: {doing}>"
+        return f"<{self._count} {noun} of {client.mpi} {where}, pid {pids}: {doing}>"
 
     # ---- working
 
@@ -174,66 +159,12 @@ class Ranks:
         return [values[rank] for rank in chosen]
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[int]:
-        chosen: list[int] = list(range(self._wanted.count)) if ranks is None else list(ranks)
+        chosen: list[int] = list(range(self._count)) if ranks is None else list(ranks)
         for rank in chosen:
             asked: object = rank
-            if isinstance(asked, bool) or not isinstance(asked, int) or not 0 <= asked < self._wanted.count:
-                raise InputError(f"there is no rank {show(asked)}; expected 0 to {self._wanted.count - 1}")
+            if isinstance(asked, bool) or not isinstance(asked, int) or not 0 <= asked < self._count:
+                raise InputError(f"there is no rank {show(asked)}; expected 0 to {self._count - 1}")
         return chosen
-
-
-class _Group:
-    """The processes of ranks and the connections to them. It knows nothing of `Ranks`, so that an unused `Ranks` can go."""
-
-    def __init__(self, wanted: Wanted) -> None:
-        host = wanted.address or "127.0.0.1"
-        self.job: Job | None = None
-        self.client = Client(
-            wanted.count,
-            host=host,
-            watching=wanted.watching,
-            end=self._end,
-            output=lambda: list(self.output),
-            again=f"isoviz.ranks({wanted.count}) starts new ones",
-        )
-        try:
-            self.job = Job(
-                wanted.mpi,
-                wanted.count,
-                [wanted.python, "-m", _MODULE],
-                options=wanted.options,
-                variables={
-                    **wanted.variables,
-                    ADDRESS: f"{host}:{self.client.port}",
-                    SECRET: self.client.secret.hex(),
-                },
-                remote=wanted.address is not None,
-                on_line=self.client.line,
-                on_end=self.client.ended,
-            )
-        except BaseException:
-            self.client.drop()
-            raise
-
-    @property
-    def output(self) -> tuple[str, ...]:
-        """The last lines of the job's output."""
-        return () if self.job is None else tuple(self.job.output)
-
-    def _end(self, patience: float) -> None:
-        if self.job is not None:
-            if patience:
-                self.job.wait(patience)
-            self.job.close()
-
-    def scan(self) -> None:
-        """Note the files of the job."""
-        if self.job is not None:
-            self.job.scan()
-
-    def drop(self) -> None:
-        """End everything at once."""
-        self.client.drop()
 
 
 def _first(failures: Sequence[Failure]) -> RankError:
@@ -246,8 +177,9 @@ def _first(failures: Sequence[Failure]) -> RankError:
 
 
 def ranks(
-    count: int,
+    count: int | None = None,
     *,
+    cluster: Any = None,
     mpiexec: str | Path | None = None,
     python: str | Path | None = None,
     address: str | None = None,
@@ -266,8 +198,11 @@ def ranks(
     here, not the end of this process. Ctrl-C here does not reach the ranks. When this process ends, in any way, so do they.
 
     - `count`: the number of ranks.
-    - `mpiexec`: the program that starts them. The default is the one of this Python's environment (`pip install isoviz[mpi]`);
-      a site's own MPI is named here.
+    - `cluster`: a running cluster of ipyparallel with MPI engines (a `Cluster` or a `Client`), whose engines become the ranks
+      instead. They stay when the ranks are closed. `count` may then be left out. `address`, `heartbeat` and the like count as
+      always; the arguments about starting processes have no meaning.
+    - `mpiexec`: the program that starts the ranks. The default is the one of this Python's environment
+      (`pip install isoviz[mpi]`); a site's own MPI is named here.
     - `python`: the Python of the ranks; the default is this one. It needs the same isoviz.
     - `address`: the address of this computer for ranks on other hosts. By default, all ranks are on this computer.
     - `options`: further options for `mpiexec`, such as `("--hostfile", "hosts")`.
@@ -283,13 +218,19 @@ def ranks(
         MissingPartError: there is no MPI in this Python's environment.
         LaunchError: the ranks did not start, or are of another version of isoviz, Python or NumPy.
     """
-    number = check_ranks(count)
     times: dict[str, object] = {"heartbeat": heartbeat, "silence": silence, "start_timeout": start_timeout}
     for name, value in times.items():
         if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
             raise InputError(f"ranks: {name}={show(value)}; expected seconds above 0")
     if silence < 2 * heartbeat:
         raise InputError(f"ranks: silence={silence:g} is less than two heartbeats of {heartbeat:g} s")
+    watching = Watching(float(heartbeat), float(silence))
+    if cluster is not None:
+        from isoviz.launch.cluster import attached
+
+        asked = None if count is None else check_ranks(count)
+        return Ranks(partial(attached, cluster, asked, address, watching), float(start_timeout))
+    number = check_ranks(count)
     given = dict(environment or {})
     wanted = Wanted(
         number,
@@ -298,7 +239,6 @@ def ranks(
         address,
         tuple(str(option) for option in options),
         thread_limits(number, {**os.environ, **given}) | given,
-        Watching(float(heartbeat), float(silence)),
-        float(start_timeout),
+        watching,
     )
-    return Ranks(wanted)
+    return Ranks(partial(JobGroup, wanted), float(start_timeout))

@@ -259,7 +259,7 @@ def test_the_kind_of_an_mpiexec_decides_its_options(tmp_path: Path) -> None:
 @pytest.fixture
 def client() -> Iterator[Client]:
     """A client without a job, for connections that the tests make."""
-    found = Client(2, host="127.0.0.1", watching=Watching(), end=lambda _: None, output=list, again="start them again")
+    found = Client(2, host="127.0.0.1", watching=Watching(), end=lambda _: None, output=list, after="start them again")
     yield found
     found.drop()
 
