@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from isoviz import checks
 from isoviz.errors import DistributionError, MachineError, show
 from isoviz.layouts.spaces import check_dimension
-from isoviz.redistribution.axis import Axis
+from isoviz.redistribution.sets.axis import Axis
 
 if TYPE_CHECKING:
     from isoviz.layouts import IndexSpace

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from isoviz.errors import TransferError
 from isoviz.layouts import Box, Mode, View
 from isoviz.planner import Instance, Transfer
-from isoviz.redistribution.regular import Regular, common
-from isoviz.redistribution.stretched import Stretch, StretchedLinearization
+from isoviz.redistribution.sets.regular import Regular, common
+from isoviz.redistribution.sets.stretched import Stretch, StretchedLinearization
 
 if TYPE_CHECKING:
     from isoviz.redistribution.distributed_instance import DistributedInstance

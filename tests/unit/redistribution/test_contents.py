@@ -14,9 +14,9 @@ import pytest
 from isoviz import DistributedInstance, Distribution, FieldSpace, IndexSpace, Layout
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.errors import VerificationError
-from isoviz.redistribution import checking, content
-from isoviz.redistribution.checking import check_against_peers, check_generated
-from isoviz.redistribution.content import expected, generate
+from isoviz.redistribution.running import checking, content
+from isoviz.redistribution.running.checking import check_against_peers, check_generated
+from isoviz.redistribution.running.content import expected, generate
 from isoviz.runtime.device_bases import BaseEndpoint
 
 sys.path.append(str(Path(__file__).parents[2] / "property"))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from isoviz.redistribution.axis import Axis
+    from isoviz.redistribution.sets.axis import Axis
 
 
 class Jump(NamedTuple):

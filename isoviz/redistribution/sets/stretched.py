@@ -20,7 +20,7 @@ from isoviz.layouts.spaces import IndexSpace
 if TYPE_CHECKING:
     from isoviz.layouts.layout import Index, IntArray
     from isoviz.layouts.modes import Mode
-    from isoviz.redistribution.regular import Regular
+    from isoviz.redistribution.sets.regular import Regular
 
 Terms = tuple[tuple[int, int], ...]
 """Pairs (step, weight): the sum of ⌊u / step⌋ × weight."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from isoviz.backends.verify import Reader, reader_of
 from isoviz.errors import VerificationError
-from isoviz.redistribution.content import BUDGET, expected, tiles
+from isoviz.redistribution.running.content import BUDGET, expected, tiles
 
 if TYPE_CHECKING:
     from isoviz.planner import Instance

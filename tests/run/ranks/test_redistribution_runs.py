@@ -1,0 +1,233 @@
+"""Redistributions by rank engines over queues between threads: bit for bit, with arrays of the callers, failures and cancels."""
+
+from __future__ import annotations
+
+import random
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from group import Group, broken, group
+from run_cases import no_leaked_files
+
+from isoviz import DistributedInstance, Distribution, FieldSpace, IndexSpace, Layout, Machine, machines
+from isoviz.errors import Cancelled, DistributionError, RankError, TransferError, VerificationError
+from isoviz.redistribution.running import on_rank, prepared
+from isoviz.redistribution.running.on_rank import OnRank, redistribute_on_rank
+from isoviz.redistribution.running.prepared import Prepared
+from isoviz.runtime.ranks.rank_engine import RankEngine
+
+sys.path.append(str(Path(__file__).parents[2] / "property"))
+from redistribution_cases import naive_content, random_ends
+
+__all__ = ["no_leaked_files"]
+Report = Callable[[str, object], None]
+
+
+def machine_of(size: int, *, network: bool = False) -> Machine:
+    """Ranks of one host; with `network`, those of a cluster, whose transfers need buffers."""
+    return machines.preset("sapling", nodes=size, gpus=0) if network else machines.preset("ranks", ranks=size, measure="assumed")
+
+
+@pytest.mark.parametrize("network", [False, True])
+def test_random_redistributions_are_bit_exact(
+    network: bool, tmp_path: Path, full: bool, report: Report, no_leaked_files: None
+) -> None:
+    """Of generated data and of arrays, checked by the ranks and by a naive loop."""
+    staged = 0
+    for seed in range(150 if full else 15):
+        rng = random.Random(f"redistributions {seed} {network}")
+        size = rng.randint(1, 4)
+        source, destination = random_ends(rng, size, (rng.choice(("sys", "reg")), rng.choice(("sys", "reg"))))
+        content, wanted = naive_content(source), naive_content(destination)
+        given = rng.random() < 0.7
+        with group(machine_of(size, network=network), tmp_path, size) as ranks:
+
+            def run(
+                engine: RankEngine,
+                source: Any = source,
+                destination: Any = destination,
+                content: Any = content,
+                given: Any = given,
+            ) -> OnRank:
+                return redistribute_on_rank(engine, source, destination, content.get(engine.rank) if given else None)
+
+            found = ranks.together(run)
+            for rank, done in enumerate(found):
+                assert isinstance(done, OnRank), f"seed {seed}: {done}"
+                assert done.report.verified
+                assert done.report == found[0].report
+                part = destination.part(rank)
+                assert (done.array is None) == (part is None)
+                if given and part is not None:
+                    assert np.array_equal(done.array.reshape(-1).view(np.uint8), wanted[rank]), f"seed {seed}"
+            staged += sum(len(each.plan.every_hop) > 1 for each in found[0].report.plan.sendings)
+            assert len(found[0].report.trace.requests) >= len(found[0].report.plan.sendings)
+    report("redistributions on ranks of one process", 150 if full else 15)
+    assert bool(staged) == network
+
+
+SPACE, FIELDS = IndexSpace(x=48, y=40), FieldSpace(a="<f8")
+
+
+def ends(size: int = 3, over: str = "x", memory: str = "reg") -> tuple[DistributedInstance, DistributedInstance]:
+    return (
+        DistributedInstance(SPACE, FIELDS, Distribution({"y": size}), Layout("<F, x, y>")),
+        DistributedInstance(SPACE, FIELDS, Distribution({over: size}), Layout("<F, y, x>"), memory),
+    )
+
+
+@pytest.fixture
+def three(tmp_path: Path, no_leaked_files: None) -> Any:
+    with group(machine_of(3), tmp_path, 3) as found:
+        yield found
+
+
+def test_the_report(three: Group) -> None:
+    source, destination = ends()
+    done = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
+    report = done[0].report
+    assert done[1].array.shape == (16, 40)
+    assert done[1].array.dtype == np.float64
+    assert report.verified
+    assert report.seconds > 0
+    assert len(report.runs) == 3
+    assert "every byte verified" in str(report)
+    assert "rank 2 moved 4.5 KiB" in str(report)
+    assert "the source holds generated data" in str(report)
+    data = report.to_json()
+    assert data["verified"] is True
+    assert data["measured"]["seconds"] == report.seconds
+    trace = report.trace
+    assert len(trace.transfers) == 9
+    assert {transfer.label for transfer in trace.transfers} >= {"rank 0 → rank 1", "rank 2 → rank 2"}
+    assert trace.begin >= 0
+    assert max(span.end for span in trace.requests) - min(span.start for span in trace.requests) == pytest.approx(report.seconds)
+
+
+def test_every_rank_begins_with_the_next_one(three: Group) -> None:
+    source, destination = ends()
+    (done, *_) = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
+    for run in done.report.runs:
+        receivers = [done.report.plan.sendings[span.sending].receiver for span in run.spans]
+        assert receivers == [(run.rank + turn) % 3 for turn in (1, 2, 3)]
+
+
+def test_run_many_times_into_the_same_array(three: Group) -> None:
+    """A prepared redistribution runs again with what the source holds then."""
+    source, destination = ends()
+    numbers = np.arange(48 * 40, dtype=np.float64).reshape(40, 48)
+
+    def work(engine: RankEngine) -> list[bool]:
+        mine = source.coordinates(engine.rank)["y"]
+        array = np.zeros((len(mine), 48))
+        into = np.zeros((16, 40))
+        plan = on_rank.planned_alike(engine, source, destination, None)
+        found = []
+        with Prepared(engine, plan, array, into) as ready:
+            for turn in range(5):
+                array[:] = numbers[mine] * turn
+                ready.run()
+                held = destination.coordinates(engine.rank)["x"]
+                found.append(np.array_equal(into, numbers.T[held] * turn))
+                ready.wait()
+        return found
+
+    assert three.together(work) == [[True] * 5] * 3
+
+
+def test_what_the_ranks_disagree_about(three: Group) -> None:
+    one, other = ends(), ends(over="y")
+    found = three.together(lambda engine: redistribute_on_rank(engine, *(other if engine.rank == 1 else one)))
+    assert all(isinstance(error, DistributionError) for error in found)
+    assert "ask for different ones" in str(found[0])
+
+
+def test_an_array_of_another_size(three: Group) -> None:
+    """The rank says what is wrong with its array, and the others do not wait."""
+    source, destination = ends()
+    arrays = [np.zeros((14, 48)), np.zeros((14, 47)), np.zeros((12, 48))]
+    found = three.together(lambda engine: redistribute_on_rank(engine, source, destination, arrays[engine.rank]))
+    assert isinstance(found[1], TransferError)
+    assert isinstance(found[0], DistributionError)
+    assert "rank 1: source array for node1.sys: has 5264 bytes" in str(found[0])
+    nothing = three.together(
+        lambda engine: redistribute_on_rank(engine, source, destination, arrays[0] if engine.rank == 0 else None)
+    )
+    assert all("gave no array" in str(error) for error in nothing)
+
+
+def test_more_ranks_than_there_are(tmp_path: Path) -> None:
+    source, destination = ends(3)
+    with group(machine_of(3), tmp_path, 2) as two:
+        found = two.together(lambda engine: redistribute_on_rank(engine, source, destination))
+    assert all("needs rank 2, and there are 2 ranks" in str(error) for error in found)
+
+
+def test_a_cancel_on_one_rank_ends_it_on_all(three: Group) -> None:
+    source, destination = ends()
+    token = threading.Event()
+    token.set()
+    found = three.together(
+        lambda engine: redistribute_on_rank(engine, source, destination, cancel=token if engine.rank == 2 else None)
+    )
+    assert all(isinstance(error, Cancelled) for error in found)
+    done = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
+    assert all(each.report.verified for each in done)
+
+
+def test_a_channel_that_breaks(tmp_path: Path, no_leaked_files: None) -> None:
+    """The rank raises the error of its channel, the others say whose it was; the engines stay usable."""
+    source, destination = ends()
+    with group(machine_of(3, network=True), tmp_path, 3) as ranks:
+        ranks.devices[1].broken = broken
+        found = ranks.together(lambda engine: redistribute_on_rank(engine, source, destination))
+        assert all(isinstance(error, Exception) for error in found)
+        assert all("the cable is cut" in str(error) for error in found)
+        ranks.devices[1].broken = lambda: None
+        done = ranks.together(lambda engine: redistribute_on_rank(engine, source, destination))
+        assert all(each.report.verified for each in done)
+
+
+def test_wrong_bytes_are_found(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A rank that writes one byte wrongly is found by the rank that received it; all ranks hear of it."""
+    source, destination = ends()
+    move = Prepared._carry_out
+
+    def spoil(self: Any, ready: Any, spans: Any, check: Any) -> None:
+        move(self, ready, spans, check)
+        if self.rank == 0 and self.plan.sendings[ready.number].receiver == 2:
+            ready.destination.array[17] ^= 4
+
+    monkeypatch.setattr(prepared.Prepared, "_carry_out", spoil)
+    for arrays in (None, [np.random.default_rng(rank).random((rows, 48)) for rank, rows in enumerate((14, 14, 12))]):
+        found = three.together(
+            lambda engine, arrays=arrays: redistribute_on_rank(engine, source, destination, arrays and arrays[engine.rank])
+        )
+        assert isinstance(found[2], VerificationError)
+        assert isinstance(found[0], RankError)
+        assert "rank 2, field 'a' at y=2, x=32 is" in str(found[2]) or "at x=32, y=2 is" in str(found[2])
+
+
+def test_a_lost_rank_ends_the_meeting(three: Group) -> None:
+    source, destination = ends()
+    begun = threading.Event()
+
+    def work(engine: RankEngine) -> Any:
+        plan = on_rank.planned_alike(engine, source, destination, None)
+        ready = Prepared(engine, plan)
+        if engine.rank == 1:
+            begun.wait(30)
+            three.lose(1)
+            ready.abandon()
+            return None
+        begun.set()
+        with ready:
+            return ready.run()
+
+    found = three.together(work)
+    assert all("rank 1 no longer answers" in str(found[rank]) for rank in (0, 2))
