@@ -157,8 +157,7 @@ def as_array(held: Any, part: Instance) -> Array:
         dtype, shape = array_of(part.linearization.parts, record)
     except FileError:
         return cast("Array", held)
-    if dtype.subdtype is not None:
-        dtype, shape = dtype.subdtype[0], (*shape, *dtype.subdtype[1])
+    shape, dtype = (*shape, *dtype.shape), dtype.base
     if math.prod(shape) * dtype.itemsize != len(held):
         return cast("Array", held)
     return cast("Array", held.view(dtype).reshape(shape))
