@@ -8,10 +8,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from isoviz.backends.mpi.tags import BEAT, BYE, CLOCK, CLOCK_ANSWER, CONTROL
 from isoviz.errors import EngineClosed, RunError
+from isoviz.runtime.ranks.transport import ClockOffset
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.mpi_thread import MpiThread
@@ -21,13 +22,6 @@ PERIOD, LIMIT = 0.5, 5.0
 """Seconds between two signs of life, and seconds of silence after which a rank counts as lost."""
 _PINGS = 32
 """Questions to a clock. The fastest answer counts."""
-
-
-class ClockOffset(NamedTuple):
-    """The clock (`time.perf_counter`) of a rank minus that of rank 0, in seconds, and the largest error of this figure."""
-
-    offset: float
-    uncertainty: float
 
 
 class MpiTransport:

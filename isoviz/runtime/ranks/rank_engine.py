@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from isoviz.errors import RunError
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.ranks.merging import RankPart, merged
 from isoviz.runtime.ranks.messages import Gathered, Offer, Word
 from isoviz.runtime.ranks.rank_driver import RankDriver
+from isoviz.runtime.ranks.transport import ClockOffset
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
@@ -23,6 +27,8 @@ if TYPE_CHECKING:
 
 TICK = 0.05
 """Seconds between two looks at a cancel token."""
+CLOCK_KEPT = 30.0
+"""Seconds for which the comparison of the clocks is kept: clocks of two hosts drift apart by some microseconds a second."""
 
 
 class Item(NamedTuple):
@@ -50,6 +56,8 @@ class RankEngine(RankDriver):
     """
 
     _turn = 0
+    _clock = ClockOffset(0.0, 0.0)
+    _clock_asked = -math.inf
 
     @defer_interrupts()
     def run_parts(
@@ -98,7 +106,8 @@ class RankEngine(RankDriver):
                 execution.event.end(execution.error)
                 execution.close()
                 self._ended(execution)
-        return parts
+        clock = self.clock()
+        return [part if part.work is None else part.on_clock(-clock.offset, clock.uncertainty) for part in parts]
 
     def run_part(self, plan: Plan, source: Any | None = None, destination: Any | None = None, **options: Any) -> RankPart:
         """Carry out this rank's part of one plan; see `run_parts`."""
@@ -113,6 +122,16 @@ class RankEngine(RankDriver):
         """
         parts = self.gather(self.run_part(plan, source, destination, **options))
         return merged(plan, self.machine, cast("list[RankPart]", parts))
+
+    def clock(self) -> ClockOffset:
+        """The clock of this rank against that of rank 0, compared within the last seconds."""
+        now = time.monotonic()
+        if self.rank and now - self._clock_asked > CLOCK_KEPT:
+            with suppress(RunError):  # a rank was lost, and reports say so
+                found = self.transport.clock_offsets()[self.rank]
+                if found is not None:
+                    self._clock, self._clock_asked = found, now
+        return self._clock
 
     # ---- collective calls
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 Receive = Callable[[int, object], None]
 """Called with the rank of the sender and the message, in the transport's own thread. It returns quickly."""
 Lost = Callable[[int, str], None]
 """Called once with a rank that no longer answers, and the reason."""
+
+
+class ClockOffset(NamedTuple):
+    """The clock (`time.perf_counter`) of a rank minus that of rank 0, in seconds, and the largest error of this figure."""
+
+    offset: float
+    uncertainty: float
 
 
 class Transport(Protocol):
@@ -26,6 +33,13 @@ class Transport(Protocol):
 
     def send(self, rank: int, message: object) -> None:
         """Send a message and return at once. Any thread may call it. A rank can send to itself."""
+
+    def clock_offsets(self) -> tuple[ClockOffset | None, ...]:
+        """The clock of each rank against that of rank 0; None for a lost rank. Any rank may ask at any time.
+
+        Raises:
+            RunError: rank 0 is lost.
+        """
 
     def close(self) -> None:
         """Send the messages that wait, and end."""
