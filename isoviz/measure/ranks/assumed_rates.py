@@ -17,13 +17,18 @@ from isoviz.measure.ranks.rank_hosts import Distance
 
 @dataclass(frozen=True)
 class KindFigures:
-    """The figures of all channels of one kind at one distance; the fields are those of a `Channel`."""
+    """The figures of all channels of one kind at one distance; the fields are those of a `Channel`.
+
+    `memory_use` is the weight of the channel in the memory of each of its hosts, in bytes through the memory per payload byte;
+    None for what the kind needs at least.
+    """
 
     throughput: ThroughputFunction
     setup: float
     max_in_flight: int = 1
     provenance: str = "assumed"
     conversion_setup: float = 0.0
+    memory_use: float | None = None
 
 
 LINK = 1.15e9

@@ -18,6 +18,8 @@ from isoviz.measure.ranks.rank_hosts import Distance, RankHosts, rank_hosts
 
 MEASURE = ("cached", "assumed")
 OWNER = "preset 'ranks'"
+MEMORY = "node0.memory"
+"""The memory of a host as a resource, on a machine of one rank."""
 
 Uses = tuple[tuple[str, float], ...]
 
@@ -33,16 +35,16 @@ class RankFigures:
 
     - `local`: one rank alone, as the preset `local`: `node0.sys`, `node0.dsk`, their channels and resources.
     - `between`: the figures of the channels between ranks, by distance and kind. Absent kinds have no channel.
-    - `memory`: the memory of a host as a resource. Its name is that of the resource without the host. None: the resource of
-      `local` that a Memcpy uses by the name `node0.memory`, else an assumed one.
-    - `copy_use`: the weight of a copy in `memory`.
+    - `memory`: the memory of a host as a resource with the name `node0.memory`; a copy has the weight 2. None: that of `local`,
+      else an assumed one.
+    - `processors`: the processors of a host as a held resource with the name `node0.processors`; None if they bound nothing.
     - `link`: bytes per second of the link of a host in each direction, with its provenance; None if it bounds nothing.
     """
 
     local: Machine
     between: Mapping[Distance, Mapping[ChannelKind, KindFigures]]
     memory: Resource | None = None
-    copy_use: float = 2.0
+    processors: Resource | None = None
     link: tuple[float, str] | None = (LINK, "assumed: Ethernet of 10 Gb/s")
 
 
@@ -105,14 +107,14 @@ class _Within:
         (self.copy,) = self.local.between("node0.sys", "node0.sys")
         self.disk = tuple(channel for channel in self.local.channels if channel.kind is not ChannelKind.MEMCPY)
         known = {resource.name: resource for resource in self.local.resources}
-        memory, use = figures.memory, figures.copy_use
         uses = dict(self.copy.resources)
-        if memory is None and "node0.memory" in uses:
-            memory, use = known["node0.memory"], uses["node0.memory"]
-        elif memory is None:
-            memory, use = Resource("node0.memory", assumed_memory(self.copy.throughput)), 2.0
-        self.memory, self.copy_use = memory, use
-        self._resources = [memory, *(each for name, each in known.items() if name != "node0.memory")]
+        self.measured_alone = figures.memory is None and MEMORY in uses
+        if self.measured_alone:
+            self.memory, self.copy_use = known[MEMORY], uses[MEMORY]
+        else:
+            self.memory, self.copy_use = figures.memory or Resource(MEMORY, assumed_memory(self.copy.throughput)), 2.0
+        self._resources = [self.memory, *([figures.processors] if figures.processors is not None else [])]
+        self._resources += [each for name, each in known.items() if name != MEMORY]
         named = {each.name for each in self._resources}
         for channel in self.disk:  # Ranks of one host share its disk, even where nobody measured how.
             if not channel.resources:
@@ -154,21 +156,26 @@ class _Within:
 
     def uses_between(self, kind: ChannelKind, here: int, there: int) -> Uses:
         """The uses of a channel of this kind from a rank on host `here` to one on host `there`."""
-        copy = self.copy_use
+        measured = self.figures.between["same host" if here == there else "other host"][kind].memory_use
         if here == there:
-            times = 1.0 if self.memory.held else COPIES.get(kind, 1.0)
-            return ((_of_host(self.memory.name, here), copy * times),)
-        half = copy / 2 * (1.0 if self.memory.held else HALF_COPIES.get(kind, 1.0))
+            use = self.copy_use * (1.0 if self.memory.held else COPIES.get(kind, 1.0)) if measured is None else measured
+            return ((_of_host(MEMORY, here), use), *self._processors(here))
+        use = self.copy_use / 2 * (1.0 if self.memory.held else HALF_COPIES.get(kind, 1.0)) if measured is None else measured
         link = ((f"host{here}.link.out", 1.0), (f"host{there}.link.in", 1.0)) if self.figures.link is not None else ()
-        return ((_of_host(self.memory.name, here), half), (_of_host(self.memory.name, there), half), *link)
+        return ((_of_host(MEMORY, here), use), (_of_host(MEMORY, there), use), *link)
+
+    def _processors(self, host: int) -> Uses:
+        """A copy takes one processor for as long as it works."""
+        return () if self.figures.processors is None else ((_of_host(self.figures.processors.name, host), 1.0),)
 
     def _uses(self, channel: Channel, host: int) -> Uses:
         found = {_of_host(name, host): weight for name, weight in channel.resources}
-        memory = _of_host(self.memory.name, host)
         if channel.kind is ChannelKind.MEMCPY:
-            found[memory] = self.copy_use
-        elif not channel.resources:
-            found[memory] = self.copy_use / 2
+            found[_of_host(MEMORY, host)] = self.copy_use
+            found.update(self._processors(host))
+        elif not self.measured_alone:
+            found[_of_host(MEMORY, host)] = self.copy_use / 2
+        if channel.kind is not ChannelKind.MEMCPY and not channel.resources:
             found[f"host{host}.dsk.{'reading' if channel.kind is ChannelKind.DISK_READ else 'writing'}"] = 1.0
         return tuple(found.items())
 

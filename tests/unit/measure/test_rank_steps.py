@@ -1,0 +1,218 @@
+"""The steps of a probe of ranks on a machine that is known, in virtual time: it finds what is there."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+
+from isoviz.errors import Cancelled
+from isoviz.machines import Channel, ChannelKind, LatencyBandwidth, Machine, Resource, machine_from_json, machine_to_json, preset
+from isoviz.measure.probe_steps import Effort
+from isoviz.measure.ranks.assumed_rates import KindFigures
+from isoviz.measure.ranks.rank_hosts import RankHosts, rank_hosts
+from isoviz.measure.ranks.rank_jobs import IN_FLIGHT, channel_name, is_tried_in_flight, variant
+from isoviz.measure.ranks.rank_steps import RankSteps
+from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
+from isoviz.measure.tuning import MIB
+from isoviz.planner import Plan
+from isoviz.runtime import Simulator
+
+EFFORT = Effort(repeats=1, samples=8, seconds=0.02, limit=1e9)
+COPY = LatencyBandwidth(1e-9, 8e9)
+TRUE = {
+    ChannelKind.WINDOW: KindFigures(LatencyBandwidth(1e-9, 7e9), 20e-6),
+    ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(1e-6, 5e9), 30e-6),
+    ChannelKind.PACKED: KindFigures(LatencyBandwidth(2e-9, 3e9), 40e-6, conversion_setup=50e-6),
+    ChannelKind.DERIVED: KindFigures(LatencyBandwidth(5e-9, 4e9), 30e-6),
+    ChannelKind.PUT: KindFigures(LatencyBandwidth(4e-7, 6e9), 25e-6),
+}
+AWAY = {
+    ChannelKind.TWO_SIDED: KindFigures(LatencyBandwidth(1e-5, 1e9), 100e-6),
+    ChannelKind.PACKED: KindFigures(LatencyBandwidth(2e-9, 0.9e9), 120e-6),
+    ChannelKind.DERIVED: KindFigures(LatencyBandwidth(5e-9, 0.8e9), 100e-6),
+}
+
+
+def truth(hosts: RankHosts, memory: float = 20e9, processors: float | None = 2.0, link: float = 1.2e9) -> Machine:
+    """Ranks on hosts of two processors whose memory carries `memory` bytes per second, with links of `link`."""
+    local = preset("local", measure="assumed")
+    channels = tuple(replace(c, throughput=COPY) if c.kind is ChannelKind.MEMCPY else c for c in local.channels)
+    held = None if processors is None else Resource("node0.processors", processors, held=True)
+    figures = RankFigures(
+        replace(local, channels=channels),
+        {"same host": TRUE, "other host": AWAY},
+        Resource("node0.memory", memory),
+        held,
+        (link, "true"),
+    )
+    machine = ranks_machine(hosts, figures)
+    more = [replace(c, name=variant(c.name, k)) for c in machine.channels if is_tried_in_flight(c.kind) for k in IN_FLIGHT]
+    return replace(machine, channels=(*machine.channels, *more))
+
+
+class VirtualTimer:
+    """The simulator runs the plans."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.machine = machine
+        self.plans = 0
+
+    def seconds(self, plans: Sequence[Plan]) -> list[float]:
+        self.plans += len(plans)
+        return [self.together([plan])[0] for plan in plans]
+
+    def together(self, plans: Sequence[Plan]) -> list[float]:
+        simulator = Simulator(self.machine)
+        numbers = [simulator.submit(plan) for plan in plans]
+        trace = simulator.run()
+        ends = {number: max(span.end for span in trace.requests if span.transfer == number) for number in numbers}
+        return [ends[number] for number in numbers]
+
+
+def probed(count: int, hosts: object = 1, effort: Effort = EFFORT, **options: float) -> tuple[Machine, RankSteps]:
+    placed = rank_hosts("test", count, hosts)
+    true = truth(placed, **options)
+    told: list[tuple[int, int, str]] = []
+    steps = RankSteps(
+        VirtualTimer(true),
+        placed,
+        preset("local", measure="assumed"),
+        true,
+        128 * MIB,
+        effort,
+        "2026-01-01",
+        "here",
+        lambda *t: told.append(t),
+    )
+    found = steps.measure()
+    assert all(0 <= done <= count for done, count, _ in told)
+    assert [done for done, _, _ in told] == sorted(done for done, _, _ in told), "progress never goes back"
+    assert told[-1][0] < told[-1][1]
+    return found, steps
+
+
+@pytest.fixture(scope="module")
+def found() -> tuple[Machine, RankSteps]:
+    return probed(4)
+
+
+@pytest.fixture(scope="module")
+def apart() -> tuple[Machine, RankSteps]:
+    return probed(4, 2)
+
+
+def between(machine: Machine, kind: ChannelKind, here: int = 0, there: int = 1) -> Channel:
+    return machine.channel(channel_name(kind, here, there))
+
+
+@pytest.mark.parametrize("kind", TRUE)
+@pytest.mark.parametrize("run", [8, 100, 5000, 2**20, 2**22])
+def test_finds_the_throughput_functions(found: tuple[Machine, RankSteps], kind: ChannelKind, run: int) -> None:
+    channel = between(found[0], kind)
+    assert channel.rate(run) == pytest.approx(TRUE[kind].throughput(run), rel=0.12)
+    assert channel.provenance == "measured 2026-01-01 on here"
+
+
+def test_all_pairs_that_are_alike_share_what_was_measured(found: tuple[Machine, RankSteps]) -> None:
+    machine, _ = found
+    for channel in machine.channels:
+        if channel.kind.crosses_nodes:
+            first = between(machine, channel.kind)
+            assert channel.throughput is first.throughput
+            assert (channel.setup, channel.max_in_flight) == (first.setup, first.max_in_flight)
+    assert {channel.rate(4096) for channel in machine.channels if channel.kind == "Memcpy"} == {between_copies(machine)}
+
+
+def between_copies(machine: Machine) -> float:
+    (copy,) = machine.between("node3.reg", "node3.sys")
+    assert copy.rate(4096) == pytest.approx(COPY(4096), rel=0.12)
+    return copy.rate(4096)
+
+
+@pytest.mark.parametrize("kind", TRUE)
+def test_finds_the_set_up(found: tuple[Machine, RankSteps], kind: ChannelKind) -> None:
+    channel = between(found[0], kind)
+    assert channel.setup == pytest.approx(TRUE[kind].setup, rel=0.25)
+    assert channel.conversion_setup == pytest.approx(TRUE[kind].conversion_setup, abs=15e-6)
+
+
+def test_finds_what_the_ranks_of_a_host_share(found: tuple[Machine, RankSteps]) -> None:
+    machine, steps = found
+    assert machine.resource("host0.memory").capacity == pytest.approx(20e9, rel=0.15), "two copies and a half"
+    processors = machine.resource("host0.processors")
+    assert processors.held
+    assert processors.capacity == pytest.approx(2.0, rel=0.1)
+    uses = dict(between(machine, ChannelKind.WINDOW).resources)
+    assert uses["host0.processors"] == 1.0
+    assert uses["host0.memory"] == pytest.approx(2.0, rel=0.5)
+    (pair,) = steps.pairs
+    assert pair.first == "node0.sys->node0.sys"
+    assert pair.gain == pytest.approx(20e9 / 2 / 8e9, rel=0.1)
+
+
+def test_processors_for_every_rank_bound_nothing() -> None:
+    machine, _ = probed(2, memory=1e12, processors=None)
+    assert "host0.processors" not in {resource.name for resource in machine.resources}
+    assert machine.resource("host0.memory").capacity == pytest.approx(4 * 8e9, rel=0.15)
+
+
+@pytest.mark.parametrize("kind", AWAY)
+def test_other_hosts_are_measured_on_their_own(apart: tuple[Machine, RankSteps], kind: ChannelKind) -> None:
+    machine, _ = apart
+    for run in (64, 4096, 2**22):
+        assert between(machine, kind, 0, 2).rate(run) == pytest.approx(AWAY[kind].throughput(run), rel=0.12)
+        assert between(machine, kind, 0, 1).rate(run) == pytest.approx(TRUE[kind].throughput(run), rel=0.12)
+
+
+def test_the_link_of_a_host_is_found(apart: tuple[Machine, RankSteps]) -> None:
+    machine, _ = apart
+    assert machine.resource("host1.link.in").capacity == pytest.approx(1.2e9, rel=0.1)
+    assert dict(between(machine, ChannelKind.TWO_SIDED, 3, 1).resources)["host1.link.out"] == 1.0
+
+
+def test_ranks_on_hosts_of_their_own() -> None:
+    machine, steps = probed(2, 2)
+    assert {str(c.kind) for c in machine.channels if c.kind.crosses_nodes} == {"TwoSided", "Packed", "Derived"}
+    assert steps.pairs == []
+
+
+def test_predictions_are_checked(found: tuple[Machine, RankSteps], apart: tuple[Machine, RankSteps]) -> None:
+    for steps, count in ((found[1], 3), (apart[1], 6)):
+        assert len(steps.checks) == count
+        for check in steps.checks:
+            assert check.ratio == pytest.approx(1, abs=0.2), check
+
+
+def test_what_was_found_is_saved_and_read(apart: tuple[Machine, RankSteps]) -> None:
+    machine, _ = apart
+    again = machine_from_json(machine_to_json(machine))
+    assert again == machine
+    assert again.digest == machine.digest
+    assert between(machine, ChannelKind.PACKED).throughput.to_json()["date"] == "2026-01-01"
+
+
+def test_one_rank_measures_its_copies() -> None:
+    machine, _ = probed(1)
+    assert {str(channel.kind) for channel in machine.channels} == {"Memcpy", "DiskRead", "DiskWrite"}
+
+
+def test_a_teller_that_raises_ends_it() -> None:
+    placed = rank_hosts("test", 2, 1)
+    true = truth(placed)
+
+    def tell(done: int, steps: int, what: str) -> None:
+        if done > 5:
+            raise Cancelled("enough")
+
+    timer = VirtualTimer(true)
+    steps = RankSteps(timer, placed, preset("local", measure="assumed"), true, 128 * MIB, EFFORT, "2026", "here", tell)
+    with pytest.raises(Cancelled):
+        steps.measure()
+
+
+def test_the_time_limit_leaves_the_first_samples() -> None:
+    machine, _ = probed(2, effort=replace(EFFORT, limit=0.0))
+    for kind in TRUE:
+        assert len(between(machine, kind).throughput.samples) == 6  # type: ignore[attr-defined]
