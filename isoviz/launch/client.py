@@ -184,11 +184,15 @@ class Client:
         for rank in pending.ranks:
             self._put(rank, Message(pending.number, "cancel"))
 
-    def results(self, pending: Pending) -> tuple[dict[int, Any], list[Failure]]:
-        """Wait for a command; Ctrl-C cancels it. See `Pending.values`."""
+    def results(self, pending: Pending, cancel: threading.Event | None = None) -> tuple[dict[int, Any], list[Failure]]:
+        """Wait for a command; Ctrl-C and a set `cancel` cancel it. See `Pending.values`."""
+        asked = False
         try:
-            while not pending.wait(1.0):
+            while not pending.wait(1.0 if cancel is None or asked else _LOOK):
                 self._home.require()
+                if cancel is not None and cancel.is_set() and not asked:
+                    asked = True
+                    self.cancel(pending)
         except BaseException:
             self.cancel(pending)
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -136,6 +137,7 @@ class Ranks:
         *arguments: Any,
         ranks: Sequence[int] | None = None,
         tell: Callable[[int, Any], None] | None = None,
+        cancel: threading.Event | None = None,
         **keywords: Any,
     ) -> list[Any]:
         """Call a function on ranks and return the results in the order of `ranks` (None: all ranks).
@@ -143,7 +145,8 @@ class Ranks:
         The ranks import the function by its module and name, so it belongs to a module, not to a notebook. On each rank one call
         runs at a time, in the order in which this process made the calls; functions may therefore use MPI together. In the
         function `isoviz.launch.this_rank.this_rank()` tells its rank. `tell(rank, value)` gets what the function tells on the
-        way, in a thread. Ctrl-C stops the waiting and sets the function's `cancel`; the ranks stay.
+        way, in a thread. Ctrl-C stops the waiting and sets the function's `cancel`; the ranks stay. A set `cancel` sets the
+        function's `cancel`, too, and its results are waited for.
 
         Raises:
             InputError: there is no such rank.
@@ -153,7 +156,7 @@ class Ranks:
         chosen = self._chosen(ranks)
         client = self._group.client
         pending = client.send("call", lambda _: (function, arguments, keywords), chosen, tell)
-        values, failures = client.results(pending)
+        values, failures = client.results(pending, cancel)
         if failures:
             raise _first(failures)
         return [values[rank] for rank in chosen]

@@ -26,13 +26,14 @@ from isoviz.this_computer import host_name, processor
 from isoviz.user_cache import cache_folder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from isoviz.machines.channel import Channel
     from isoviz.machines.machine import Machine
 
 FORMAT = "isoviz local measurement"
 PROBE_FORMAT = "isoviz kept probe"
+RANKS_FORMAT = "isoviz kept probe of ranks"
 VERSION = 1
 DISK = "node0.dsk"
 
@@ -175,6 +176,39 @@ def kept_probe(directory: Path) -> Machine | None:
     return machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
 
 
+def keep_ranks(machine: Machine, hosts: Sequence[int], mpi: str, directory: Path) -> bool:
+    """Keep the results of a probe of ranks: `hosts` has the host of every rank, `mpi` the name and version of the MPI library.
+
+    False if the cache directory is not writable.
+    """
+    key = _key(directory) | {"hosts": list(hosts), "mpi": mpi}
+    content = {"format": RANKS_FORMAT, "version": VERSION, "key": key, "machine": machine_to_json(machine)}
+    try:
+        write_text(_file("ranks", key), format_json(content) + "\n")
+    except FileError:
+        return False
+    return True
+
+
+def kept_ranks(hosts: Sequence[int], mpi: str, directory: Path) -> Machine | None:
+    """The kept probe of ranks on such hosts with this MPI library, for the device of a directory.
+
+    None if it is missing or damaged, or was measured by another version of isoviz, whose rates may differ. What was measured for
+    other numbers of ranks or hosts is never taken.
+    """
+    key = _key(directory) | {"hosts": list(hosts), "mpi": mpi}
+    try:
+        root = Node(parse(read_text(_file("ranks", key))))
+        parts = root.members(("format", "version", "key", "machine"))
+        if parts["format"].value != RANKS_FORMAT or parts["version"].value != VERSION or parts["key"].value != key:
+            return None
+        machine = machine_from_json(parts["machine"].value)
+    except (FileError, MachineError):
+        return None
+    measured = machine.measurement
+    return machine if measured is not None and dict(measured.versions).get("isoviz") == __version__ else None
+
+
 def forget_probe(directory: Path) -> None:
     """Delete the kept probe for the device of a directory."""
     with contextlib.suppress(OSError, FileError):
@@ -213,10 +247,14 @@ def _place(directory: Path, what: str = "local") -> Path:
     Raises:
         FileError: nothing can be kept.
     """
+    return _file(what, _key(directory))
+
+
+def _file(what: str, key: dict[str, Any]) -> Path:
     folder = cache_folder()
     if folder is None:
         raise FileError("nothing is kept from run to run")
-    digest = hashlib.sha256(json.dumps(_key(directory), sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(json.dumps(key, sort_keys=True).encode()).hexdigest()
     return folder / f"{what}-{digest[:16]}.json"
 
 

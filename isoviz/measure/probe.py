@@ -22,6 +22,7 @@ from isoviz.measure import tuning
 from isoviz.measure.channel_timer import ChannelTimer
 from isoviz.measure.probe_steps import Effort, Steps
 from isoviz.measure.quick_memory import working_set
+from isoviz.measure.ranks.rank_probe import RunningRanks, probe_ranks
 from isoviz.this_computer import ComputerFacts, this_computer, versions
 
 __all__ = ["ProbeProgress", "probe"]
@@ -42,11 +43,17 @@ class ProbeProgress:
 def probe(
     disks: str | Path | Iterable[str | Path] | None = None,
     *,
+    ranks: int | RunningRanks | None = None,
     thorough: bool = False,
     progress: Callable[[ProbeProgress], None] | None = None,
     keep: bool = True,
 ) -> Machine:
     """Measure this computer: its host memory and the file systems of some directories, as a machine to plan with.
+
+    With `ranks` it measures MPI ranks instead: a number of ranks that it starts, or what `isoviz.ranks` has returned. The result
+    is a machine as the preset `ranks` describes it, and that preset uses it for as many ranks on such hosts. The channels between
+    ranks are measured once for all pairs that are alike: on one host, and on two. `disks` is then one directory at most, and
+    `progress` is called in a thread.
 
     `disks` are directories, one per file system (None: the working directory). They become `node0.dsk`, `node0.dsk1` and so on. A
     nameless file of at least 128 MiB is written to each, so that no file is left behind in any case. A probe takes less than a
@@ -61,8 +68,12 @@ def probe(
     Raises:
         FileError: a directory is missing, not writable or has too little space.
         RunError: a disk failed, or there is not enough memory.
-        InputError: `disks` is neither a directory nor a collection of directories.
+        InputError: `disks` is neither a directory nor a collection of directories, or `ranks` is neither a number nor ranks.
+        MissingPartError, LaunchError, RankError: the ranks could not be started, or failed.
     """
+    if ranks is not None:
+        (place,) = _places(disks, 1)
+        return probe_ranks(ranks, place, thorough=thorough, tell=_teller(progress), keep=keep)
     directories = {f"node0.dsk{k or ''}": place for k, place in enumerate(_places(disks))}
     effort = THOROUGH if thorough else QUICK
     room = max(tuning.PROBE_ROOM, working_set())
@@ -91,7 +102,7 @@ def with_measurement(
     return replace(machine, measurement=found)
 
 
-def _places(disks: object) -> Sequence[Path]:
+def _places(disks: object, most: int | None = None) -> Sequence[Path]:
     if disks is None:
         return [Path.cwd()]
     given = [disks] if isinstance(disks, str | Path) else disks
@@ -112,6 +123,8 @@ def _places(disks: object) -> Sequence[Path]:
                 raise
             raise FileError(f"{str(each)!r}: {error}") from None
         found.append(place)
+    if most is not None and len(found) != most:
+        raise InputError(f"probe, disks: expected {most} directory for the files of all ranks, got {len(found)}")
     return found
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from isoviz.backends.host import kernels
-from isoviz.errors import Cancelled
+from isoviz.errors import Cancelled, IsovizError, line
 from isoviz.machines.measurement import Measurement
 from isoviz.measure.probe_steps import Effort
 from isoviz.measure.ranks.rank_hosts import rank_hosts
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
     from isoviz.backends.mpi.world import World
     from isoviz.machines import Machine
 
-TOLD = 0.1
-"""Seconds between two reports of progress."""
-
 
 @dataclass(frozen=True)
 class ProbeOrder:
@@ -35,6 +33,25 @@ class ProbeOrder:
     effort: Effort
     room: int
     date: str
+
+
+def probe_on_rank(order: ProbeOrder) -> Machine | None:
+    """Measure together with all ranks of this job, in a call of what `isoviz.ranks` returned; see `probe_in_rank`."""
+    from isoviz.backends.mpi.world import World
+
+    # The launcher is on a higher floor. It has imported this module, and said who this rank is.
+    here: Any = import_module("isoviz.launch.this_rank").this_rank()
+    failed: IsovizError | None = None
+    with World() as world:
+        try:
+            found = probe_in_rank(world, order, here.tell, here.cancel)
+        except IsovizError as error:  # All ranks have left the measurement, so that they leave the world in order.
+            if world.rank:
+                raise
+            failed, found = error, None
+    if failed is not None:
+        raise failed
+    return found
 
 
 def probe_in_rank(
@@ -50,7 +67,8 @@ def probe_in_rank(
     kernels.prepare(wait=True)
     hosts = rank_hosts("probe", world.size, list(world.hosts))
     machine = trial_machine(hosts, order.local)
-    with RankEngine(machine, world.devices, world.transport) as engine:
+    engine = RankEngine(machine, world.devices, world.transport)
+    with engine:
         timer = RankTimer(engine, order.room, world.array)
         if world.rank:
             timer.follow()
@@ -66,14 +84,13 @@ def probe_in_rank(
             found = steps.measure()
         finally:
             timer.end()
-    disks = [memory for memory in found.memories if memory.is_file_system]
-    made = (*versions(), ("MPI", library(world)), ("ranks", f"{hosts.ranks} on {len(hosts.names)} hosts"))
-    places = tuple((memory.name, str(memory.device)) for memory in disks[:1])
-    measured = Measurement(order.facts, order.date, 0.0, made, places, tuple(steps.pairs), tuple(steps.checks))
+    made = (*versions(), ("MPI", library(world)), ("copies", line(kernels.state())))
+    places = tuple((memory.name, str(memory.device)) for memory in found.memories if memory.is_file_system)
+    measured = Measurement(order.facts, order.date, 0.0, made, places[:1], tuple(steps.pairs), tuple(steps.checks))
     return replace(found, measurement=measured)
 
 
 def library(world: World) -> str:
     """The name and version of the MPI library."""
     text: Any = world.thread.mpi.Get_library_version()
-    return " ".join(str(text).split(",")[0].split("\0")[0].splitlines()[0].split())[:80]
+    return line(str(text).replace("\0", " ").split(",")[0].splitlines()[0])[:80].strip()

@@ -12,8 +12,9 @@ from isoviz.machines.channel import Channel, Resource
 from isoviz.machines.kinds import ChannelKind, MemoryKind
 from isoviz.machines.machine import Machine
 from isoviz.machines.memory import Memory
-from isoviz.measure import local_machine
+from isoviz.measure import kept_measurements, local_machine
 from isoviz.measure.ranks.assumed_rates import LINK, KindFigures, assumed_figures, assumed_memory
+from isoviz.measure.ranks.mpi_here import mpi_here
 from isoviz.measure.ranks.rank_hosts import Distance, RankHosts, rank_hosts
 
 MEASURE = ("cached", "assumed")
@@ -72,9 +73,22 @@ def ranks(ranks: int = 4, hosts: object = 1, directory: str | Path | None = None
     if not isinstance(chosen, str) or chosen not in MEASURE:
         raise MachineError(f"{OWNER}, measure: expected one of {', '.join(MEASURE)}, got {checks.show(measure)}")
     place = local_machine.checked_directory(directory, "ranks")
+    if measure == "cached":
+        probed = kept_measurements.kept_ranks(placed.of, mpi_here(), place)
+        if probed is not None:
+            return _as_kept(probed, placed, place)
     kept = local_machine.kept_machine(place) if measure == "cached" else None
     local = local_machine.described(place, None) if kept is None else kept
     return ranks_machine(placed, assumed_between_ranks(local))
+
+
+def _as_kept(probed: Machine, hosts: RankHosts, place: Path) -> Machine:
+    """The kept results of a probe, with the directory and the names of hosts that were asked for."""
+    memories = []
+    for memory in probed.memories:
+        label = f"on {hosts.names[hosts.of[memory.node]]}" if len(hosts.names) > 1 else ""
+        memories.append(replace(memory, label=label, device=str(place) if memory.is_file_system else memory.device))
+    return replace(probed, memories=tuple(memories), provenance=f"{probed.provenance}, by a probe")
 
 
 def assumed_between_ranks(local: Machine) -> RankFigures:
