@@ -19,13 +19,17 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "machine",
         help="print, measure or write a machine",
         description="Print a machine: this computer, a preset, or a machine file. With --measure, measure this computer: its"
-        " memory and its disks, how fast each is and what they share; less than a minute.",
+        " memory and its disks, how fast each is and what they share; less than a minute. With --ranks, a machine of MPI ranks.",
     )
     parser.add_argument("file", metavar="FILE", nargs="?", help="a machine file (default: a preset)")
     parser.add_argument("--preset", metavar="NAME", help="the preset (default: local, this computer)")
     parser.add_argument("--nodes", type=whole_number, metavar="N", help="how many nodes, where the preset takes it")
     parser.add_argument("--gpus", type=whole_number, metavar="N", help="how many GPUs per node, where the preset takes it")
-    parser.add_argument("--measure", action="store_true", help="measure this computer; the preset local uses it from then on")
+    parser.add_argument(
+        "--ranks", type=whole_number, metavar="N", help="how many MPI ranks: of the preset ranks, or with --measure, to measure"
+    )
+    parser.add_argument("--hosts", metavar="HOSTS", help="with --ranks: how many hosts, or the host of each rank, with commas")
+    parser.add_argument("--measure", action="store_true", help="measure this computer, or ranks; the presets use it from then on")
     parser.add_argument("--thorough", action="store_true", help="with --measure: more samples and repetitions, a few minutes")
     parser.add_argument(
         "--disk", metavar="DIR", action="append", help="with --measure: a directory on a disk to measure (default: this one)"
@@ -84,15 +88,16 @@ def _machine(args: argparse.Namespace) -> Machine:
     from isoviz.errors import InputError
     from isoviz.machines import load, preset
 
-    options: dict[str, Any] = {name: getattr(args, name) for name in ("nodes", "gpus") if getattr(args, name) is not None}
+    names = ("nodes", "gpus", "ranks", "hosts")
+    options: dict[str, Any] = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     if args.file is not None:
         if args.preset is not None or options or args.measure:
             raise InputError("machine: a machine file takes no preset and no options of one")
         return load(args.file)
     if not args.measure:
-        return preset(args.preset or "local", **options)
-    if args.preset not in (None, "local") or options:
-        raise InputError("machine: --measure measures this computer; it goes with no other preset and no options of one")
+        return preset(args.preset or ("ranks" if "ranks" in options else "local"), **options)
+    if args.preset not in (None, "ranks" if "ranks" in options else "local") or set(options) - {"ranks"}:
+        raise InputError("machine: --measure measures this computer, or --ranks on it; no other preset or option goes with it")
     return _measured(args)
 
 
@@ -104,7 +109,7 @@ def _measured(args: argparse.Namespace) -> Machine:
     line = _StepLine()
     with watched():
         try:
-            return probe(args.disk, thorough=args.thorough, progress=line.tell)
+            return probe(args.disk, ranks=args.ranks, thorough=args.thorough, progress=line.tell)
         finally:
             line.clear()
 

@@ -170,7 +170,8 @@ def _rows(machine: Machine, channels: Iterable[Channel], notes: _Notes, *, remot
     groups: dict[tuple[object, ...], _Group] = {}
     order = {kind: k for k, kind in enumerate(channel_kinds())}
     for channel in sorted(channels, key=lambda c: order[c.kind]):
-        usual = channel.name == f"{channel.source}->{channel.destination}"
+        ends = f"{channel.source}->{channel.destination}"
+        usual = channel.name in (ends, f"{ends} {channel.kind}")
         source, destination = machine.memory(channel.source).short_name, machine.memory(channel.destination).short_name
         name = "" if usual else channel.name
         key: tuple[object, ...] = (_speed_key(channel), channel.resources, name)

@@ -1,0 +1,125 @@
+"""A probe of real ranks: it measures every kind of channel, and what it found is planned with, kept, and told apart."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from left_over import Belongings
+from mpi_jobs import needs_mpi
+
+import isoviz
+from isoviz.errors import InputError
+from isoviz.machines import Machine, machine_from_json, machine_to_json, preset
+from isoviz.measure import kept_measurements
+from isoviz.measure.probe import ProbeProgress
+from isoviz.measure.probe_steps import Effort
+from isoviz.measure.ranks import rank_probe
+
+SHORT = Effort(repeats=2, samples=6, seconds=0.003, limit=0.0)
+KINDS = {"Memcpy", "DiskRead", "DiskWrite", "Window", "TwoSided", "Packed", "Derived", "Put"}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _short(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rank_probe, "QUICK", SHORT)
+        patch.setattr(rank_probe, "MOST_ROOM", rank_probe.tuning.PROBE_ROOM // 2)
+        patch.setattr(rank_probe.tuning, "PROBE_ROOM", rank_probe.tuning.PROBE_ROOM // 2)
+        cache = tmp_path_factory.mktemp("cache")  # of measurements only: the compiled kernels of this computer are used
+        patch.setattr(kept_measurements, "cache_folder", lambda: cache)
+        yield
+
+
+@pytest.fixture(scope="module")
+def two() -> Iterator[isoviz.Ranks]:
+    with isoviz.ranks(2) as ranks:
+        yield ranks
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("files")
+
+
+@pytest.fixture(scope="module")
+def probed(two: isoviz.Ranks, folder: Path) -> tuple[Machine, list[ProbeProgress]]:
+    told: list[ProbeProgress] = []
+    return isoviz.probe(folder, ranks=two, progress=told.append), told
+
+
+@needs_mpi
+def test_every_kind_is_measured(probed: tuple[Machine, list[ProbeProgress]], report: Callable[[str, object], None]) -> None:
+    machine, told = probed
+    assert {str(channel.kind) for channel in machine.channels} == KINDS
+    assert machine.nodes == (0, 1)
+    assert machine.measurement is not None
+    assert len(machine.measurement.checks) == 3
+    versions = dict(machine.measurement.versions)
+    assert "MPI" in versions
+    for channel in machine.channels:
+        assert channel.provenance.startswith("measured"), channel
+    assert [each.done for each in told if each.steps > 1] == sorted(each.done for each in told if each.steps > 1)
+    rates = {str(c.kind): c for c in machine.channels if c.kind.crosses_nodes or c.kind == "Memcpy"}
+    report("ranks, GB/s at runs of 8 B, 1 KiB, 4 MiB", {
+        kind: [float(f"{c.rate(run) / 1e9:.2g}") for run in (8, 1024, 4 << 20)] for kind, c in rates.items()
+    })  # fmt: skip
+    copy, window = rates["Memcpy"], rates["Window"]
+    for run in (8, 1024, 4 << 20):
+        assert 0.1 * copy.rate(run) < window.rate(run) < 10 * copy.rate(run), "a copy into a window is a copy"
+    assert window.rate(8) > 2 * rates["TwoSided"].rate(8), "a message for every run takes longer than the kernel"
+    assert all(0 < channel.setup < 1 for channel in rates.values())
+
+
+@needs_mpi
+def test_it_is_saved_kept_and_told_apart(probed: tuple[Machine, list[ProbeProgress]], folder: Path, tmp_path: Path) -> None:
+    machine, _ = probed
+    assert machine_from_json(json.loads(json.dumps(machine_to_json(machine)))) == machine
+    kept = preset("ranks", ranks=2, directory=folder)
+    assert kept.channels == machine.channels
+    assert kept.measurement == machine.measurement
+    assert kept.provenance == f"{machine.provenance}, by a probe"
+    for options in ({"ranks": 3}, {"ranks": 2, "hosts": 2}, {"ranks": 2, "measure": "assumed"}):
+        other = preset("ranks", directory=folder, **options)
+        assert other.measurement is None
+        assert {c.provenance.split(":")[0] for c in other.channels if c.kind.crosses_nodes} == {"assumed"}
+
+
+@needs_mpi
+def test_it_is_cancelled_and_the_ranks_stay(two: isoviz.Ranks, folder: Path) -> None:
+    class EnoughError(Exception):
+        pass
+
+    def stop(progress: ProbeProgress) -> None:
+        if progress.done >= 3:
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        isoviz.probe(folder, ranks=two, progress=stop, keep=False)
+    assert two.is_alive
+    assert two.ping() < 60
+
+
+@needs_mpi
+def test_ranks_of_its_own_are_ended(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[Belongings] = []
+    start = isoviz.ranks
+
+    def noted(count: int) -> isoviz.Ranks:
+        ranks = start(count)
+        started.append(Belongings(ranks))
+        return ranks
+
+    monkeypatch.setattr("isoviz.launch.ranks.ranks", noted)
+    machine = isoviz.probe(folder, ranks=1, keep=False)
+    assert {str(channel.kind) for channel in machine.channels} == {"Memcpy", "DiskRead", "DiskWrite"}
+    (belongings,) = started
+    assert belongings.left() == []
+
+
+@pytest.mark.parametrize(("ranks", "disks"), [("4", None), (2.5, None), (2, [".", "/proc"])])
+def test_what_it_cannot_measure(ranks: object, disks: object) -> None:
+    with pytest.raises(InputError):
+        isoviz.probe(disks, ranks=ranks)  # type: ignore[arg-type]
