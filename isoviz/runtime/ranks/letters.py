@@ -23,11 +23,15 @@ class Letters:
         self.gone: dict[int, str] = {}
         self._letters: dict[Hashable, object] = {}
         self._callbacks: dict[Hashable, tuple[int, Callable[[object], None]]] = {}
+        self._unwanted: set[Hashable] = set()
         self._arrived = threading.Condition()
 
     def put(self, key: Hashable, letter: object) -> None:
         """Deliver a letter."""
         with self._arrived:
+            if key in self._unwanted:
+                self._unwanted.remove(key)
+                return
             found = self._callbacks.pop(key, None)
             if found is None:
                 self._letters[key] = letter
@@ -73,3 +77,11 @@ class Letters:
                 self._callbacks[key] = writer, callback
                 return
         callback(letter)
+
+    def forget(self, key: Hashable) -> bool:
+        """Take back a `call`, and discard its letter when it comes. Returns whether the function was not called yet."""
+        with self._arrived:
+            found = self._callbacks.pop(key, None)
+            if found is not None:
+                self._unwanted.add(key)
+            return found is not None

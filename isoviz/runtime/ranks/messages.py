@@ -55,6 +55,22 @@ class Gone(NamedTuple):
     reason: str
 
 
+class Riding(NamedTuple):
+    """A small transfer: all bytes of its source, or why there are none (`refusal`). `Landed` answers it."""
+
+    transfer: int
+    digest: Digest | None
+    source: bytes
+    refusal: str | None = None
+
+
+class Landed(NamedTuple):
+    """The bytes of a small transfer are in place, or the error."""
+
+    transfer: int
+    error: str | None = None
+
+
 class Offer(NamedTuple):
     """The source of a transfer that has moved, for the rank of the destination, which verifies it."""
 

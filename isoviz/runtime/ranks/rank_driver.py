@@ -21,13 +21,13 @@ from isoviz._version import __version__
 from isoviz.errors import Cancelled, EngineClosed, InputError, RankError, RankLost, RunError
 from isoviz.planner.plan_file import plan_to_json
 from isoviz.runtime.engine.dispatcher import Dispatcher
-from isoviz.runtime.engine.engine import Engine
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.open_devices import OpenedDevices
 from isoviz.runtime.ranks.arbiter import Arbiter
+from isoviz.runtime.ranks.eager import EagerDriver
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
 from isoviz.runtime.ranks.letters import Letters, lost_rank
-from isoviz.runtime.ranks.messages import Consult, Decline, Digest, Gathered, Gone, Offer, Tell, Word
+from isoviz.runtime.ranks.messages import Consult, Decline, Digest, Gathered, Gone, Landed, Offer, Riding, Tell, Word
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
@@ -63,7 +63,7 @@ OPENERS = 4
 KEPT_DIGESTS = 64
 
 
-class RankDriver(Engine):
+class RankDriver(EagerDriver):
     """The driver of the rank of `transport`; see the module. The other parameters are those of `Engine`.
 
     `copy` moves data between the memories of this rank alone. All ranks have to call `submit` with the same plans in the same
@@ -179,21 +179,26 @@ class RankDriver(Engine):
             own = plan, work, event, ends, memories, channels, cancel, over, False, prepared
             execution = RankExecution(self.rank, self.far, number, *own)
             execution.submitted = time.perf_counter()
-            digest = self._digest(plan) if len(ranks) > 1 else None
+            execution.digest = self._digest(plan) if len(ranks) > 1 else None
+            rides = chunks is None and self.rides(plan)
             with self._lock:
                 if self._closed:
                     raise EngineClosed("the engine is closed")
-                instructions = self._scheduler.submit(number, work)
+                instructions = [] if rides else self._scheduler.submit(number, work)
                 self._executions[number] = execution
                 if self._recorded is not None:
                     self._recorded.append(execution)
                 self._granted(instructions)
         except Exception as error:
-            if len(ranks) > 1 and 0 not in self.gone:  # the other ranks must not wait for this one
+            if chunks is None and self.rides(plan):
+                self.refuse_ride(plan, number, error)
+            elif len(ranks) > 1 and 0 not in self.gone:  # the other ranks must not wait for this one
                 self.transport.send(0, Decline(number, ranks, f"rank {self.rank}: {error}"))
             raise
-        execution.digest = digest
-        self._carry_out(instructions)
+        if rides:
+            self.ride(execution)
+        else:
+            self._carry_out(instructions)
         return execution
 
     def _digest(self, plan: Plan) -> Digest:
@@ -237,7 +242,7 @@ class RankDriver(Engine):
             self._lost(message.rank, message.reason)
         elif type(message) is Gathered:
             self._letters.put((Gathered, message.turn, sender), message.value)
-        elif isinstance(message, Offer | Word):
+        elif isinstance(message, Offer | Word | Riding | Landed):
             self._letters.put((type(message), message.transfer), message)
 
     def _told(self, message: Tell) -> None:
@@ -311,6 +316,8 @@ class RankDriver(Engine):
         assert isinstance(execution, RankExecution)
         if execution.outcome == "done" and self.is_durable(execution.plan) and execution.receiver != self.rank:
             self._letters.call((Word, execution.number), execution.receiver, partial(self._heard, execution))
+        elif self.rides(execution.plan):  # nothing is left to do that takes long
+            self._publish(execution)
         else:
             self._finisher.put(partial(self._publish, execution))
 

@@ -1,0 +1,145 @@
+"""Small transfers between two ranks: their bytes ride with the message, past schedulers and arbiter.
+
+A transfer of some bytes would spend nearly all its time on messages: to ask for admission, to be granted, to provide the
+destination, to settle and to end. If its source is small, its rank sends all of it with one message, and the rank of the
+destination converts it in place and answers. Both end at once. Such a transfer needs no buffers, and it delays a more urgent one
+by no more than a message.
+"""
+
+from __future__ import annotations
+
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from isoviz.errors import Cancelled, RankError
+from isoviz.layouts import apply
+from isoviz.runtime.engine.engine import Engine
+from isoviz.runtime.ranks.messages import Landed, Riding
+from isoviz.runtime.scheduling.work import Issue
+from isoviz.runtime.trace.trace import RequestSpan
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+    from isoviz.runtime.ranks.letters import Letters
+    from isoviz.runtime.ranks.rank_execution import RankExecution
+    from isoviz.runtime.ranks.transport import Transport
+
+RIDES = 8 << 10
+"""Bytes. A source up to this size rides with the message: copying it three times costs less than another message."""
+
+
+class EagerDriver(Engine):
+    """The part of the driver of a rank that carries out small transfers."""
+
+    transport: Transport
+    rank: int
+    _letters: Letters
+
+    def rides(self, plan: Plan) -> bool:
+        """Whether a transfer rides with a message: one hop between the memories of two ranks, and a small source."""
+        transfer, paths = plan.transfer, plan.paths
+        ends = [self.machine.memory(end.memory) for end in (transfer.source, transfer.destination)]
+        return (
+            len(paths) == len(paths[0].hops) == paths[0].chunk_count == 1
+            and transfer.source.linearization.nbytes <= RIDES
+            and ends[0].node != ends[1].node
+            and all(end.kind.is_host for end in ends)
+        )
+
+    def ride(self, execution: RankExecution) -> None:
+        """Carry out this rank's part of a small transfer."""
+        try:
+            execution.open()
+            execution.is_open = execution.is_granted = True
+        except Exception as error:  # noqa: BLE001  # any error ends this transfer only, on both ranks
+            execution.is_open = False
+            execution.error = error
+        number = execution.number
+        if execution.sender == self.rank:
+            begun = time.perf_counter()
+            source = execution.source.read(0, execution.source.nbytes) if execution.is_open else b""
+            refusal = None if execution.error is None else f"rank {self.rank}: {execution.error}"
+            self.transport.send(execution.receiver, Riding(number, execution.digest, bytes(source), refusal))
+            self._letters.call((Landed, number), execution.receiver, partial(self._landed, execution, begun))
+        else:
+            self._letters.call((Riding, number), execution.sender, partial(self._arrived, execution))
+
+    def refuse_ride(self, plan: Plan, number: int, error: Exception) -> None:
+        """Tell the other rank of a small transfer that this one cannot take part in it."""
+        here, there = (self.machine.memory(end.memory).node for end in (plan.transfer.source, plan.transfer.destination))
+        said = f"rank {self.rank}: {error}"
+        if here == self.rank:
+            self.transport.send(there, Riding(number, None, b"", said))
+        else:
+            self.transport.send(here, Landed(number, said))
+
+    def _cancel(self, number: int) -> None:
+        execution = cast("RankExecution | None", self._executions.get(number))
+        if execution is None or not self.rides(execution.plan):
+            super()._cancel(number)
+            return
+        is_sender = execution.sender == self.rank
+        if self._letters.forget((Landed if is_sender else Riding, number)):
+            error = Cancelled("cancelled; its bytes may be in place")
+            if not is_sender:
+                self.transport.send(execution.sender, Landed(number, f"rank {self.rank}: cancelled"))
+            self._over(execution, error)
+
+    def _arrived(self, execution: RankExecution, letter: object) -> None:
+        """On the rank of the destination: the bytes are here, or their rank is lost."""
+        error: BaseException | None = execution.error
+        if not isinstance(letter, Riding):
+            error = error or cast("BaseException", letter)
+        else:
+            error = error or self._disagreement(execution, letter)
+            if error is None:
+                error = self._placed(execution, letter.source)
+            said = None if error is None else f"rank {self.rank}: {error}"
+            if execution.sender not in self._letters.gone:
+                self.transport.send(execution.sender, Landed(execution.number, said))
+        self._over(execution, error)
+
+    def _disagreement(self, execution: RankExecution, letter: Riding) -> RankError | None:
+        if letter.refusal is not None:
+            return RankError(letter.refusal, rank=execution.sender)
+        mine, other = execution.digest, letter.digest
+        said = "" if mine is None or other is None else mine.difference(other)
+        if not said:
+            return None
+        return RankError(f"transfer {execution.number}: rank {self.rank} has {said}, compared with rank {execution.sender}")
+
+    def _placed(self, execution: RankExecution, source: bytes) -> BaseException | None:
+        """Convert the bytes into the destination. Returns the error if that fails."""
+        try:
+            store: Any = execution.destination
+            for copies in execution.parts_of(0, 0):
+                apply(copies, np.frombuffer(source, np.uint8), store.read(0, store.nbytes))
+        except Exception as raised:  # noqa: BLE001  # any error ends this transfer only
+            return execution.placed(raised, Issue(execution.number, 0, 0, 0))
+        execution.chunks_done = 1
+        execution.event.moved(execution.plan.bytes)
+        return None
+
+    def _landed(self, execution: RankExecution, begun: float, letter: object) -> None:
+        """On the rank of the source: the rank of the destination has answered, or is lost."""
+        error = execution.error
+        if isinstance(letter, Landed):
+            if letter.error is not None:
+                error = error or RankError(letter.error, rank=execution.receiver)
+            execution.requests[0] = 1
+            execution.spans.append(RequestSpan(execution.number, 0, 0, 0, begun, time.perf_counter()))
+        else:
+            error = error or cast("BaseException", letter)
+        self._over(execution, error)
+
+    def _over(self, execution: RankExecution, error: BaseException | None) -> None:
+        execution.error = error
+        execution.outcome = "done" if error is None else "failed"
+        execution.ended = time.perf_counter()
+        with self._lock:
+            self._ending += 1
+            del self._executions[execution.number]
+        execution.over(execution)
