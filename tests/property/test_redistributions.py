@@ -22,6 +22,11 @@ Report = Callable[[str, object], None]
 CASES = "property cases of redistributions"
 
 
+def counted(reduced: int, full: int) -> settings:
+    """The counts of a test whose cases take long: a test has five minutes, on a slow computer, too."""
+    return settings(max_examples=full if settings().max_examples > 100 else reduced)
+
+
 @st.composite
 def axes_of(draw: st.DrawFn, size: int) -> Axis:
     parts = draw(st.integers(1, 6))
@@ -53,7 +58,7 @@ def test_common_coordinates_are_found_once(report: Report, data: st.DataObject, 
 
 
 @given(seed=st.integers(0, 2**32), ranks=st.sampled_from([1, 2, 3, 4, 6, 8]))
-@settings(max_examples=3 * settings().max_examples)
+@counted(150, 1000)
 def test_distributions_follow_their_definition(report: Report, seed: int, ranks: int) -> None:
     report(CASES, 1)
     for instance in random_ends(random.Random(seed), ranks, largest=14):
@@ -71,7 +76,7 @@ def test_distributions_follow_their_definition(report: Report, seed: int, ranks:
 
 
 @given(seed=st.integers(0, 2**32), ranks=st.sampled_from([1, 2, 3, 4, 6, 8]))
-@settings(max_examples=3 * settings().max_examples)
+@counted(150, 600)
 def test_every_entry_arrives_once(report: Report, seed: int, ranks: int) -> None:
     report(CASES, 1)
     source, destination = random_ends(random.Random(seed), ranks, largest=24)
@@ -98,7 +103,7 @@ def test_every_entry_arrives_once(report: Report, seed: int, ranks: int) -> None
 
 
 @given(seed=st.integers(0, 2**32), ranks=st.sampled_from([2, 4]))
-@settings(max_examples=max(10, settings().max_examples // 5))
+@counted(10, 100)
 def test_plans_move_the_same(report: Report, seed: int, ranks: int) -> None:
     """Chunk by chunk and hop by hop through the planned buffers, on a machine of ranks and on a cluster."""
     report(CASES, 1)
