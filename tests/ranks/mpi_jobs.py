@@ -28,9 +28,14 @@ def is_open_mpi() -> bool:
     return "Open MPI" in version or "OpenRTE" in version
 
 
-def command(ranks: int, *args: str) -> list[str]:
-    """The command that starts Python on some ranks, for either MPI that comes as a wheel."""
+def command(ranks: int, *args: str, survivors: bool = False) -> list[str]:
+    """The command that starts Python on some ranks, for either MPI that comes as a wheel.
+
+    With `survivors`, Open MPI lets the other ranks go on when one has ended.
+    """
     more = ["--oversubscribe", "--mca", "pml", "ob1", "--mca", "osc", "^ucx"] if is_open_mpi() else []
+    if survivors:
+        more += ["--with-ft", "ulfm"]
     return [str(MPIEXEC), *more, "-n", str(ranks), sys.executable, *args]
 
 
@@ -43,13 +48,13 @@ def environment() -> dict[str, str]:
     }
 
 
-def run(ranks: int, *args: str, seconds: float = 120) -> subprocess.CompletedProcess[str]:
+def run(ranks: int, *args: str, seconds: float = 120, survivors: bool = False) -> subprocess.CompletedProcess[str]:
     """Run a job to its end. At the time limit all of its processes are killed, and the test fails with what they printed.
 
     MPICH makes groups of its own for the ranks, so the descendants of mpiexec are killed one by one, too.
     """
     job = subprocess.Popen(
-        command(ranks, *args),
+        command(ranks, *args, survivors=survivors),
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

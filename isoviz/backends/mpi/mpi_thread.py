@@ -69,6 +69,9 @@ class MpiThread:
         self._bells: dict[int, Bell] = {}
         self._longest = LONGEST
         self._helped: set[int] = set()
+        self._failed: set[int] = set()
+        self.when_failed: Callable[[int, str], None] | None = None
+        """Called in the MPI thread with a rank whose process has ended, where MPI goes on without it, and with the reason."""
         self._stopping = False
         self._clean = True
         self._interval = sys.getswitchinterval()
@@ -325,7 +328,10 @@ class MpiThread:
         while not self._stopping:
             self._obey()
             self._requests.test()
-            self._arrivals.look()
+            try:
+                self._arrivals.look()
+            except self.mpi.Exception as error:
+                self._note_failed(error)
             now = time.perf_counter()
             for timer in self._timers:
                 if now >= timer.due:
@@ -343,7 +349,31 @@ class MpiThread:
 
     def _has_work(self) -> bool:
         """Whether a command or a message came before the bell was ready to ring."""
-        return bool(self._commands) or self._arrivals.look()
+        try:
+            return bool(self._commands) or self._arrivals.look()
+        except self.mpi.Exception:
+            return True  # the next look tells why
+
+    def _note_failed(self, error: BaseException) -> None:
+        """Report the ranks whose processes have ended, where MPI goes on without them (ULFM).
+
+        Raises:
+            BaseException: the error has another reason.
+        """
+        comm = self._messages
+        try:
+            failed = comm.Get_failed()
+            ranks = failed.Translate_ranks(None, comm.Get_group())
+            comm.Ack_failed()
+        except (self.mpi.Exception, AttributeError, NotImplementedError):
+            raise error from None
+        new = set(ranks) - self._failed
+        if not new:
+            raise error
+        self._failed |= new
+        for rank in sorted(new):
+            if self.when_failed is not None:
+                self.when_failed(rank, "its process has ended")
 
     def _obey(self) -> None:
         commands = self._commands

@@ -52,6 +52,7 @@ class MpiTransport:
         self._farewell = threading.Condition()
         self._clock: _ClockProbe | None = None
         self._asking = threading.Lock()
+        thread.when_failed = self.give_up
         thread.every(period, self._tick)
 
     def start(self, receive: Receive, lost: Lost) -> None:

@@ -1,0 +1,162 @@
+"""Run under mpiexec: a rank that stops, one that fails, one that ends the job, and ranks that differ in their speed."""
+
+from __future__ import annotations
+
+import faulthandler
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from typing import Any
+
+import numpy as np
+
+from isoviz.backends.host.host_memory import HostStore
+from isoviz.backends.mpi.world import World
+from isoviz.errors import RunError
+from isoviz.layouts import StridedCopy
+from isoviz.machines import Channel, ChannelKind, Constant, Memory, MemoryKind
+from isoviz.runtime.protocols import Bound
+
+
+class Mail:
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.found: list[tuple[int, Any]] = []
+        self.lost: list[tuple[int, str]] = []
+        self.news = threading.Condition()
+        world.transport.start(self._receive, self._gone)
+
+    def _receive(self, sender: int, message: object) -> None:
+        with self.news:
+            self.found.append((sender, message))
+            self.news.notify_all()
+
+    def _gone(self, rank: int, reason: str) -> None:
+        with self.news:
+            self.lost.append((rank, reason))
+            self.news.notify_all()
+
+    def take(self, sender: int) -> Any:
+        with self.news:
+            while True:
+                for each in self.found:
+                    if each[0] == sender:
+                        self.found.remove(each)
+                        return each[1]
+                assert self.news.wait(60), f"nothing from rank {sender}"
+
+    def wait_for_loss(self) -> tuple[int, str]:
+        with self.news:
+            while not self.lost:
+                assert self.news.wait(60), "no rank was lost"
+            return self.lost[0]
+
+
+def packed(world: World, to: int) -> Any:
+    here, there = Memory(f"node{world.rank}.sys", MemoryKind.SYS, node=world.rank), Memory("far.sys", MemoryKind.SYS, node=to)
+    described = Channel("", ChannelKind.PACKED, here.name, there.name, Constant(1e9))
+    return world.devices.channel(described, Bound(here, world.devices.memory(here)), Bound(there, None))  # type: ignore[arg-type]
+
+
+def gone(limit: float, send: signal.Signals) -> None:
+    """Rank 1 is stopped or killed while the others read from it and write to it. They notice, and go on without it."""
+    world = World(period=limit / 5, limit=limit)
+    mail = Mail(world)
+    store = HostStore(np.zeros(8 << 20, np.uint8))
+    handle = world.devices.export(store)
+    for rank in range(world.size):
+        if rank != world.rank:
+            world.transport.send(rank, (handle, os.getpid()))
+    others = {rank: mail.take(rank) for rank in range(world.size) if rank != world.rank}
+    for rank in others:
+        world.transport.send(rank, "ready")
+    for rank in others:
+        assert mail.take(rank) == "ready"
+    if world.rank == 1:
+        os.kill(os.getpid(), send)
+        return
+    there = world.devices.reach(others[1][0])
+    failed = []
+    start = time.perf_counter()
+    source = HostStore(np.ones(8 << 20, np.uint8))
+    while not failed:
+        try:
+            there.read(0, 8)
+            packed(world, 1).move([StridedCopy(0, 0, 8 << 20)], source, there, lambda: None)
+        except RunError as error:
+            failed.append(str(error))
+    rank, reason = mail.wait_for_loss()
+    noticed = time.perf_counter() - start
+    assert rank == 1 and len(mail.lost) == 1, mail.lost
+    expected = "no sign of life" if send is signal.SIGSTOP else "its process has ended|MPI failed between"
+    assert re.search(expected, failed[0]), failed
+    other = 2 - world.rank
+    world.transport.send(other, "still here")
+    world.transport.send(1, "dropped")
+    assert mail.take(other) == "still here"
+    live = world.devices.reach(others[other][0])
+    packed(world, other).move([StridedCopy(0, 0, 8 << 20)], source, live, lambda: None)
+    world.transport.send(other, "written")
+    assert mail.take(other) == "written"
+    assert (store.array == 1).all()
+    clocks = world.transport.clock_offsets()
+    assert clocks[1] is None and clocks[0] is not None and clocks[2] is not None
+    world.transport.send(other, "done")
+    assert mail.take(other) == "done"
+    if world.rank == 0:
+        print(json.dumps({"noticed": noticed, "reason": reason, "lost": mail.lost}), flush=True)
+    world.close()
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("isoviz MPI")]
+    if world.rank == 0 and send is signal.SIGSTOP:
+        os.kill(others[1][1], signal.SIGKILL)
+
+
+def failing() -> None:
+    """Rank 1 ends with an error; the others hear why, and all end."""
+    with World(limit=30) as world:
+        mail = Mail(world)
+        if world.rank == 1:
+            raise ValueError("no such file on this rank")
+        rank, reason = mail.wait_for_loss()
+        assert rank == 1
+        if world.rank == 0:
+            print(json.dumps({"reason": reason}), flush=True)
+
+
+def aborting() -> None:
+    with World(limit=30) as world:
+        mail = Mail(world)
+        if world.rank == 1:
+            world.abort("the test wants it")
+        mail.wait_for_loss()
+
+
+def waiting() -> None:
+    """Rank 0 is busy for three times the limit while the others have left; nobody counts as lost."""
+    limit = 0.5
+    with World(period=limit / 10, limit=limit) as world:
+        mail = Mail(world)
+        if world.rank == 0:
+            end = time.monotonic() + 3 * limit
+            while time.monotonic() < end:
+                np.ones(1 << 20).sum()
+        lost = list(mail.lost)
+    assert not lost and not mail.lost, mail.lost
+    if world.rank == 0:
+        print(json.dumps({"lost": []}), flush=True)
+
+
+def main() -> None:
+    faulthandler.dump_traceback_later(60, exit=True)
+    what = sys.argv[1]
+    if what in ("stopped", "killed"):
+        gone(float(sys.argv[2]), signal.SIGSTOP if what == "stopped" else signal.SIGKILL)
+    else:
+        {"failing": failing, "aborting": aborting, "waiting": waiting}[what]()
+
+
+main()
