@@ -34,6 +34,9 @@ class Bell(Protocol):
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
         """Sleep until the bell rings, or for less than a second. Returns whether it rang, or at once if there is work."""
 
+    def close(self) -> None:
+        """Let go of shared memory. Later rings do nothing."""
+
 
 class SharedBell:
     """A bell in a page, which other processes may map."""
@@ -62,6 +65,9 @@ class SharedBell:
             words[_ASLEEP] = 0
         return bool(words[_COUNT] != before)
 
+    def close(self) -> None:
+        self._words = (ctypes.c_uint32 * (PAGE // 4))()
+
 
 class LocalBell:
     """A bell for the threads of this process, for systems without futexes."""
@@ -82,6 +88,9 @@ class LocalBell:
             return has_work() or self._lock.acquire(timeout=seconds)
         finally:
             self._asleep = False
+
+    def close(self) -> None:
+        """Do nothing: nothing is shared."""
 
 
 def are_shared() -> bool:

@@ -278,7 +278,8 @@ class MpiThread:
             sys.setswitchinterval(self._interval)
         if self._clean:
             self._finalise()
-        self._bell, self._bells = own_bell(), {}
+        for bell in (self._bell, *self._bells.values()):
+            bell.close()
 
     def _initialise(self) -> None:
         try:

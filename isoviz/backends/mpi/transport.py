@@ -7,7 +7,6 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from isoviz.backends.mpi.tags import BEAT, BYE, CLOCK, CLOCK_ANSWER, CONTROL
@@ -44,8 +43,10 @@ class MpiTransport:
         now = time.perf_counter()
         self._heard = dict.fromkeys(self._others, now)
         self._ticked = now
-        self._early: deque[tuple[int, object]] = deque()
-        self._receive: Receive | None = None
+        self._turn = 0
+        self._early: deque[tuple[int, int, object]] = deque()
+        self._receive: Receive = _ignored
+        self._lost: Lost = _ignored
         self._listeners: list[Lost] = []
         self._left: set[int] = set()
         self._leaving = False
@@ -56,11 +57,20 @@ class MpiTransport:
         thread.every(period, self._tick)
 
     def start(self, receive: Receive, lost: Lost) -> None:
+        """Deliver messages from now on; see `Transport`. A later call replaces `receive` and `lost`, for another engine.
+
+        All ranks call it equally often. What a rank sends after its call number n is delivered by call number n of the receiver,
+        so that a rank which is ahead does not disturb the engine that another rank still has.
+        """
+
         def begin() -> None:
-            while self._early:
-                receive(*self._early.popleft())
-            self._receive = receive
-            self._listen(lost)
+            self._turn += 1
+            self._receive, self._lost = receive, lost
+            for rank, reason in self.lost.items():
+                lost(rank, reason)
+            early, self._early = self._early, deque()
+            for sender, turn, message in early:
+                self._deliver(sender, turn, message)
 
         self._thread.call(begin)
 
@@ -74,21 +84,22 @@ class MpiTransport:
         self._listeners.append(lost)
 
     def send(self, rank: int, message: object) -> None:
-        """Send a message and return at once. A message to a lost rank is dropped.
+        """Send a message and return at once. A message to a lost rank is dropped. Before `start`, it counts as sent after it.
 
         Raises:
             EngineClosed: the transport is closed.
         """
+        turn = max(self._turn, 1)
         if rank == self.rank:
-            self._thread.post(lambda: self._deliver(rank, message))
+            self._thread.post(lambda: self._deliver(rank, turn, message))
         elif rank not in self.lost:
-            self._thread.message(rank, CONTROL, pickle.dumps(message, pickle.HIGHEST_PROTOCOL))
+            self._thread.message(rank, CONTROL, pickle.dumps((turn, message), pickle.HIGHEST_PROTOCOL))
 
     def close(self) -> None:
         """Deliver nothing from now on. The messages that were sent still arrive."""
 
         def end() -> None:
-            self._receive = _ignored
+            self._receive = self._lost = _ignored
 
         if self._thread.is_alive:
             self._thread.call(end)
@@ -116,7 +127,7 @@ class MpiTransport:
         """Take a message of one of this transport's tags, in the MPI thread."""
         self.hear(sender)
         if tag == CONTROL:
-            self._deliver(sender, pickle.loads(data))  # noqa: S301  # the ranks of a job trust each other
+            self._deliver(sender, *pickle.loads(data))  # noqa: S301  # the ranks of a job trust each other
         elif tag == CLOCK:
             self._thread.message(sender, CLOCK_ANSWER, struct.pack("d", time.perf_counter()))
         elif tag == CLOCK_ANSWER:
@@ -143,7 +154,7 @@ class MpiTransport:
         self._thread.drop(rank, RunError(f"rank {rank} is lost: {reason}"))
         if self._clock is not None:
             self._clock.lost(rank)
-        for listener in self._listeners:
+        for listener in (*self._listeners, self._lost):
             listener(rank, reason)
         with self._farewell:
             self._farewell.notify_all()
@@ -183,11 +194,12 @@ class MpiTransport:
             for rank in range(self.size)
         )
 
-    def _deliver(self, sender: int, message: object) -> None:
-        if self._receive is None:
-            self._early.append((sender, message))
-        else:
+    def _deliver(self, sender: int, turn: int, message: object) -> None:
+        """Deliver a message of this turn, keep one of a later turn, and drop one of an earlier turn."""
+        if turn == self._turn:
             self._receive(sender, message)
+        elif turn > self._turn:
+            self._early.append((sender, turn, message))
 
     def _tick(self) -> None:
         now = time.perf_counter()
@@ -240,9 +252,5 @@ class _ClockProbe:
             self.over.set()
 
 
-def _ignored(_sender: int, _message: object) -> None:
+def _ignored(_rank: int, _message: object) -> None:
     """Drop a message."""
-
-
-Handler = Callable[[int, int, bytes], None]
-"""Takes a message: its sender, its tag, its bytes."""
