@@ -18,7 +18,7 @@ from isoviz.measure.probe import ProbeProgress
 from isoviz.measure.probe_steps import Effort
 from isoviz.measure.ranks import rank_probe
 
-SHORT = Effort(repeats=2, samples=6, seconds=0.003, limit=0.0)
+SHORT = Effort(repeats=1, samples=6, seconds=0.002, limit=0.0)
 KINDS = {"Memcpy", "DiskRead", "DiskWrite", "Window", "TwoSided", "Packed", "Derived", "Put"}
 
 

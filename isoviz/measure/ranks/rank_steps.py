@@ -38,7 +38,7 @@ SMALL = (8, 4 * tuning.KIB, 64 * tuning.KIB)
 """Bytes of the transfers whose time is mostly set-up."""
 SETUP_REPEATS = 3
 """How much more often small transfers are repeated: they are short, and their times spread."""
-IN_FLIGHT_WAYS = (("stream", 4 * tuning.MIB), ("gather", 4 * tuning.KIB))
+IN_FLIGHT_WAYS = (("stream", tuning.MIB), ("gather", 4 * tuning.KIB))
 """The shapes and runs of the jobs that tell how many requests in flight pay."""
 LEAST_JOB, GROWTH = tuning.MIB // 16, 64
 """Bytes of the first job that is tried, and how much larger the next one may be."""
@@ -267,7 +267,7 @@ class RankSteps:
         """The bytes that each of several channels moves: enough for all of them to work at once."""
         kind = self.machine.channel(channel).kind
         tried = next(each for each in self.tried if each.channel.kind is kind)
-        return max(run, self._sized(tried, shape, run).bytes)
+        return self._sized(tried, shape, LEAST_JOB if shape == "stream" else run).bytes
 
     # ---- whether predictions hold
 
