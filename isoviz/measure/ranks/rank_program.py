@@ -93,4 +93,5 @@ def probe_in_rank(
 def library(world: World) -> str:
     """The name and version of the MPI library."""
     text: Any = world.thread.mpi.Get_library_version()
-    return line(str(text).replace("\0", " ").split(",")[0].splitlines()[0])[:80].strip()
+    first = str(text).replace("\0", " ").split(",")[0].splitlines()[0]
+    return line(" ".join(first.replace("Version:", "").split()))[:80]
