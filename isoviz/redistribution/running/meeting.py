@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -20,6 +20,7 @@ from isoviz.backends.pages import PAGE
 from isoviz.errors import IsovizError, RankLost
 
 if TYPE_CHECKING:
+    from isoviz.runtime.protocols import Store
     from isoviz.runtime.ranks.handles import StoreHandle
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
@@ -27,15 +28,17 @@ WINDOWS = "reg"
 """The short name of the memory whose stores the ranks of a host can map."""
 _EAGER = 50e-6
 """Seconds of waiting before the processor is left to others for a while."""
-_NAP = 50e-6
+_SHORTEST, _LONGEST, _SHARE = 50e-6, 1e-3, 1 / 16
+"""A nap in seconds, and its share of the time waited so far: a long wait costs little processor time, and ends not much later."""
 _LOOK = 1e-2
 """Seconds between two looks whether a rank is lost."""
 
 
 class Meeting:
-    """All ranks of an engine make it together, and then call `wait` together. `close` ends it.
+    """Where the ranks of an engine wait for each other.
 
-    `is_shared` says whether the ranks meet by flags in memory that all of them map.
+    All ranks make it: each hands `handle` to the others and their handles to `reach`, which says whether it can map all flags. If
+    all can, `share(True)`, else `share(False)`. Then all call `wait` together. `close` ends it.
     """
 
     def __init__(self, engine: RankEngine) -> None:
@@ -43,32 +46,32 @@ class Meeting:
         self._stack = ExitStack()
         self._turn = 0
         self._flags: dict[int, memoryview] = {}
-        try:
-            self._flags = self._mapped()
-        except BaseException:
-            self._stack.close()
-            raise
-        self.is_shared = bool(self._flags)
+        self._is_shared = False
+        self.handle: StoreHandle | None = None
+        """The flag of this rank for the others; None if they cannot map it."""
+        self._store = self._own()
+        if self._store is not None:
+            self.handle = engine.far.export(self._store)
+            self._stack.callback(partial(engine.far.withdraw, self.handle))
 
-    def _mapped(self) -> dict[int, memoryview]:
-        """The flags of all ranks; empty if some rank cannot map those of another one."""
-        engine, store = self._engine, self._own()
-        handle = None
-        if store is not None:
-            handle = engine.far.export(store)
-            self._stack.callback(partial(engine.far.withdraw, handle))
-        handles = cast("list[StoreHandle | None]", engine.gather(handle))
-        found: dict[int, memoryview] = {}
+    def reach(self, handles: Sequence[StoreHandle | None]) -> bool:
+        """Map the flags of all ranks, and return whether that worked."""
         for rank, each in enumerate(handles):
             with contextlib.suppress(IsovizError):
-                reached = store if rank == engine.rank else None if each is None else engine.far.reach(each)
-                if reached is not None and reached is not store:
+                mine = rank == self._engine.rank
+                reached: Store | None = self._store if mine else None if each is None else self._engine.far.reach(each)
+                if reached is not None and not mine:
                     self._stack.callback(reached.close)
                 if isinstance(reached, HostStore):
-                    found[rank] = memoryview(cast("Any", reached.array[:8])).cast("q")
-        return found if all(engine.gather(len(found) == len(handles))) else {}
+                    self._flags[rank] = memoryview(cast("Any", reached.array[:8])).cast("q")
+        return len(self._flags) == len(handles)
+
+    def share(self, all_can: bool) -> None:
+        """Use the flags, or messages."""
+        self._is_shared = all_can
 
     def _own(self) -> HostStore | None:
+        """The flag of this rank, in memory that the ranks of its host can map."""
         engine = self._engine
         for memory in engine.machine.memories:
             if memory.node == engine.rank and memory.short_name == WINDOWS:
@@ -88,7 +91,7 @@ class Meeting:
         Raises:
             RankLost: a rank no longer answers.
         """
-        if not self.is_shared:
+        if not self._is_shared:
             self._engine.barrier()
             return
         self._turn += 1
@@ -104,7 +107,7 @@ class Meeting:
             if now - began < _EAGER:
                 _yield()
                 continue
-            time.sleep(_NAP)
+            time.sleep(min(_LONGEST, max(_SHORTEST, _SHARE * (now - began))))
             if now - looked > _LOOK:
                 looked = now
                 for lost, reason in self._engine.gone.items():

@@ -48,6 +48,20 @@ def redistribute_on_rank(
 ) -> OnRank:
     """Redistribute together with all ranks of an engine; see `isoviz.redistribute`."""
     plan = planned_alike(engine, source, destination, options)
+    return run_on_rank(engine, plan, array, into, verify=verify, cancel=cancel)
+
+
+def run_on_rank(
+    engine: RankEngine,
+    plan: RedistributionPlan,
+    array: Any | None = None,
+    into: Any | None = None,
+    *,
+    verify: bool = True,
+    cancel: CancelToken | None = None,
+) -> OnRank:
+    """Carry out a plan that all ranks have; see `isoviz.redistribute`."""
+    source = plan.source
     given = any(engine.gather(array is not None))
 
     def fill(store: Store) -> None:
@@ -65,10 +79,11 @@ def redistribute_on_rank(
 def planned_alike(
     engine: RankEngine, source: DistributedInstance, destination: DistributedInstance, options: Options | None
 ) -> RedistributionPlan:
-    """The plan, if all ranks ask for the same.
+    """The plan, if all ranks ask for the same. Rank 0 makes it, since a planner that runs out of time may find another one.
 
     Raises:
-        DistributionError: they do not, or there is no such plan.
+        DistributionError: they do not ask for the same.
+        Exception: what `plan_redistribution` raises, on all ranks.
     """
     asked = str((source.to_json(), destination.to_json(), None if options is None else options.as_dict()))
     for rank, other in enumerate(cast("list[str]", engine.gather(asked))):
@@ -76,7 +91,16 @@ def planned_alike(
             raise DistributionError(
                 f"redistribution: rank {engine.rank} and rank {rank} ask for different ones; expected the same on all ranks"
             )
-    return plan_redistribution(source, destination, engine.machine, options)
+    made: RedistributionPlan | Exception | None = None
+    if engine.rank == 0:
+        try:
+            made = plan_redistribution(source, destination, engine.machine, options)
+        except Exception as error:  # noqa: BLE001  # the other ranks raise it, too
+            made = _picklable(error)
+    found = cast("list[RedistributionPlan | Exception]", engine.gather(made))[0]
+    if isinstance(found, Exception):
+        raise found
+    return found
 
 
 def run_and_report(
@@ -90,7 +114,10 @@ def run_and_report(
     """
     engine = prepared.engine
     run = prepared.run(cancel)
-    runs = cast("list[RankRun]", engine.gather(run._replace(error=_picklable(run.error))))
+    ends = (prepared.source, prepared.destination)
+    notes = [note for store in ends for note in (store.notes if store is not None else ())]
+    answers = cast("list[tuple[RankRun, list[str]]]", engine.gather((run._replace(error=_picklable(run.error)), notes)))
+    runs = [each for each, _ in answers]
     raise_first([each.error for each in runs], run.error)
     verified = None
     if verify:
@@ -102,10 +129,8 @@ def run_and_report(
         error = prepared.verify(generated=generated, check=check)
         raise_first(cast("list[Exception | None]", engine.gather(_picklable(error))), error)
         verified = True
-    ends = (prepared.source, prepared.destination)
-    notes = [note for store in ends for note in (store.notes if store is not None else ())]
-    notes += ["the source holds generated data"] if generated else []
-    said = [note for found in cast("list[list[str]]", engine.gather(notes)) for note in found]
+    said = ["the source holds generated data"] if generated else []
+    said += [note for _, found in answers for note in found]
     one_host = len(set(getattr(engine.transport, "hosts", ()))) <= 1
     return RedistributionReport.of(prepared.plan, runs, verified, said, one_clock=one_host)
 

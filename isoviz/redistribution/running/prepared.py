@@ -70,35 +70,40 @@ class Prepared:
         self.destination: Endpoint | None = None
         self._handles: dict[str, list[StoreHandle | None]] = {}
         self._given: tuple[Any | None, Any | None] = source, destination
+        self._ready: list[_Ready] = []
         try:
-            self._together(partial(self._open, source, destination, fill))
-            for end, store in (("source", self.source), ("destination", self.destination)):
-                self._handles[end] = self._exchanged(store)
-            self._ready: list[_Ready] = []
-            self._together(self._prepare)
             self._meeting = Meeting(engine)
             self._stack.callback(self._meeting.close)
+            found = self._together(partial(self._open, source, destination, fill))
+            self._handles = {"source": [each[0] for each in found], "destination": [each[1] for each in found]}
+            self._meeting.share(all(self._together(partial(self._prepare, [each[2] for each in found]))))
         except BaseException:
             self._stack.close()
             raise
 
     # ---- preparation
 
-    def _together(self, work: Callable[[], None]) -> None:
-        """Do work that may fail. If it fails on a rank, all ranks raise."""
+    def _together(self, work: Callable[[], Any]) -> list[Any]:
+        """Do work that may fail, and return its results on all ranks. If it fails on a rank, all ranks raise."""
         error: Exception | None = None
+        made: Any = None
         try:
-            work()
+            made = work()
         except Exception as found:  # noqa: BLE001  # the other ranks must not wait for this one
             error = found
         words = None if error is None else f"rank {self.rank}: {error}"
-        failed = [said for said in self.engine.gather(words) if said is not None]
+        answers = cast("list[tuple[str | None, Any]]", self.engine.gather((words, made)))
         if error is not None:
             raise error
-        if failed:
-            raise DistributionError(str(failed[0]))
+        for said, _ in answers:
+            if said is not None:
+                raise DistributionError(said)
+        return [each for _, each in answers]
 
-    def _open(self, source: Any | None, destination: Any | None, fill: Callable[[Store], None] | None) -> None:
+    def _open(
+        self, source: Any | None, destination: Any | None, fill: Callable[[Store], None] | None
+    ) -> tuple[StoreHandle | None, StoreHandle | None, StoreHandle | None]:
+        """Open this rank's ends; returns the handles of source, destination and flag for the other ranks."""
         size = self.engine.transport.size
         for rank in self.plan.ranks:
             if rank >= size:
@@ -118,6 +123,7 @@ class Prepared:
             self.destination = self._memory(part.memory).destination(part, destination, True)
             if destination is not None:
                 self._stack.callback(self.destination.close)
+        return self._exported(self.source), self._exported(self.destination), self._meeting.handle
 
     def _memory(self, name: str) -> RealMemory:
         found = self.engine.devices.memory(self.engine.machine.memory(name))
@@ -125,13 +131,13 @@ class Prepared:
             raise DistributionError(f"memory {name}: rank {self.rank} has no such device")
         return found
 
-    def _exchanged(self, store: Endpoint | None) -> list[StoreHandle | None]:
-        """The handles of one end, by rank."""
-        handle = None
-        if store is not None:
-            handle = self.engine.far.export(store)
-            self._stack.callback(partial(self.engine.far.withdraw, handle))
-        return cast("list[StoreHandle | None]", self.engine.gather(handle))
+    def _exported(self, store: Endpoint | None) -> StoreHandle | None:
+        """The handle of an end for the other ranks."""
+        if store is None:
+            return None
+        handle = self.engine.far.export(store)
+        self._stack.callback(partial(self.engine.far.withdraw, handle))
+        return handle
 
     def _store(self, end: str, rank: int) -> Store:
         """The store of an end on any rank."""
@@ -146,7 +152,8 @@ class Prepared:
         self._stack.callback(store.close)
         return store
 
-    def _prepare(self) -> None:
+    def _prepare(self, flags: Sequence[StoreHandle | None]) -> bool:
+        """Reach what this rank writes, and compute its copies; returns whether this rank maps the flags of all."""
         channels: dict[str, RealChannel] = {}
         stores: dict[int, Store] = {}
         for number, sending in self._own():
@@ -161,6 +168,7 @@ class Prepared:
             path = sending.plan.only
             chunks = tuple((chunk, path.copies(0, chunk)) for chunk in path.numbers)
             self._ready.append(_Ready(number, channel, chunks, stores[sending.receiver]))
+        return self._meeting.reach(flags)
 
     def _own(self) -> Iterator[tuple[int, Sending]]:
         """The sendings of this rank with one hop, with their numbers."""
