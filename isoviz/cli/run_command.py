@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import TYPE_CHECKING
 
 from isoviz.cli.output import whole_number
 from isoviz.cli.plan_command import add_transfer_arguments
+from isoviz.errors import IsovizError
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import TransferFile
+    from isoviz.runtime import Report
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -19,6 +26,13 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         " given up afterwards. A destination file that exists is replaced once the new one is complete.",
     )
     add_transfer_arguments(parser)
+    parser.add_argument(
+        "--ranks",
+        metavar="N",
+        type=whole_number,
+        help="run on N MPI ranks, which are started for it: rank r has the memories of node r. `mpiexec -n N isoviz run FILE`"
+        " does so on ranks that are there already",
+    )
     parser.add_argument("--no-verify", action="store_true", help="do not compare source and destination afterwards")
     trials = parser.add_mutually_exclusive_group()
     trials.add_argument("--no-trial", action="store_true", help="predict by the model alone: do not try a few MiB before")
@@ -37,22 +51,83 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 def run(args: argparse.Namespace) -> int:
     """Run and print the report."""
-    from isoviz.cli.output import check_outputs, print_json, print_text, watched, write_file
+    from isoviz.cli.output import check_outputs, watched
+    from isoviz.launch.hello import ranks_of_this_job
     from isoviz.measure.run_file import run_file
     from isoviz.planner import load_transfer
 
+    if args.ranks is None and ranks_of_this_job() > 1:
+        return _run_with_others(args)
     file = load_transfer(args.file)
     check_outputs(args.file, (args.chrome, args.output))
+    if args.ranks is not None:
+        return _run_on_ranks(args, file)
     with watched() as watch:
         asked = {"planner": args.planner, "verify": not args.no_verify, "trial": not args.no_trial, "of": args.of}
         report = run_file(file, progress=watch.progress, cancel=watch.cancel, **asked)
+    _show(args, report, file, file.machine() if args.output is not None else None)
+    return 0
+
+
+def _run_on_ranks(args: argparse.Namespace, file: TransferFile) -> int:
+    """Start ranks, run on them, and end them."""
+    from isoviz.cli.output import watched
+    from isoviz.launch.rank_files import plan_on_ranks
+    from isoviz.launch.ranks import ranks
+
+    _refuse_trials(args)
+    file.check_source()
+    with watched() as watch, ranks(args.ranks) as group:
+        plan, machine, file = plan_on_ranks(file, [process.host for process in group.processes], args.planner)
+        report = group.run(plan, machine=machine, verify=not args.no_verify, progress=watch.progress, cancel=watch.cancel)
+    _show(args, report, file, machine)
+    return 0
+
+
+def _run_with_others(args: argparse.Namespace) -> int:
+    """Run as one of the ranks of an MPI job. Rank 0 speaks for all; the exit status is the same everywhere."""
+    from isoviz.cli.output import check_outputs, watched
+    from isoviz.errors import InputError
+    from isoviz.launch.hello import Hello
+    from isoviz.launch.same_program import run_together
+
+    def check() -> None:
+        _refuse_trials(args)
+        check_outputs(args.file, (args.chrome, args.output))
+
+    is_first = Hello.of_this_process().rank <= 0
+    try:
+        with watched(quiet=True) as watch:
+            watch.running = True  # A signal ends the run on all ranks.
+            found = run_together(args.file, planner=args.planner, verify=not args.no_verify, cancel=watch.cancel, check=check)
+    except (IsovizError, OSError, MemoryError, KeyboardInterrupt) as error:
+        if is_first:
+            raise
+        if isinstance(error, KeyboardInterrupt):
+            raise SystemExit(128 + watch.signal) from None
+        raise SystemExit(2 if isinstance(error, InputError) else 1) from None
+    if is_first:
+        _show(args, found.report, found.file, found.machine)
+    return 0
+
+
+def _refuse_trials(args: argparse.Namespace) -> None:
+    from isoviz.errors import InputError
+
+    if args.of != 1:
+        raise InputError(f"--of {args.of}: plans on ranks are not tried before; expected it to be left out")
+
+
+def _show(args: argparse.Namespace, report: Report, file: TransferFile, machine: Machine | None) -> None:
+    """Print the report, and write what was asked for."""
+    from isoviz.cli.output import print_json, print_text, write_file
+
     if args.chrome is not None and report.trace is not None:
         write_file(args.chrome, json.dumps(report.trace.to_chrome(), allow_nan=False).encode())
-    if args.output is not None:
+    if args.output is not None and machine is not None:
         from isoviz.widgets.pages.plan_page import plan_page
         from isoviz.widgets.pages.state_of_plan import machine_choice_of
 
-        machine = file.machine()
         page = plan_page(
             report.plan, machine, kind="run", choice=machine_choice_of(file, machine), options=file.options, report=report
         )
@@ -61,4 +136,3 @@ def run(args: argparse.Namespace) -> int:
         print_json(report.to_json())
     else:
         print_text(report)
-    return 0

@@ -24,8 +24,8 @@ from isoviz.forks import Home
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.losses import Evidence, aborted_in, is_stopped, loss
 from isoviz.launch.pending import Failure, Pending
-from isoviz.launch.rank_worker import End
 from isoviz.launch.wire import ConnectionLost, Message, Wire, greet
+from isoviz.launch.worker.rank_worker import End
 from isoviz.this_computer import host_name
 
 _GREETING = 10.0

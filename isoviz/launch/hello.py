@@ -97,9 +97,9 @@ def refusal(worker: Hello, client: Hello) -> str | None:
     return f"{who} on {worker.host} is of another version: {'; '.join(wrong)}; expected the same at both ends"
 
 
-def started_by_mpi() -> bool:
-    """Whether an `mpiexec` started this process as one of its ranks."""
-    return any(name in os.environ for name in _SIZE) and any(name in os.environ for name in _RANK[:-1])
+def ranks_of_this_job() -> int:
+    """The number of ranks of the MPI job that started this process as one of them; 1 if none did."""
+    return max(1, _from_environment(_SIZE)) if _from_environment(_RANK[:-1]) >= 0 else 1
 
 
 def _from_environment(names: tuple[str, ...]) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from isoviz.errors import RankLost, line
 from isoviz.launch.hello import Hello
-from isoviz.launch.rank_worker import End
+from isoviz.launch.worker.rank_worker import End
 
 _LAST_WORDS = 120
 _ABORTED = re.compile(r"MPI_ABORT was invoked on rank ([0-9]+)|^Abort\([0-9]+\) on node ([0-9]+)")

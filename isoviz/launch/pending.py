@@ -33,6 +33,15 @@ class Failure:
         return found
 
 
+def first_failure(failures: Sequence[Failure]) -> RankError:
+    """The error of the first rank that failed, which counts the others."""
+    error = failures[0].as_error()
+    others = [str(failure.rank) for failure in failures[1:]]
+    if others:
+        error.add_note(f"It failed on {'rank' if len(others) == 1 else 'ranks'} {', '.join(others)} as well.")
+    return error
+
+
 class Pending:
     """One command under way on some ranks. `tell` gets what the ranks tell about it, as (rank, value)."""
 

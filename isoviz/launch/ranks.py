@@ -11,14 +11,22 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError, RankError, RunError, show
+from isoviz.errors import InputError, MachineError, RunError, show
 from isoviz.launch.client import Watching
-from isoviz.launch.groups import Group, JobGroup, Wanted
 from isoviz.launch.hello import Hello
-from isoviz.launch.mpi_command import check_ranks, find_mpi, thread_limits
-from isoviz.launch.pending import Failure
+from isoviz.launch.pending import first_failure
+from isoviz.launch.processes.groups import Group, JobGroup, Wanted
+from isoviz.launch.processes.mpi_command import check_ranks, find_mpi, thread_limits
+from isoviz.launch.submitted_plans import SubmittedPlans
+from isoviz.machines import preset
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime import CancelToken, Report
+    from isoviz.runtime.engine.progress import ProgressCallback
 
 _ON_CLOSE = 2.0
 
@@ -32,12 +40,15 @@ class Ranks:
 
     def __init__(self, make: Callable[[], Group], start_timeout: float) -> None:
         self._make, self._start_timeout = make, start_timeout
+        self._machine: Machine | None = None
         self._start()
 
     def _start(self) -> None:
         began = time.perf_counter()
         self._group = self._make()
         self._count = self._group.client.size
+        self._sent: set[str] = set()
+        """Digests of the machines that all ranks have."""
         self._end = weakref.finalize(self, self._group.client.drop)
         try:
             self._group.client.wait_until_ready(self._start_timeout)
@@ -158,8 +169,86 @@ class Ranks:
         pending = client.send("call", lambda _: (function, arguments, keywords), chosen, tell)
         values, failures = client.results(pending, cancel)
         if failures:
-            raise _first(failures)
+            raise first_failure(failures)
         return [values[rank] for rank in chosen]
+
+    @property
+    def machine(self) -> Machine:
+        """The machine of these ranks, for planning: rank r has the memories of node r. Set another one to use it instead.
+
+        By default it is `isoviz.machines.preset("ranks", …)` for as many ranks on their hosts.
+
+        Raises:
+            MachineError: an assigned machine has nodes without a rank.
+        """
+        if self._machine is None:
+            hosts = [hello.host for hello in self._group.client.hellos]
+            self._machine = preset("ranks", ranks=self._count, hosts=hosts)
+        return self._machine
+
+    @machine.setter
+    def machine(self, machine: Machine) -> None:
+        nodes = max((memory.node for memory in machine.memories), default=0) + 1
+        if nodes > self._count:
+            raise MachineError(f"machine {machine.name!r} has {nodes} nodes; expected at most {self._count}, one for each rank")
+        self._machine = machine
+
+    def run(
+        self,
+        plan: Plan,
+        source: Any | None = None,
+        destination: Any | None = None,
+        *,
+        machine: Machine | None = None,
+        verify: bool = True,
+        progress: ProgressCallback | None = None,
+        cancel: CancelToken | None = None,
+        pipelined: bool = True,
+    ) -> Report:
+        """Run a plan on the ranks, wait for its end and report on all of them; see `isoviz.Engine.run`.
+
+        - `source`, `destination`: arrays of this process, or paths. An array travels to the rank that has the memory before the
+          run, and back from it afterwards; its times are not those of the run. Paths are files of the rank's host. If they are
+          not given, the paths in the plan are used. If it names none, data is generated on the rank and discarded there.
+        - `machine`: the machine of the plan; the default is `machine` of these ranks.
+        - `progress` is called in this thread, with the sums over all ranks. `cancel` is looked at 20 times a second. Ctrl-C
+          cancels the plan on all ranks, and the ranks stay.
+
+        Raises:
+            TransferError: the plan is for another machine, or has a memory on a node without a rank.
+            RankLost: a rank ended. RanksClosed: the ranks were closed.
+            Exception: what `isoviz.Engine.run` raises; the message names the rank.
+        """
+        options = {"verify": verify, "pipelined": pipelined}
+        submitted = self._submitted([(plan, source, destination)], machine, options, progress is not None)
+        return submitted.reports(progress=progress, cancel=cancel)[0]
+
+    def submit(
+        self,
+        *plans: Plan | tuple[Plan, Any, Any],
+        machine: Machine | None = None,
+        verify: bool = True,
+        pipelined: bool = True,
+    ) -> SubmittedPlans:
+        """Run some plans at the same time; returns at once. What is submitted later runs afterwards.
+
+        A plan may be a tuple (plan, source, destination); see `run`, also for the options.
+
+        Raises:
+            TransferError: a plan is for another machine, or has a memory on a node without a rank.
+            RankLost: a rank ended. RanksClosed: the ranks were closed.
+        """
+        items = [plan if isinstance(plan, tuple) else (plan, None, None) for plan in plans]
+        return self._submitted(items, machine, {"verify": verify, "pipelined": pipelined}, True)
+
+    def _submitted(
+        self, items: Sequence[tuple[Plan, Any, Any]], machine: Machine | None, options: Mapping[str, Any], tells: bool
+    ) -> SubmittedPlans:
+        chosen = self.machine if machine is None else machine
+        client = self._group.client
+        found = SubmittedPlans(client, chosen, items, options, tells, is_known=chosen.digest in self._sent)
+        self._sent.add(chosen.digest)
+        return found
 
     def _chosen(self, ranks: Sequence[int] | None) -> list[int]:
         chosen: list[int] = list(range(self._count)) if ranks is None else list(ranks)
@@ -168,15 +257,6 @@ class Ranks:
             if isinstance(asked, bool) or not isinstance(asked, int) or not 0 <= asked < self._count:
                 raise InputError(f"there is no rank {show(asked)}; expected 0 to {self._count - 1}")
         return chosen
-
-
-def _first(failures: Sequence[Failure]) -> RankError:
-    """The error of the first rank that failed, which counts the others."""
-    error = failures[0].as_error()
-    others = [str(failure.rank) for failure in failures[1:]]
-    if others:
-        error.add_note(f"It failed on {'rank' if len(others) == 1 else 'ranks'} {', '.join(others)} as well.")
-    return error
 
 
 def ranks(
@@ -229,7 +309,7 @@ def ranks(
         raise InputError(f"ranks: silence={silence:g} is less than two heartbeats of {heartbeat:g} s")
     watching = Watching(float(heartbeat), float(silence))
     if cluster is not None:
-        from isoviz.launch.cluster import attached
+        from isoviz.launch.processes.cluster import attached
 
         asked = None if count is None else check_ranks(count)
         return Ranks(partial(attached, cluster, asked, address, watching), float(start_timeout))

@@ -5,8 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from isoviz.errors import InputError
+from isoviz.launch.rank_station import Station
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.world import World
 
 
 @dataclass(frozen=True)
@@ -15,13 +20,26 @@ class ThisRank:
 
     - `rank`, `size`: its number, and the number of ranks.
     - `cancel`: set when the caller no longer wants the result. A function that takes long looks at it from time to time.
-    - `tell`: sends an object to the `progress` function of the caller.
+    - `tell`: sends an object to the `tell` function of the caller.
+    - `station`: what the rank keeps between calls.
     """
 
     rank: int
     size: int
     cancel: threading.Event = field(compare=False)
     tell: Callable[[object], None] = field(compare=False)
+    station: Station = field(compare=False)
+
+    @property
+    def world(self) -> World:
+        """The rank's place in the world of ranks: its MPI thread, its transport and its devices. It stays for later calls.
+
+        All ranks have to ask together for the first time. An engine that earlier runs have left is closed, so that the caller
+        can make one of its own, and close it again.
+        """
+        world = self.station.world()
+        self.station.release()
+        return world
 
 
 class _Current(threading.local):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import threading
 from pathlib import Path
 
 from isoviz.launch.this_rank import this_rank
@@ -96,9 +97,56 @@ def too_much_memory(rank: int) -> int:
         resource.setrlimit(resource.RLIMIT_AS, before)
 
 
+def limit_memory(room: int) -> None:
+    """Let this rank have `room` bytes more than it has; 0 lifts the limit."""
+    import resource
+
+    most = resource.getrlimit(resource.RLIMIT_AS)[1]
+    mapped = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (mapped + room if room else most, most))
+
+
 def environment(name: str) -> str | None:
     return os.environ.get(name)
 
 
 def printed(text: str) -> None:
     print(text, flush=True)
+
+
+def start_ahead() -> list[list[object]]:
+    """Start the transport three times; rank 1 starts and sends before rank 0 starts again."""
+    transport = this_rank().world.transport
+    heard: list[list[object]] = []
+    arrived = threading.Semaphore(0)
+
+    def start() -> None:
+        mine: list[object] = []
+        heard.append(mine)
+
+        def receive(_sender: int, message: object) -> None:
+            mine.append(message)
+            arrived.release()
+
+        transport.start(receive, lambda _rank, _reason: None)
+
+    if this_rank().rank == 1:
+        for name in ("first", "second", "third"):
+            start()
+            transport.send(0, f"{name} of 1")
+        transport.send(0, "end of 1")
+    elif this_rank().rank == 0:
+        start()
+        assert arrived.acquire(timeout=60)
+        # The others are there, too, since messages keep their order; they wait.
+        while len(transport._early) < 3:
+            pass
+        for _ in range(2):
+            start()
+            assert arrived.acquire(timeout=60)
+        assert arrived.acquire(timeout=60)
+        assert heard[-1].pop() == "end of 1"
+    else:
+        for _ in range(3):
+            start()
+    return heard

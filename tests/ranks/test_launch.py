@@ -24,9 +24,9 @@ from mpi_jobs import needs_mpi
 
 import isoviz
 from isoviz.errors import ForkedError, InputError, LaunchError, MissingPartError, RankError, RanksClosed
-from isoviz.launch import mpi_command
 from isoviz.launch.client import Client, Watching
 from isoviz.launch.hello import Hello, refusal
+from isoviz.launch.processes import mpi_command
 from isoviz.launch.wire import ConnectionLost, Message, Wire, answer
 
 
@@ -235,7 +235,7 @@ def test_ranks_that_are_each_alone_are_noticed(tmp_path: Path) -> None:
         tmp_path,
         'case "$1" in --version) echo MPICH 4.2; exit;; esac\n'
         "for rank in 0 1; do PMI_RANK= OMPI_COMM_WORLD_RANK=$rank OMPI_COMM_WORLD_SIZE=2 "
-        f"{sys.executable} -m isoviz.launch.rank_worker & done; wait",
+        f"{sys.executable} -m isoviz.launch.worker.rank_worker & done; wait",
     )
     with pytest.raises(LaunchError, match="expected mpiexec and mpi4py of one MPI"):
         isoviz.ranks(2, mpiexec=single)
@@ -309,7 +309,7 @@ def test_a_worker_does_not_listen_to_a_stranger() -> None:
             "PMI_RANK": "0",
             "PMI_SIZE": "1",
         }
-        command = [sys.executable, "-m", "isoviz.launch.rank_worker"]
+        command = [sys.executable, "-m", "isoviz.launch.worker.rank_worker"]
         with subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True) as worker:
             with server.accept()[0] as stranger:
                 stranger.sendall(b"isoviz ranks\n" + bytes(32))

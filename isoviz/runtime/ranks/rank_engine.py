@@ -215,13 +215,16 @@ class RankEngine(RankDriver):
 
     @staticmethod
     def _progress(stage: str, executions: Sequence[RankExecution]) -> Progress:
-        """The progress of the destinations on this rank."""
+        """What this rank has moved to destinations, out of all that reaches destinations on this rank.
+
+        The rank before the destination moves the last hop, so only the sums over all ranks belong together.
+        """
         mine = [execution for execution in executions if execution.receiver == execution.rank]
         return Progress(
             stage,
-            sum(execution.chunks_done for execution in mine),
+            sum(execution.chunks_done for execution in executions),
             sum(execution.plan.chunk_count for execution in mine),
-            sum(execution.event.bytes_done for execution in mine),
+            sum(execution.event.bytes_done for execution in executions),
             sum(execution.plan.bytes for execution in mine),
         )
 

@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from isoviz.launch import guardian
-from isoviz.launch.mpi_command import Mpi
+from isoviz.launch.processes.mpi_command import Mpi
 
 _SHM = Path("/dev/shm")  # noqa: S108
 _MOST_LINES = 400

@@ -17,6 +17,7 @@ from typing import Any
 
 from isoviz.errors import RunError, line
 from isoviz.launch.hello import Hello, refusal
+from isoviz.launch.rank_station import Station
 from isoviz.launch.this_rank import ThisRank, set_this_rank
 from isoviz.launch.wire import ConnectionLost, Message, Wire
 
@@ -35,6 +36,8 @@ class Worker:
         self._commands: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._cancels: dict[int, threading.Event] = {}
         self._closing = threading.Event()
+        self._station = Station()
+        self._asked_to_close = False
         self._busy: tuple[str, float] | None = None
 
     def introduce(self) -> None:
@@ -75,6 +78,8 @@ class Worker:
         self._wire.send(Message.of(0, "ready", known))
         while (message := self._commands.get()) is not None:
             self._execute(message)
+        if self._asked_to_close:
+            self._station.leave()  # All ranks do so together.
 
     def close(self) -> None:
         """End the connection."""
@@ -92,7 +97,7 @@ class Worker:
         try:
             function, arguments, keywords = message.value()
             self._busy = (getattr(function, "__name__", "a function"), time.monotonic())
-            set_this_rank(ThisRank(self._rank, self._size, cancel, tell))
+            set_this_rank(ThisRank(self._rank, self._size, cancel, tell, self._station))
             reply = Message.of(message.number, "done", function(*arguments, **keywords))
         except ConnectionLost:
             raise
@@ -135,6 +140,7 @@ class Worker:
             elif message.kind == "state":
                 self._wire.send(Message.of(message.number, "done", self._state()))
             elif message.kind == "close":
+                self._asked_to_close = True
                 self._closing.set()
                 self._commands.put(None)
                 return

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from isoviz.launch.client import Client, Watching
-from isoviz.launch.job import Job
-from isoviz.launch.mpi_command import Mpi
-from isoviz.launch.rank_worker import ADDRESS, SECRET
+from isoviz.launch.processes.job import Job
+from isoviz.launch.processes.mpi_command import Mpi
+from isoviz.launch.worker.rank_worker import ADDRESS, SECRET
 
 HERE = "127.0.0.1"
-_MODULE = "isoviz.launch.rank_worker"
+_MODULE = "isoviz.launch.worker.rank_worker"
 
 
 class Group(Protocol):

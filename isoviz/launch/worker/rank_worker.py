@@ -1,4 +1,4 @@
-"""The program of a rank: `python -m isoviz.launch.rank_worker`, started by `mpiexec`.
+"""The program of a rank: `python -m isoviz.launch.worker.rank_worker`, started by `mpiexec`.
 
 It forks at once. The first process only waits for the second one and tells how that ended, since no `mpiexec` does so reliably.
 The second process is the rank: it connects to the client, then starts MPI, then serves.
@@ -57,8 +57,8 @@ def main() -> None:
     faulthandler.enable()
     # Imported after the fork: the first process stays small.
     from isoviz.launch.hello import Hello
-    from isoviz.launch.rank_service import Refused, Worker
     from isoviz.launch.wire import ConnectionLost, answer
+    from isoviz.launch.worker.rank_service import Refused, Worker
 
     secret = bytes.fromhex(os.environ.pop(SECRET))
     host, _, port = os.environ.pop(ADDRESS).rpartition(":")

@@ -10,11 +10,11 @@ from typing import Any
 
 from isoviz.errors import InputError, LaunchError, MissingPartError, line, show
 from isoviz.launch.client import Client, Watching
-from isoviz.launch.groups import HERE
 from isoviz.launch.hello import Hello
-from isoviz.launch.rank_service import Worker
-from isoviz.launch.rank_worker import connect
+from isoviz.launch.processes.groups import HERE
 from isoviz.launch.wire import ConnectionLost, answer
+from isoviz.launch.worker.rank_service import Worker
+from isoviz.launch.worker.rank_worker import connect
 
 _CONNECTING = 30.0
 

@@ -1,0 +1,1 @@
+"""Starting and ending the processes of ranks: jobs of `mpiexec`, and clusters that run already."""

@@ -1,0 +1,66 @@
+"""What a rank keeps between commands: its place in the world of ranks, and the engine for the machine that was used last.
+
+All ranks make, change and leave them together, in the order of the commands that they get.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from isoviz.backends.mpi.world import World
+    from isoviz.machines import Machine
+    from isoviz.runtime.ranks.rank_engine import RankEngine
+
+
+class Station:
+    """The world and the engine of one worker. The thread that executes commands uses it."""
+
+    def __init__(self) -> None:
+        self._world: World | None = None
+        self._engine: RankEngine | None = None
+        self._machines: dict[str, Machine] = {}
+
+    def world(self) -> World:
+        """This rank's place in the world of ranks. All ranks have to ask together for the first time.
+
+        Raises:
+            RunError: MPI cannot be used.
+        """
+        if self._world is None:
+            from isoviz.backends.mpi.world import World
+
+            self._world = World()
+        return self._world
+
+    def engine(self, machine: Machine | str) -> RankEngine:
+        """The engine for a machine, which is given as it is, or by the digest of one that was given before.
+
+        All ranks ask together.
+
+        Raises:
+            RunError: MPI cannot be used.
+        """
+        if isinstance(machine, str):
+            machine = self._machines[machine]
+        self._machines[machine.digest] = machine
+        if self._engine is None or self._engine.machine.digest != machine.digest:
+            from isoviz.runtime.ranks.rank_engine import RankEngine
+
+            world = self.world()
+            self.release()
+            self._engine = RankEngine(machine, world.devices, world.transport)
+        return self._engine
+
+    def release(self) -> None:
+        """Close the engine, so that another one can use the world."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def leave(self) -> None:
+        """Close the engine and leave the world, together with all ranks."""
+        self.release()
+        world, self._world = self._world, None
+        if world is not None:
+            world.close()

@@ -1,0 +1,135 @@
+"""Plans under way on ranks, as the client sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from isoviz.launch.pending import first_failure
+from isoviz.launch.worker.plan_runs import Summed, carry_out, orders, report_of
+
+if TYPE_CHECKING:
+    from isoviz.launch.client import Client
+    from isoviz.launch.worker.plan_runs import Done
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+    from isoviz.runtime import CancelToken, Progress, Report
+    from isoviz.runtime.engine.progress import ProgressCallback
+
+_TICK = 0.05
+_LONG_TICK = 1.0
+
+
+class SubmittedPlans:
+    """Some plans that run at the same time on all ranks; `Ranks.submit` makes it.
+
+    Any thread may ask; one thread waits.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        machine: Machine,
+        items: Sequence[tuple[Plan, Any, Any]],
+        options: Mapping[str, Any],
+        tells: bool,
+        *,
+        is_known: bool,
+    ) -> None:
+        self._client, self._machine, self._items = client, machine, items
+        size = client.size
+        by_plan = [orders(machine, plan, source, destination, size) for plan, source, destination in items]
+        arrays = any(isinstance(end, np.ndarray) for _, *ends in items for end in ends)
+        sent: Machine | str = machine.digest if is_known else machine
+        self._summed = Summed()
+        self._pending = client.send(
+            "call",
+            lambda rank: (carry_out, (sent, [found[rank] for found in by_plan], arrays, dict(options), tells), {}),
+            tell=self._summed.tell,
+        )
+        self._reports: list[Report] | None = None
+        self._error: BaseException | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all plans have ended, with or without an error."""
+        return self._pending.done
+
+    @property
+    def progress(self) -> Progress | None:
+        """The progress of all plans together; None before the first bytes."""
+        return self._summed.now()
+
+    def cancel(self) -> None:
+        """Ask the plans to stop between two requests. No effect after their end."""
+        self._client.cancel(self._pending)
+
+    def reports(
+        self,
+        timeout: float | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+        cancel: CancelToken | None = None,
+    ) -> list[Report]:
+        """Wait for the end of all plans, and return their reports. Arrays of the caller are filled then. Ctrl-C cancels.
+
+        Raises:
+            TimeoutError: they have not ended after `timeout` seconds.
+            RankLost, RanksClosed: the ranks ended before.
+            Exception: a plan failed; see `Ranks.run`. It is the error of the first plan that failed.
+        """
+        if self._reports is None and self._error is None:
+            self._wait(timeout, progress, cancel)
+            try:
+                self._reports = self._finished()
+            except BaseException as error:
+                self._error = error
+                raise
+        if self._error is not None:
+            raise self._error
+        assert self._reports is not None
+        return self._reports
+
+    def _wait(self, timeout: float | None, progress: ProgressCallback | None, cancel: CancelToken | None) -> None:
+        tick = _TICK if progress is not None or cancel is not None else _LONG_TICK
+        left = float("inf") if timeout is None else timeout
+        asked = False
+        try:
+            while not self._pending.wait(min(tick, max(0.0, left))):
+                left -= tick
+                if left <= 0:
+                    raise TimeoutError(f"the plans have not ended after {timeout:g} s")
+                if cancel is not None and not asked and cancel.is_set():
+                    asked = True
+                    self.cancel()
+                self._tell(progress)
+            self._tell(progress)
+        except TimeoutError:
+            raise
+        except BaseException:  # Ctrl-C, or `progress` raised: the plans end before the caller goes on.
+            self.cancel()
+            while not self._pending.wait(_LONG_TICK):
+                pass
+            raise
+
+    def _tell(self, progress: ProgressCallback | None) -> None:
+        news = self._summed.news() if progress is not None else None
+        if progress is not None and news is not None:
+            progress(news)
+
+    def _finished(self) -> list[Report]:
+        values, failures = self._client.results(self._pending)
+        if failures:
+            raise first_failure(failures)
+        answers: list[list[Done]] = [values[rank] for rank in range(self._client.size)]
+        hellos = self._client.hellos
+        found = []
+        for number, (plan, _, destination) in enumerate(self._items):
+            done = [answer[number] for answer in answers]
+            found.append(report_of(plan, self._machine, [each.part for each in done], hellos))
+            for each in done:
+                if each.destination is not None:
+                    np.copyto(destination, each.destination)
+        return found

@@ -1,0 +1,208 @@
+"""Plans that a client runs on ranks: arrays and files arrive, errors name the rank, and the ranks stay."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import signal
+import statistics
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rank_calls
+from left_over import Belongings, descriptors, until
+from mpi_jobs import needs_mpi
+
+import isoviz
+from isoviz.errors import Cancelled, FileError, MachineError, RankError, RankLost, TransferError
+
+pytestmark = needs_mpi
+FIELDS = isoviz.FieldSpace(a="float32", b="int64")
+
+
+@pytest.fixture(scope="module")
+def four() -> Iterator[isoviz.Ranks]:
+    with isoviz.ranks(4) as ranks:
+        ranks.machine = isoviz.machines.preset("ranks", ranks=4, measure="assumed")
+        yield ranks
+
+
+def plan_between(
+    ranks: isoviz.Ranks,
+    source: str,
+    destination: str,
+    size: int = 96,
+    ends: tuple[Path | None, Path | None] = (None, None),
+    machine: isoviz.Machine | None = None,
+) -> isoviz.Plan:
+    """A transposition that also turns structs into columns."""
+    space = isoviz.IndexSpace(x=size, y=size)
+    layouts = isoviz.Layout("<F, x, y>"), isoviz.Layout("<y, x, F>")
+    instances = [
+        isoviz.Instance(memory, space, FIELDS, layout, None if path is None else str(path))
+        for memory, layout, path in zip((source, destination), layouts, ends, strict=True)
+    ]
+    return isoviz.plan(isoviz.Transfer(*instances), machine or ranks.machine, "simple")
+
+
+def table(size: int = 96) -> np.ndarray:
+    rng = np.random.default_rng(size)
+    found = np.zeros((size, size), [("a", "<f4"), ("b", "<i8")])
+    found["a"], found["b"] = rng.random((size, size)), rng.integers(-(1 << 40), 1 << 40, (size, size))
+    return found
+
+
+def turned(given: np.ndarray) -> bytes:
+    """What arrives: every field as a column, transposed."""
+    return given["a"].T.tobytes() + given["b"].T.tobytes()
+
+
+@pytest.mark.parametrize(
+    ("source", "destination"),
+    [("node0.sys", "node3.sys"), ("node1.reg", "node2.reg"), ("node2.sys", "node0.reg"), ("node3.sys", "node3.sys")],
+)
+def test_arrays_of_the_client_arrive(four: isoviz.Ranks, source: str, destination: str) -> None:
+    given, room = table(), np.zeros(96 * 96 * 12, np.uint8)
+    report = four.run(plan_between(four, source, destination), given, room)
+    assert report.verified and room.tobytes() == turned(given)
+    assert report.seconds > 0 and all(hop.bytes for hop in report.hops)
+    assert "every byte verified" in str(report)
+
+
+def test_files_of_ranks_are_read_and_written(four: isoviz.Ranks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative paths mean what they mean for the client, which has another working directory than the ranks."""
+    monkeypatch.chdir(tmp_path)
+    given = table()
+    Path("in.bin").write_bytes(given.tobytes())
+    report = four.run(plan_between(four, "node1.dsk", "node2.dsk", ends=(Path("in.bin"), Path("out.bin"))))
+    assert report.verified and Path("out.bin").read_bytes() == turned(given)
+    four.run(plan_between(four, "node1.dsk", "node2.dsk"), "in.bin", tmp_path / "again.bin")
+    assert Path("again.bin").read_bytes() == turned(given)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.bin", "in.bin", "out.bin"]
+
+
+def test_generated_data_and_repeats(four: isoviz.Ranks, report: Callable[[str, object], None]) -> None:
+    plan = plan_between(four, "node0.sys", "node1.sys", 16)
+    four.run(plan)
+    took = []
+    for _ in range(10):
+        began = time.perf_counter()
+        assert four.run(plan).verified
+        took.append(time.perf_counter() - began)
+    report("milliseconds of one more run of a small plan on 4 ranks (median)", round(1e3 * statistics.median(took), 1))
+    assert four.run(plan, verify=False).verified is None
+
+
+def test_several_plans_at_once(four: isoviz.Ranks) -> None:
+    given, rooms = table(), [np.zeros(96 * 96 * 12, np.uint8) for _ in range(8)]
+    pairs = [(rank, (rank + step) % 4) for rank in range(4) for step in (1, 2)]
+    plans = [plan_between(four, f"node{here}.sys", f"node{there}.reg") for here, there in pairs]
+    submitted = four.submit(*((plan, given, room) for plan, room in zip(plans, rooms, strict=True)))
+    later = four.submit(*plans, verify=False)
+    assert [report.verified for report in submitted.reports(60)] == [True] * 8
+    assert all(room.tobytes() == turned(given) for room in rooms)
+    assert [report.plan for report in later.reports(60)] == plans and later.done
+    assert submitted.progress is not None and submitted.progress.bytes_done == submitted.progress.bytes == 8 * plans[0].bytes
+    assert submitted.reports() is submitted.reports()
+
+
+def test_machines_take_turns(four: isoviz.Ranks) -> None:
+    """Ranks change their engines at different moments: no message of one engine reaches another one."""
+    machines = [isoviz.machines.preset("ranks", ranks=count, measure="assumed") for count in (2, 3, 4)]
+    plans = [plan_between(four, "node1.sys", "node0.sys", 16, machine=machine) for machine in machines]
+    for turn in range(12):
+        assert four.run(plans[turn % 3], machine=machines[turn % 3]).verified
+    submitted = [four.submit(plans[turn % 3], machine=machines[turn % 3]) for turn in range(12)]
+    assert all(each.reports(60)[0].verified for each in submitted)
+
+
+def test_progress_is_the_sum_of_the_ranks(four: isoviz.Ranks) -> None:
+    told: list[isoviz.runtime.Progress] = []
+    plan = plan_between(four, "node2.sys", "node1.sys", 512)
+    four.run(plan, progress=told.append)
+    assert told[-1].bytes_done == told[-1].bytes == plan.bytes and told[-1].chunks_done == plan.chunk_count
+    assert all(first.bytes_done <= second.bytes_done for first, second in itertools.pairwise(told))
+
+
+def test_a_cancelled_plan_ends_on_all_ranks(four: isoviz.Ranks, tmp_path: Path) -> None:
+    cancel = threading.Event()
+    cancel.set()
+    plan = plan_between(four, "node0.sys", "node1.dsk", 256, ends=(None, tmp_path / "out.bin"))
+    submitted = [four.submit(plan_between(four, "node0.sys", "node1.sys", 256)) for _ in range(3)]
+    with pytest.raises(Cancelled):
+        four.run(plan, cancel=cancel)
+    assert list(tmp_path.iterdir()) == []
+    assert all(each.reports()[0].verified for each in submitted)
+    submitted = [four.submit(plan_between(four, "node0.sys", "node1.sys", 256)) for _ in range(4)]
+    submitted[-1].cancel()
+    with pytest.raises(Cancelled):
+        submitted[-1].reports()
+    assert all(each.reports()[0].verified for each in submitted[:-1])
+
+
+def test_ctrl_c_cancels_the_plan_and_the_ranks_stay(four: isoviz.Ranks) -> None:
+    def interrupt(_: object) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        four.run(plan_between(four, "node0.sys", "node1.sys", 256), progress=interrupt)
+    assert not four._group.client.is_busy
+    assert four.run(plan_between(four, "node0.sys", "node1.sys")).verified
+
+
+def test_errors_name_the_rank_and_the_ranks_stay(four: isoviz.Ranks, tmp_path: Path) -> None:
+    plan = plan_between(four, "node2.dsk", "node1.sys", ends=(tmp_path / "missing.bin", None))
+    with pytest.raises(FileError, match=rf"rank 2 \(pid {four.processes[2].pid}\): .*missing\.bin"):
+        four.run(plan)
+    with pytest.raises(FileError, match=r"rank 2"):
+        four.submit(plan_between(four, "node0.sys", "node1.sys"), plan).reports(60)
+    with pytest.raises(TransferError, match=r"rank 0 .*"):
+        four.run(plan_between(four, "node0.sys", "node1.sys"), np.zeros(5))
+    five = isoviz.machines.preset("ranks", ranks=5, measure="assumed")
+    with pytest.raises(TransferError, match="is for the machine 'ranks', and these ranks are another one"):
+        four.run(plan_between(four, "node4.sys", "node1.sys", machine=five))
+    with pytest.raises(TransferError, match=r"node4\.sys is on node 4, and there are 4 ranks"):
+        four.run(plan_between(four, "node4.sys", "node1.sys", machine=five), machine=five)
+    with pytest.raises(MachineError, match="has 5 nodes; expected at most 4, one for each rank"):
+        four.machine = five
+    assert four.run(plan_between(four, "node0.sys", "node1.sys")).verified
+
+
+def test_a_rank_without_room_for_arrays_stops_no_other(four: isoviz.Ranks) -> None:
+    four.call(rank_calls.limit_memory, 64 << 20, ranks=[1])
+    try:
+        with pytest.raises(RankError, match="rank 1 has no room for its arrays"):
+            four.run(plan_between(four, "node0.sys", "node1.reg", 4096), None, np.zeros(4096 * 4096 * 12, np.uint8))
+    finally:
+        four.call(rank_calls.limit_memory, 0, ranks=[1])
+    assert four.run(plan_between(four, "node0.sys", "node1.reg")).verified
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGSTOP, marks=pytest.mark.full)])
+@pytest.mark.usefixtures("no_leaked_threads")
+def test_a_rank_lost_during_a_run_is_one_error(number: signal.Signals) -> None:
+    open_before = descriptors()
+    with isoviz.ranks(2) as ranks:
+        ranks.machine = isoviz.machines.preset("ranks", ranks=2, measure="assumed")
+        plan = plan_between(ranks, "node0.sys", "node1.sys", 512)
+        ranks.run(plan)
+        belongings = Belongings(ranks)
+        submitted = [ranks.submit(plan) for _ in range(200)]
+        submitted[0].reports(60)
+        os.kill(ranks.processes[1].pid, number)
+        with pytest.raises(RankLost, match=r"rank 1 \(pid [0-9]+\) was (killed by SIGKILL|stopped).*; the ranks were ended"):
+            submitted[-1].reports(60)
+        assert belongings.left() == []
+        ranks.start_again()
+        assert ranks.run(plan).verified
+    assert until(lambda: descriptors() == open_before)
+
+
+def test_messages_wait_for_the_start_that_they_are_for(four: isoviz.Ranks) -> None:
+    """Rank 1 is two starts ahead of rank 0: what it sends reaches the start of the same number, not the one before."""
+    found = four.call(rank_calls.start_ahead)
+    assert found[0] == [["first of 1"], ["second of 1"], ["third of 1"]]
