@@ -241,9 +241,13 @@ class Notebook:
 
     @contextlib.contextmanager
     def saved(self, how: str) -> Iterator[None]:
-        """What is done here saves the notebook: its file is written."""
+        """What is done here saves the notebook: its file is written, and JupyterLab has taken note of it.
+
+        A save ends with a checkpoint. JupyterLab ignores a save that is asked for before.
+        """
         before = self.path.stat().st_mtime_ns
-        yield
+        with self.page.expect_response(lambda answer: answer.url.split("?")[0].endswith("/checkpoints")):
+            yield
         deadline = time.monotonic() + 20
         while self.path.stat().st_mtime_ns == before or not self._is_whole():
             assert time.monotonic() < deadline, f"the notebook was not saved {how}"

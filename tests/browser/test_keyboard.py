@@ -72,7 +72,7 @@ def has_focus(goal: Locator) -> None:
 
 def cells(notebook: harness.Notebook) -> list[str]:
     """What kinds of cells there are, and what they say."""
-    told = r"cell.className.replace(/jp-mod-\S+/g, '').trim() + cell.querySelector('.cm-content')?.innerText"
+    told = r"cell.className.replace(/jp-mod-\S+|jp-toolbar-overlap/g, '').trim() + cell.querySelector('.cm-content')?.innerText"
     return list(notebook.page.locator(".jp-Notebook .jp-Cell").evaluate_all(f"cells => cells.map(cell => {told})"))
 
 

@@ -150,4 +150,5 @@ def main() -> None:
         print(json.dumps({"done": done, "across": across, "kinds": sorted(kinds)}))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -18,3 +18,16 @@ def test_random_plans_on_real_ranks(ranks: int, full: bool, report: Callable[[st
     assert {"Window", "Packed", "TwoSided", "Put", "Derived"} & set(found["kinds"])
     report("plans on real ranks, every byte verified", found["done"])
     report("plans on real ranks that cross ranks", found["across"])
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, 4])
+def test_many_transfers_at_a_time_on_real_ranks(
+    ranks: int, full: bool, report: Callable[[str, object], None], tmp_path: Path
+) -> None:
+    """Priorities, small buffers, cancels on any rank, ends that cannot be opened: every transfer ends alike on all its ranks."""
+    script = str(Path(__file__).with_name("rank_many.py"))
+    found = run_json(ranks, script, f"many {ranks}", "12" if full else "2", str(tmp_path), seconds=260)
+    assert found["done"] > 20
+    for outcome, count in found.items():
+        report(f"transfers at a time on real ranks: {outcome}", count)
