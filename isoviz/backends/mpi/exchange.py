@@ -55,9 +55,10 @@ class Exchange:
         if self._closed or rank in self.transport.lost:  # perhaps after the pending requests were ended
             self._settle(number, RunError(f"rank {rank} is lost: {self.transport.lost.get(rank, 'this rank is closed')}"))
 
-    def tell(self, rank: int, name: str, *arguments: Any) -> None:
-        """Send a request that has no answer."""
-        self.thread.message(rank, STORES, pickle.dumps((name, 0, arguments), pickle.HIGHEST_PROTOCOL), ahead=True)
+    def tell(self, rank: int, name: str, *arguments: Any, ahead: bool = False) -> None:
+        """Send a request that has no answer. A lost rank gets nothing. `ahead` as in `MpiThread.message`."""
+        if rank not in self.transport.lost:
+            self.thread.message(rank, STORES, pickle.dumps((name, 0, arguments), pickle.HIGHEST_PROTOCOL), ahead=ahead)
 
     def ask(self, rank: int, name: str, *arguments: Any) -> Any:
         """Send a request and wait for its answer. Not to be called in the MPI thread.

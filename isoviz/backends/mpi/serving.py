@@ -6,6 +6,7 @@ thread scatters them: the MPI thread never copies much. An answer is sent when t
 
 from __future__ import annotations
 
+from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -20,7 +21,7 @@ from isoviz.backends.mpi.channels.runs import RunReceiver
 from isoviz.errors import RunError
 
 if TYPE_CHECKING:
-    from isoviz.backends.mpi.exchange import Exchange
+    from isoviz.backends.mpi.exchange import Exchange, Serve
     from isoviz.backends.mpi.pool import PiecePool
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
@@ -42,18 +43,30 @@ class Server:
         self._exported = exported
         self._pool = pool
         self._workers = ThreadPoolExecutor(WORKERS, "isoviz scatter")
-        exchange.serve |= {
+        self._clearing: dict[int, deque[tuple[Serve, int, int, tuple[Any, ...]]]] = {}
+        """The stores that a worker thread clears, with the requests that wait for it."""
+        ordered = {
             "inline": self._inline,
             "piece": self._piece,
             "runs": self._runs,
             "typed": self._typed,
             "read": self._read,
+            "fence": self._fence,
             "clear": self._clear,
         }
+        exchange.serve |= {name: partial(self._in_order, serve) for name, serve in ordered.items()}
 
     def close(self) -> None:
         """End the worker threads."""
         self._workers.shutdown()
+
+    def _in_order(self, serve: Serve, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
+        """Carry out a request to the store `arguments[0]`, after those that came before it."""
+        waiting = self._clearing.get(arguments[0])
+        if waiting is None:
+            serve(sender, number, arguments)
+        else:
+            waiting.append((serve, sender, number, arguments))
 
     def _store(self, key: int) -> Store:
         store = self._exported.get(key)
@@ -186,11 +199,34 @@ class Server:
         self._exchange.answer(sender, number, tag)
         self._thread.isend(data, sender, tag)
 
-    def _clear(self, sender: int, number: int, arguments: tuple[Any, ...]) -> None:
-        store = self._store(arguments[0])
-        if not isinstance(store, HostStore):
-            raise RunError(f"store {arguments[0]} is no slot: it cannot be cleared")
-        self._later(sender, number, store.clear)
+    def _fence(self, sender: int, number: int, _arguments: tuple[Any, ...]) -> None:
+        """Answer when earlier requests to the store no longer change it by themselves."""
+        self._exchange.answer(sender, number)
+
+    def _clear(self, _sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+        """Clear a store. This has no answer; requests that come later wait."""
+        key = arguments[0]
+        store = self._exported.get(key)
+        if not isinstance(store, HostStore):  # later requests to it fail
+            return
+        self._clearing[key] = deque()
+
+        def job() -> None:
+            try:
+                store.clear()
+            finally:
+                self._thread.post_quietly(partial(self._cleared, key))
+
+        self._workers.submit(job)
+
+    def _cleared(self, key: int) -> None:
+        waiting = self._clearing.pop(key)
+        while waiting:
+            serve, sender, number, arguments = waiting.popleft()
+            try:
+                self._in_order(serve, sender, number, arguments)
+            except Exception as error:  # noqa: BLE001  # the other rank waits for an answer
+                self._exchange.answer(sender, number, error)
 
 
 def _go_on() -> None:

@@ -40,6 +40,8 @@ class RemoteStore(BaseEndpoint, BaseSlot):
         self.alignment = handle.alignment
         self.base = handle.base
         self._exchange = exchange
+        self.was_cleared = False
+        """Whether its rank may still be clearing it. Writes by messages wait for that."""
 
     @property
     def identity(self) -> object:
@@ -71,12 +73,12 @@ class RemoteStore(BaseEndpoint, BaseSlot):
         return into
 
     def clear(self) -> None:
-        """Fill with zeros, at its rank.
+        """Let its rank fill it with zeros, and return at once: an engine may hold locks that answers need.
 
-        Raises:
-            RunError: its rank is lost, or cannot clear it.
+        Later writes and reads of this rank come after it. If the store cannot be cleared, they fail, too.
         """
-        self._exchange.ask(self.handle.rank, "clear", self.handle.key)
+        self.was_cleared = True
+        self._exchange.tell(self.handle.rank, "clear", self.handle.key)
 
 
 class Stores:

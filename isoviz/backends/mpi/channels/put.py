@@ -14,7 +14,7 @@ from isoviz.backends.mpi.channels.cutting import pieces
 from isoviz.backends.mpi.channels.datatypes import datatype
 from isoviz.backends.mpi.channels.runs import LONGEST
 from isoviz.backends.mpi.channels.writing import bytes_of, handle_of, require_inside
-from isoviz.backends.mpi.stores import window_of
+from isoviz.backends.mpi.stores import RemoteStore, window_of
 from isoviz.errors import EngineClosed, RunError
 from isoviz.runtime.device_bases import AsynchronousChannel
 
@@ -120,14 +120,23 @@ class Put(AsynchronousChannel):
             else:
                 done(count)
 
-        self._window.with_address(handle, put)
+        if isinstance(destination, RemoteStore) and destination.was_cleared:  # MPI does not wait for the end of that
+            exchange = self._window.exchange
+            exchange.request(
+                handle.rank,
+                "fence",
+                handle.key,
+                answer=lambda result: put(result) if result is not None else self._window.with_address(handle, put),
+            )
+        else:
+            self._window.with_address(handle, put)
 
     def _put(self, copies: Sequence[StridedCopy], array: Bytes, rank: int, address: int) -> int:
         thread, window = self._window.exchange.thread, self._window.window
         mpi = thread.mpi
         kinds: list[Any] = []
         count = 0
-        self._window.exchange.tell(rank, "help", True)  # an argument of a message
+        self._window.exchange.tell(rank, "help", True, ahead=True)  # the Flush keeps this thread
         try:
             for made in pieces(copies, LONGEST):
                 if made.source is not None and made.destination is not None:
@@ -140,7 +149,7 @@ class Put(AsynchronousChannel):
                 count += 1
             window.Flush(rank)
         finally:
-            self._window.exchange.tell(rank, "help", False)  # the same
+            self._window.exchange.tell(rank, "help", False)
             for kind in kinds:
                 kind.Free()
         return count
