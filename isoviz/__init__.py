@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from isoviz.redistribution import DistributedInstance as DistributedInstance
     from isoviz.redistribution import Distribution as Distribution
     from isoviz.redistribution import plan_redistribution as plan_redistribution
+    from isoviz.redistribution.redistribute import redistribute as redistribute
     from isoviz.runtime import Report as Report
     from isoviz.runtime import Simulator as Simulator
     from isoviz.runtime import Trace as Trace
@@ -88,6 +89,7 @@ _HOMES: dict[str, str | None] = {
     "plan_redistribution": "isoviz.redistribution",
     "presets": "isoviz.machines",
     "probe": "isoviz.measure.probe",
+    "redistribute": "isoviz.redistribution.redistribute",
     "ranks": "isoviz.launch.ranks",
     "simulate": "isoviz.runtime",
     "sweep": "isoviz.planner",
@@ -143,6 +145,7 @@ __all__ = [
     "presets",
     "probe",
     "ranks",
+    "redistribute",
     "simulate",
     "sweep",
     "try_out",

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from isoviz.backends.host.host_memory import Memcpy
@@ -23,6 +23,7 @@ from isoviz.redistribution.running.rank_run import RankRun, Span
 from isoviz.runtime.device_bases import AsynchronousChannel
 from isoviz.runtime.protocols import Bound
 from isoviz.runtime.ranks.rank_engine import Item
+from isoviz.this_computer import usable_cpus
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -187,6 +188,12 @@ class Prepared:
             raise DistributionError(f"channel {channel.name}: rank {self.rank} has no device that is a {channel.kind}")
         return found
 
+    @cached_property
+    def _processors(self) -> int:
+        """The number of processors that this rank may use: its share of those of its host."""
+        hosts = getattr(self.engine.transport, "hosts", None) or ("",) * self.engine.transport.size
+        return max(1, usable_cpus() // list(hosts).count(hosts[self.rank]))
+
     # ---- running
 
     def run(self, cancel: CancelToken | None = None) -> RankRun:
@@ -213,7 +220,10 @@ class Prepared:
         return RankRun(self.rank, met, began, ended, tuple(spans), error)
 
     def _move(self, spans: list[Span], cancel: CancelToken | None) -> None:
-        """Move the transfers of one hop: those without a thread first, then those that wait, then the kernels in this thread."""
+        """Move the transfers of one hop: first those without a thread, then those that wait, then the kernels.
+
+        The kernels run in this thread, and in further ones where the rank has several processors.
+        """
 
         def check() -> None:
             if cancel is not None and cancel.is_set():
@@ -226,11 +236,18 @@ class Prepared:
         errors: list[BaseException] = []
         for each in started:
             self._start(each, flight, spans, check)
-        with ThreadPoolExecutor(min(PACKING, len(waiting)) or 1, "redistribution") as pool:
+        left = iter(at_once)  # Threads take the next one in turn, which is safe: `next` on an iterator of a list is atomic.
+
+        def serve() -> None:
+            for each in left:
+                self._carry_out(each, spans, check)
+
+        helpers = min(self._processors, len(at_once)) - 1
+        with ThreadPoolExecutor(min(PACKING, len(waiting)) + max(0, helpers) or 1, "redistribution") as pool:
             futures = [pool.submit(self._carry_out, each, spans, check) for each in waiting]
+            futures += [pool.submit(serve) for _ in range(helpers)]
             try:
-                for each in at_once:
-                    self._carry_out(each, spans, check)
+                serve()
             except Exception as error:  # noqa: BLE001  # what is on its way has to arrive first
                 errors.append(error)
             errors += [found for found in [future.exception() for future in futures] if found is not None]

@@ -109,12 +109,23 @@ def test_the_report(three: Group) -> None:
     assert max(span.end for span in trace.requests) - min(span.start for span in trace.requests) == pytest.approx(report.seconds)
 
 
-def test_every_rank_begins_with_the_next_one(three: Group) -> None:
+def test_every_rank_begins_with_the_next_one(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Prepared, "_processors", 1)
     source, destination = ends()
     (done, *_) = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
     for run in done.report.runs:
         receivers = [done.report.plan.sendings[span.sending].receiver for span in run.spans]
         assert receivers == [(run.rank + turn) % 3 for turn in (1, 2, 3)]
+
+
+def test_with_several_processors(three: Group, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several threads of a rank serve its peers: each of them once."""
+    monkeypatch.setattr(Prepared, "_processors", 2)
+    source, destination = ends()
+    (done, *_) = three.together(lambda engine: redistribute_on_rank(engine, source, destination))
+    assert done.report.verified
+    for run in done.report.runs:
+        assert sorted(done.report.plan.sendings[span.sending].receiver for span in run.spans) == [0, 1, 2]
 
 
 def test_run_many_times_into_the_same_array(three: Group) -> None:

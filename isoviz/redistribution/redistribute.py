@@ -1,0 +1,175 @@
+"""`isoviz.redistribute`: an array moves from one distribution over ranks to another one."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from isoviz.errors import DistributionError, InputError, show
+from isoviz.launch.rank_session import rank_session
+from isoviz.launch.this_rank import this_rank
+from isoviz.machines import MemoryKind
+from isoviz.redistribution.planning import plan_redistribution
+from isoviz.redistribution.running.on_rank import redistribute_on_rank, run_on_rank
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from isoviz.backends.mpi.world import World
+    from isoviz.launch.ranks import Ranks
+    from isoviz.machines import Machine
+    from isoviz.planner import Options
+    from isoviz.redistribution.distributed_instance import DistributedInstance
+    from isoviz.redistribution.redistribution_plan import RedistributionPlan
+    from isoviz.redistribution.running.redistribution_report import RedistributionReport
+    from isoviz.runtime.protocols import CancelToken
+
+_numbers = itertools.count(1)
+_held: dict[str, Any] = {}
+"""On a rank: what notebooks have left here, by key."""
+_done: weakref.WeakKeyDictionary[Ranks, list[str]] = weakref.WeakKeyDictionary()
+"""In a notebook: the keys that ranks may forget. They hear of it at the next call: a garbage collector must not wait for them."""
+
+
+class Redistributed:
+    """A redistribution that is done. `report` tells what all ranks measured.
+
+    In a program that every rank runs, `array` is this rank's part of the destination. In a notebook the parts stay on their
+    ranks as long as this object lives, and until the next redistribution there; `part(rank)` fetches one.
+    """
+
+    def __init__(self, report: RedistributionReport, array: Any | None, ranks: Ranks | None = None, key: str = "") -> None:
+        self.report = report
+        self.array = array
+        self._ranks, self._key = ranks, key
+        if ranks is not None:
+            weakref.finalize(self, _done.setdefault(ranks, []).append, key)
+
+    def part(self, rank: int) -> np.ndarray[Any, Any] | None:
+        """The part of the destination that a rank holds: the array of its layout; None where it holds nothing.
+
+        Raises:
+            InputError: in a program that every rank runs, the rank is another one.
+            RankLost, RanksClosed: the ranks have ended.
+        """
+        if self._ranks is not None:
+            found: np.ndarray[Any, Any] | None = self._ranks.call(_fetch, self._key, ranks=[rank])[0]
+            return found
+        here = rank_session().engine.rank
+        if rank != here:
+            raise InputError(f"part({show(rank)}): this is rank {here}, which holds its own part only")
+        return self.array
+
+    def __str__(self) -> str:
+        return str(self.report)
+
+    def __repr__(self) -> str:
+        return f"<Redistributed: {str(self.report).splitlines()[0]}>"
+
+
+def redistribute(
+    source: DistributedInstance,
+    destination: DistributedInstance,
+    *,
+    ranks: Ranks | None = None,
+    array: Any | None = None,
+    into: Any | None = None,
+    options: Options | None = None,
+    verify: bool = True,
+    cancel: CancelToken | None = None,
+) -> Redistributed:
+    """Move an array from one distribution, layout and memory to another one.
+
+    In a notebook, `ranks` are those of `isoviz.ranks`:
+
+        with isoviz.ranks(4) as ranks:
+            done = isoviz.redistribute(source, destination, ranks=ranks)
+
+    In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`.
+
+    - `array`: the data. In a program of ranks: this rank's part of the source, a contiguous NumPy array with the bytes of its
+      layout. In a notebook: such arrays by rank, in a list or a mapping. None: the data are generated.
+    - `into`: in a program of ranks, an array for this rank's part of the destination. None: isoviz provides it.
+    - `options`: those of every transfer.
+    - `verify`: whether every rank compares its part of the destination, bit for bit, with the parts of its peers, or with the
+      generator. No rank gathers the array.
+    - `cancel`: in a program of ranks, a token whose `is_set()` stops the redistribution.
+
+    Raises:
+        DistributionError: the two ends do not suit each other, need more ranks than there are, or the ranks disagree.
+        NoPathError, LimitError: there is no plan. TransferError: an array does not have the bytes of its layout.
+        VerificationError: a byte is wrong. RankError: it failed on a rank. RankLost: a rank no longer answers.
+        Cancelled: it was cancelled.
+    """
+    if ranks is None:
+        done = redistribute_on_rank(
+            rank_session().engine, source, destination, array, into, options, verify=verify, cancel=cancel
+        )
+        return Redistributed(done.report, done.array)
+    if into is not None or cancel is not None:
+        raise InputError("redistribute: with ranks, leave out into and cancel: parts stay on the ranks, and Ctrl-C cancels")
+    plan = plan_redistribution(source, destination, ranks.machine, options)
+    key = f"redistribution {next(_numbers)}"
+    old = _done.setdefault(ranks, [])
+    try:
+        for rank, part in _by_rank(array, len(ranks)):
+            ranks.call(_keep, f"{key} source", part, ranks=[rank])
+        told = [old.pop() for _ in range(len(old))]
+        report = ranks.call(_on_rank, ranks.machine, plan, key, verify, told)[0]
+    except BaseException:
+        old.append(key)
+        raise
+    return Redistributed(report, None, ranks, key)
+
+
+def _by_rank(given: Any | None, count: int) -> list[tuple[int, Any]]:
+    """The arrays of a notebook with their ranks."""
+    if given is None:
+        return []
+    if isinstance(given, Mapping):
+        found = list(given.items())
+    elif isinstance(given, Sequence) and not isinstance(given, str | bytes):
+        found = list(enumerate(given))
+    else:
+        raise InputError(f"redistribute: array: expected arrays by rank, in a list or a mapping, got {show(given)}")
+    for rank, _ in found:
+        if isinstance(rank, bool) or not isinstance(rank, int) or not 0 <= rank < count:
+            raise DistributionError(f"redistribute: array: there is no rank {show(rank)}; expected 0 to {count - 1}")
+    return [(rank, part) for rank, part in found if part is not None]
+
+
+# ---- on the ranks of a notebook
+
+
+def _keep(key: str, value: Any) -> None:
+    _held[key] = value
+
+
+def _in_windows(array: np.ndarray[Any, Any], world: World) -> np.ndarray[Any, Any]:
+    """A copy of an array from a notebook where REG memory lies: in the windows of this rank."""
+    found = world.array(array.shape, array.dtype)
+    found[...] = array
+    return found
+
+
+def _fetch(key: str) -> Any:
+    return _held.get(key)
+
+
+def _on_rank(
+    machine: Machine, plan: RedistributionPlan, key: str, verify: bool, old: Sequence[str]
+) -> RedistributionReport | None:
+    for each in old:
+        _held.pop(each, None)
+        _held.pop(f"{each} source", None)
+    here = this_rank()
+    engine = here.station.engine(machine)
+    given = _held.pop(f"{key} source", None)
+    part = plan.source.part(here.rank)
+    if given is not None and part is not None and machine.memory(part.memory).kind is MemoryKind.REG:
+        given = _in_windows(given, here.station.world())
+    done = run_on_rank(engine, plan, given, verify=verify, cancel=here.cancel)
+    _held[key] = done.array
+    return done.report if here.rank == 0 else None

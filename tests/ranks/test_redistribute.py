@@ -1,0 +1,97 @@
+"""`isoviz.redistribute` as users call it: in a program of ranks, from a notebook's process, and the example."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from mpi_jobs import environment, needs_mpi, run, run_json
+
+import isoviz
+from isoviz.errors import DistributionError, InputError, RankError
+
+PROGRAM = str(Path(__file__).with_name("redistribute_program.py"))
+EXAMPLE = Path(__file__).parents[2] / "examples" / "distributed_transpose.py"
+SPACE, FIELDS = isoviz.IndexSpace(x=48, y=40), isoviz.FieldSpace(value="float64")
+
+
+def ends(ranks: int) -> tuple[isoviz.DistributedInstance, isoviz.DistributedInstance]:
+    rows = isoviz.DistributedInstance(SPACE, FIELDS, isoviz.Distribution({"y": ranks}), isoviz.Layout("<F, x, y>"))
+    dealt = isoviz.Distribution({"x": ranks}, {"x": 4})
+    return rows, isoviz.DistributedInstance(SPACE, FIELDS, dealt, isoviz.Layout("<F, y, x>"), "reg")
+
+
+@needs_mpi
+@pytest.mark.parametrize("ranks", [2, pytest.param(4, marks=pytest.mark.full)])
+def test_in_a_program_of_ranks(ranks: int) -> None:
+    found = run_json(ranks, PROGRAM, "well")
+    assert found["ranks"] == ranks
+    assert found["program"]
+    assert found["verified"] is None
+    assert f"rank {ranks} has no memory 'sys'" in found["words"]
+
+
+@needs_mpi
+def test_a_program_that_fails_on_one_rank_ends() -> None:
+    done = run(2, PROGRAM, "error")
+    assert done.returncode != 0
+    assert "this rank has an error of its own" in done.stderr
+
+
+@needs_mpi
+def test_from_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The process itself is no rank. Arrays go to their ranks, parts stay there and are fetched one by one."""
+    for name, value in environment().items():
+        monkeypatch.setenv(name, value)
+    rows, columns = ends(2)
+    numbers = np.arange(48 * 40, dtype=np.float64).reshape(40, 48)
+    parts = [numbers[rows.coordinates(rank)["y"]] for rank in range(2)]
+    with isoviz.ranks(2) as ranks:
+        generated = isoviz.redistribute(rows, columns, ranks=ranks)
+        assert generated.report.verified
+        assert "the source holds generated data" in str(generated)
+        done = isoviz.redistribute(rows, columns, ranks=ranks, array=parts)
+        for rank in range(2):
+            found = done.part(rank)
+            assert found is not None
+            assert np.array_equal(found, numbers.T[columns.coordinates(rank)["x"]])
+        # From registered memory: what comes from here is placed there first.
+        back = isoviz.redistribute(columns, rows, ranks=ranks, array={rank: done.part(rank) for rank in range(2)})
+        assert all(np.array_equal(back.part(rank), parts[rank]) for rank in range(2))
+        with pytest.raises(RankError, match="has 80 bytes"):
+            isoviz.redistribute(rows, columns, ranks=ranks, array=[np.zeros(10)] * 2)
+        with pytest.raises(DistributionError, match="there is no rank 2"):
+            isoviz.redistribute(rows, columns, ranks=ranks, array=[None] * 3)
+        with pytest.raises(InputError, match="arrays by rank"):
+            isoviz.redistribute(rows, columns, ranks=ranks, array=3)
+        with pytest.raises(InputError, match="leave out into and cancel"):
+            isoviz.redistribute(rows, columns, ranks=ranks, into=parts[0])
+        with pytest.raises(DistributionError, match="rank 2 has no memory"):
+            isoviz.redistribute(*ends(3), ranks=ranks)
+        assert isoviz.redistribute(rows, columns, ranks=ranks, verify=False).report.verified is None
+
+
+@needs_mpi
+@pytest.mark.parametrize("way", ["python", pytest.param("mpiexec", marks=pytest.mark.full)])
+def test_the_example(way: str, tmp_path: Path) -> None:
+    """It runs as it stands, in both ways, here with a matrix whose rows are spread unevenly."""
+    page = tmp_path / "page.html"
+    arguments = [str(EXAMPLE), "--size", "203", "--page", str(page)]
+    if way == "mpiexec":
+        done = run(3, *arguments)
+    else:
+        done = subprocess.run(
+            [sys.executable, *arguments, "--ranks", "2"],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=200,
+        )
+    assert done.returncode == 0, f"{done.stdout[-1500:]}\n{done.stderr[-3000:]}"
+    for words in ("every byte verified", "Alltoallw", "NumPy pack", "all ways give the same bytes", "serves"):
+        assert words in done.stdout
+    assert "rank 0 → rank 1" in page.read_text(encoding="utf-8")
