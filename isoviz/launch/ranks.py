@@ -193,6 +193,11 @@ class Ranks:
             raise MachineError(f"machine {machine.name!r} has {nodes} nodes; expected at most {self._count}, one for each rank")
         self._machine = machine
 
+    @property
+    def mpi(self) -> str:
+        """The MPI library of the ranks, with its version."""
+        return self._group.client.mpi
+
     def run(
         self,
         plan: Plan,
@@ -229,17 +234,23 @@ class Ranks:
         machine: Machine | None = None,
         verify: bool = True,
         pipelined: bool = True,
+        begins: Sequence[float] | None = None,
     ) -> SubmittedPlans:
         """Run some plans at the same time; returns at once. What is submitted later runs afterwards.
 
-        A plan may be a tuple (plan, source, destination); see `run`, also for the options.
+        A plan may be a tuple (plan, source, destination); see `run`, also for the options. `begins` has for each plan the seconds
+        after which it begins; by default, all begin at once.
 
         Raises:
+            InputError: there are fewer or more begins than plans.
             TransferError: a plan is for another machine, or has a memory on a node without a rank.
             RankLost: a rank ended. RanksClosed: the ranks were closed.
         """
         items = [plan if isinstance(plan, tuple) else (plan, None, None) for plan in plans]
-        return self._submitted(items, machine, {"verify": verify, "pipelined": pipelined}, True)
+        if begins is not None and len(begins) != len(items):
+            raise InputError(f"submit: {len(begins)} begins for {len(items)} plans; expected one for each plan")
+        options = {"verify": verify, "pipelined": pipelined, "begins": None if begins is None else list(begins)}
+        return self._submitted(items, machine, options, True)
 
     def _submitted(
         self, items: Sequence[tuple[Plan, Any, Any]], machine: Machine | None, options: Mapping[str, Any], tells: bool

@@ -49,7 +49,7 @@ class SubmittedPlans:
             lambda rank: (carry_out, (sent, [found[rank] for found in by_plan], arrays, dict(options), tells), {}),
             tell=self._summed.tell,
         )
-        self._reports: list[Report] | None = None
+        self._outcomes: list[Report | BaseException] | None = None
         self._error: BaseException | None = None
 
     @property
@@ -80,17 +80,37 @@ class SubmittedPlans:
             RankLost, RanksClosed: the ranks ended before.
             Exception: a plan failed; see `Ranks.run`. It is the error of the first plan that failed.
         """
-        if self._reports is None and self._error is None:
+        reports: list[Report] = []
+        for found in self.outcomes(timeout, progress=progress, cancel=cancel):
+            if isinstance(found, BaseException):
+                raise found
+            reports.append(found)
+        return reports
+
+    def outcomes(
+        self,
+        timeout: float | None = None,
+        *,
+        progress: ProgressCallback | None = None,
+        cancel: CancelToken | None = None,
+    ) -> list[Report | BaseException]:
+        """As `reports`, with the error of a plan that failed in the place of its report.
+
+        Raises:
+            TimeoutError: they have not ended after `timeout` seconds.
+            RankLost, RanksClosed: the ranks ended before.
+        """
+        if self._outcomes is None and self._error is None:
             self._wait(timeout, progress, cancel)
             try:
-                self._reports = self._finished()
+                self._outcomes = self._finished()
             except BaseException as error:
                 self._error = error
                 raise
         if self._error is not None:
             raise self._error
-        assert self._reports is not None
-        return self._reports
+        assert self._outcomes is not None
+        return self._outcomes
 
     def _wait(self, timeout: float | None, progress: ProgressCallback | None, cancel: CancelToken | None) -> None:
         tick = _TICK if progress is not None or cancel is not None else _LONG_TICK
@@ -119,16 +139,20 @@ class SubmittedPlans:
         if progress is not None and news is not None:
             progress(news)
 
-    def _finished(self) -> list[Report]:
+    def _finished(self) -> list[Report | BaseException]:
         values, failures = self._client.results(self._pending)
         if failures:
             raise first_failure(failures)
         answers: list[list[Done]] = [values[rank] for rank in range(self._client.size)]
         hellos = self._client.hellos
-        found = []
+        found: list[Report | BaseException] = []
         for number, (plan, _, destination) in enumerate(self._items):
             done = [answer[number] for answer in answers]
-            found.append(report_of(plan, self._machine, [each.part for each in done], hellos))
+            try:
+                found.append(report_of(plan, self._machine, [each.part for each in done], hellos))
+            except Exception as error:  # noqa: BLE001  # `reports` raises it
+                found.append(error)
+                continue
             for each in done:
                 if each.destination is not None:
                     np.copyto(destination, each.destination)

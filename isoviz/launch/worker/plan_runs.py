@@ -178,7 +178,7 @@ def carry_out(
     """Carry out this rank's part of some plans, all at the same time. All ranks do so together.
 
     `machine` is a machine, or the digest of one that was sent before. `arrays` tells whether any rank gets arrays. `options` are
-    those of `RankEngine.run_parts`.
+    those of `RankEngine.run_parts`, and `begins`: when each plan begins, in seconds.
 
     Raises:
         RankError: a rank has no room for its arrays.
@@ -196,7 +196,9 @@ def carry_out(
         for rank, found in enumerate(engine.gather(problem)):
             if found is not None:
                 raise RankError(f"rank {rank} {found}", rank=rank)
-    items = [Item(plan_from_json(order.plan), *pair) for order, pair in zip(given, ends, strict=True)]
+    options = dict(options)
+    begins = options.pop("begins", None) or [0.0] * len(given)
+    items = [Item(plan_from_json(order.plan), *pair, begin) for order, pair, begin in zip(given, ends, begins, strict=True)]
     told = _Teller(here.tell) if tells else None
     parts = engine.run_parts(items, progress=told, cancel=here.cancel, **options)
     if told is not None:

@@ -32,11 +32,15 @@ CLOCK_KEPT = 30.0
 
 
 class Item(NamedTuple):
-    """A plan to run, with what the caller of this rank gives as its ends; see `Engine.run`."""
+    """A plan to run, with what the caller of this rank gives as its ends; see `Engine.run`.
+
+    It is submitted `begin` seconds after the begin of `run_parts`, the same on all ranks.
+    """
 
     plan: Plan
     source: Any | None = None
     destination: Any | None = None
+    begin: float = 0.0
 
 
 class _Running(NamedTuple):
@@ -170,12 +174,16 @@ class RankEngine(RankDriver):
         woken: threading.Event,
         told: bool,
     ) -> list[_Running]:
-        """Submit the plans that this rank has a part in. The part of a plan that is refused carries the error."""
+        """Submit the plans that this rank has a part in, each when it begins. The part of one that is refused has the error."""
         running: list[_Running] = []
-        for at, item in enumerate(items):
+        began = time.perf_counter()
+        for at, item in sorted(enumerate(items), key=lambda each: each[1].begin):
             if not self.has_part_in(item.plan):
                 self.skip(item.plan)
                 continue
+            while (left := began + item.begin - time.perf_counter()) > 0 and not (cancel is not None and cancel.is_set()):
+                woken.wait(min(left, TICK))
+                woken.clear()
             moved = threading.Event()
             over, arrived = _over(moved, woken), woken.set if told else None
             try:

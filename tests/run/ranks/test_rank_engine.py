@@ -127,6 +127,22 @@ def test_an_error_of_one_rank_reaches_all_and_leaves_others_alone(three: Group, 
     assert all(isinstance(result, Report) for result in three.together(lambda engine: engine.run(across(machine))))
 
 
+def test_plans_begin_at_their_own_times(three: Group, machine: Machine) -> None:
+    items = [Item(across(machine), begin=0.3), Item(across(machine, "node1.sys", "node2.sys"), begin=0.1)]
+    parts = three.together(lambda engine: engine.run_parts(items))
+    assert all(part.error is None for both in parts for part in both)
+    later, sooner = parts[1]
+    assert later.submitted - sooner.submitted >= 0.19
+
+
+def test_a_cancel_ends_the_waiting_for_a_begin(three: Group, machine: Machine) -> None:
+    cancel = threading.Event()
+    cancel.set()
+    items = [Item(across(machine)), Item(across(machine), begin=600.0)]
+    for both in three.together(lambda engine: engine.run_parts(items, cancel=cancel))[:2]:
+        assert all(isinstance(part.error, Cancelled) for part in both)
+
+
 def test_every_rank_raises_the_error_of_the_one_that_failed(three: Group, machine: Machine) -> None:
     three.devices[0].broken = broken
     for error in three.together(lambda engine: engine.run(across(machine))):
