@@ -20,8 +20,11 @@ Side = Literal["source", "destination"]
 Phase = Literal["idle", "running", "cancelling", "done", "failed", "cancelled"]
 """Where a run is between its click and its end."""
 
-Stage = Literal["prepare", "trial", "generate", "move", "verify"]
-"""What a run is doing: it tries a few MiB, opens both ends and fills the source, moves, verifies."""
+RanksPhase = Literal["none", "starting", "running", "ending", "ended", "lost", "failed"]
+"""What the MPI ranks of a session are doing, or why there are none."""
+
+Stage = Literal["prepare", "ranks", "trial", "generate", "move", "verify"]
+"""What a run is doing: it starts ranks, tries a few MiB, opens both ends and fills the source, moves, verifies."""
 
 ConstraintKind = Literal["throughput", "shuffle", "slot", "memory-limit", "capacity", "resource", "buffers"]
 """What a constraint of a plan is about (isoviz.planner.explanation.constraints)."""
@@ -90,10 +93,12 @@ class ShownTransfer(TypedDict):
 class ShownSettings(ShownTransfer):
     """Everything that can be chosen: the transfer that is edited, the machine, and the transfers beside it, on the same machine.
 
+    `runsIn` is the place that was chosen for runs: "process", "ranks", or "" for the first of them that can run the plan.
     `place` is where the transfer that is edited stands among all.
     """
 
     machine: ShownMachineChoice
+    runsIn: str
     place: int
     beside: list[ShownTransfer]
 
@@ -243,11 +248,11 @@ class Concerns(TypedDict):
 
 
 class SetText(TypedDict):
-    """Enter the text of a control; `machine` takes the name of a preset."""
+    """Enter the text of a control; `machine` takes the name of a preset, `runs-in` a place: "", "process" or "ranks"."""
 
     kind: Literal["set"]
     field: Literal[
-        "machine", "planner", "slot-limit", "memory-limit",
+        "machine", "planner", "runs-in", "slot-limit", "memory-limit",
         "source-memory", "source-layout", "destination-memory", "destination-layout",
     ]  # fmt: skip
     value: str
@@ -295,12 +300,24 @@ class Bare(TypedDict):
     """A command without arguments.
 
     `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure` measures this computer again,
-    `keep-what-if` makes settings of what is tried,
+    `keep-what-if` makes settings of what is tried, `start-ranks` starts the ranks for the plan, `end-ranks` ends them,
     `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
     """
 
     kind: Literal[
-        "swap", "use-local", "undo", "redo", "run", "cancel", "forget", "measure", "hello", "add-transfer", "keep-what-if"
+        "swap",
+        "use-local",
+        "undo",
+        "redo",
+        "run",
+        "cancel",
+        "forget",
+        "measure",
+        "hello",
+        "add-transfer",
+        "keep-what-if",
+        "start-ranks",
+        "end-ranks",
     ]
 
 

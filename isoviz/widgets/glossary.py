@@ -122,6 +122,7 @@ _MACHINES = {
     "GPU memory": "Memory on the GPU itself (FBM).",
     "registered memory": "Main memory that the network card may read and write by itself (REG).",
     "files": "Files on a disk (DSK), read and written past the system's cache where the file system allows it.",
+    "MPI rank": "A process that MPI starts with others. Rank r has the memories of node r, and they exchange data.",
     "emulated": "Main memory stands in for a device that this computer does not have. The speed is not that of the device.",
     "NUMA": "Main memory in parts, each close to some of the processors. Memory that is farther away is slower.",
     "rank": "One of the processes that MPI starts together. Each one carries out the hops of its memories.",

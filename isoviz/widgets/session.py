@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,10 +23,12 @@ from isoviz.widgets.commands.command_steps import COMMAND_STEPS
 from isoviz.widgets.commands.reading import envelope, read_command
 from isoviz.widgets.consequences.derive import DEMANDS, EVERYTHING, LAYOUTS, derive
 from isoviz.widgets.consequences.machines_made import cancel_measuring
-from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
+from isoviz.widgets.consequences.where_it_runs import ranks_of, reason_not_to_run
 from isoviz.widgets.contract import Command
 from isoviz.widgets.running.begin_run import checked_times, new_run
+from isoviz.widgets.running.rank_keeper import RankKeeper, RanksChanged
 from isoviz.widgets.running.run_thread import Finished, Progressed, Runner, with_run
+from isoviz.widgets.session_messages import Asked, Broken, Chosen, Computed, Demanded, SelectedHere, Told
 from isoviz.widgets.state import Derived, Refused, State
 from isoviz.widgets.steps import asked, changed, computed, demanding, describe, step_of
 from isoviz.widgets.worker import Calculator, Worker
@@ -36,52 +38,6 @@ if TYPE_CHECKING:
     from isoviz.runtime import Trace
 
 
-@dataclass(frozen=True)
-class _Command:
-    """What a view or a caller asks for, as it came."""
-
-    content: object
-
-
-@dataclass(frozen=True)
-class _Computed:
-    """What the calculator found out."""
-
-    number: int
-    result: Derived | Exception
-    final: bool
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    """Settings as a whole, and what is said of them."""
-
-    settings: Settings
-    notice: str
-
-
-@dataclass(frozen=True)
-class _Demanded:
-    """The stages that views ask for."""
-
-    stages: frozenset[str]
-
-
-@dataclass(frozen=True)
-class _Selected:
-    """A selection that Python made."""
-
-    selection: Selection
-
-
-@dataclass(frozen=True)
-class _Broken:
-    """What an observer of the session raised."""
-
-    error: Exception
-
-
-_Message = _Command | _Computed | _Chosen | _Demanded | _Selected | _Broken | Progressed | Finished
 _PYTHON = "explorer"
 """What Python code asks for that asks for a plan: as much as the whole explorer."""
 _PLANNED = frozenset({"machine", "transfer", "plan", "report"})
@@ -112,7 +68,7 @@ class Session(traitlets.HasTraits):
     report = traitlets.Any(None, allow_none=True, help="the report of the last run that ended well")
     selection = traitlets.Instance(Selection, help="what is selected in every view; may be set")
 
-    _worker: Worker[_Message] | None = None
+    _worker: Worker[Told] | None = None
 
     def __init__(
         self,
@@ -120,6 +76,7 @@ class Session(traitlets.HasTraits):
         *,
         compute: Callable[[Derived], Iterator[Derived]] = derive,
         execute: Callable[..., Any] | None = None,
+        ranks: Callable[[int], Any] | None = None,
         both_ends: bool = True,
         trace: Trace | None = None,
         trace_machine: Machine | None = None,
@@ -139,7 +96,9 @@ class Session(traitlets.HasTraits):
         self.name = uuid.uuid4().hex
         self._listeners: tuple[Callable[[bool], None], ...] = ()
         self._changed = threading.Condition()
-        self._runner = Runner(self._put) if execute is None else Runner(self._put, execute, lambda *_: "")
+        self._ranks = RankKeeper(self._put) if ranks is None else RankKeeper(self._put, ranks)
+        kept = {} if execute is None else {"carry_out": execute, "keep": lambda *_: ""}
+        self._runner = Runner(self._put, **kept, ranks=self._ranks)
         self._calculator: Calculator[Derived, Derived] = Calculator(compute, self._deliver, "isoviz-calculator")
         self._worker = Worker(self._handle, self._failed, "isoviz-session")
         self._calculator.request(0, first.derived)
@@ -151,7 +110,7 @@ class Session(traitlets.HasTraits):
 
         The commands are those of `isoviz.widgets.contract.Command`. One that is refused is told of in `state.refused`.
         """
-        self._put(_Command(command))
+        self._put(Asked(command))
 
     def demand(self, view: str) -> Callable[[], None]:
         """Compute what a view needs, from now on; returns what ends the demand. From any thread.
@@ -167,18 +126,18 @@ class Session(traitlets.HasTraits):
         with self._demanding:
             key = next(_keys)
             self._views[key] = DEMANDS[view]
-            self._put(_Demanded(self._demanded()))
+            self._put(Demanded(self._demanded()))
 
         def release() -> None:
             with self._demanding, suppress(ForkedError):
                 if self._views.pop(key, None) is not None:
-                    self._put(_Demanded(self._demanded()))
+                    self._put(Demanded(self._demanded()))
 
         return release
 
     def choose(self, settings: Settings, notice: str = "") -> None:
         """Replace all settings; `notice` is shown with them."""
-        self._put(_Chosen(settings, notice))
+        self._put(Chosen(settings, notice))
 
     def undo(self) -> None:
         """Go back to the settings before the last edit; nothing where there are none."""
@@ -219,6 +178,14 @@ class Session(traitlets.HasTraits):
         """Cancel the run in hand; where there is none, the measurement of this computer, and the run that is to begin."""
         self.send({"kind": "cancel"})
 
+    def start_ranks(self) -> None:
+        """Start the MPI ranks that the plan runs on, for the next runs; returns at once. A run starts them as well."""
+        self.send({"kind": "start-ranks"})
+
+    def end_ranks(self) -> None:
+        """End the MPI ranks of this session; returns at once. They end with the session as well."""
+        self.send({"kind": "end-ranks"})
+
     def wait(self, timeout: float | None = 60.0) -> State:
         """Wait until everything asked for so far is done, runs included, and return the state.
 
@@ -231,7 +198,7 @@ class Session(traitlets.HasTraits):
         _ = worker.idle  # raises in a forked child, which would wait for a lock that nobody opens
         self._demand_where_no_view()
         with self._changed:
-            while not (worker.idle and self.state.settled and not self.state.run.active):
+            while not (worker.idle and self.state.settled and not self.state.run.active and not self.state.ranks.busy):
                 left = None if end is None else end - time.monotonic()
                 if left is not None and left <= 0:
                     raise TimeoutError(f"the explorer is still busy after {timeout} seconds")
@@ -268,6 +235,7 @@ class Session(traitlets.HasTraits):
         self._listeners = ()
         self._calculator.close()
         self._runner.close()
+        self._ranks.close()
         if self._worker is not None:
             self._worker.close()
 
@@ -287,7 +255,7 @@ class Session(traitlets.HasTraits):
     @traitlets.observe("selection")
     def _selected(self, change: Any) -> None:
         if change["new"] != self.state.selected.selection:  # set by a caller: the session itself sets the state before
-            self._put(_Selected(change["new"]))
+            self._put(SelectedHere(change["new"]))
 
     # ---- in the thread of the session
 
@@ -296,16 +264,16 @@ class Session(traitlets.HasTraits):
         try:
             super().notify_change(change)
         except Exception as error:  # noqa: BLE001 - an observer is code of the caller
-            self._put(_Broken(error))
+            self._put(Broken(error))
 
-    def _put(self, message: _Message) -> None:
+    def _put(self, message: Told) -> None:
         assert self._worker is not None
         self._worker.put(message)
 
     def _deliver(self, number: int, result: Derived | Exception, final: bool) -> None:
-        self._put(_Computed(number, result, final))
+        self._put(Computed(number, result, final))
 
-    def _handle(self, messages: list[_Message]) -> None:
+    def _handle(self, messages: list[Told]) -> None:
         state = self.state
         for message in messages:
             state = self._after(state, message)
@@ -317,21 +285,21 @@ class Session(traitlets.HasTraits):
         tried = state.derived.later.get("what if") is not self.state.derived.later.get("what if")
         self._show(state, finished=(state.settled or tried) and not progress_only)
 
-    def _after(self, state: State, message: _Message) -> State:
+    def _after(self, state: State, message: Told) -> State:
         match message:
-            case _Command(content):
+            case Asked(content):
                 return self._commanded(state, content)
-            case _Chosen(settings, notice):
+            case Chosen(settings, notice):
                 return replace(changed(state, settings), notice=notice)
-            case _Demanded(stages):
+            case Demanded(stages):
                 return demanding(state, replace(state, views=stages))
-            case _Selected(selection):
+            case SelectedHere(selection):
                 return replace(state, selected=state.selected.then(selection))
-            case _Computed(number, result, final):
+            case Computed(number, result, final):
                 state = computed(state, number, result, final)
                 ready = state.awaited > 0 and state.planned
                 return self._start(replace(state, awaited=0, notice=""), state.awaited) if ready else state
-            case _Broken(error):  # the first one only: an observer may raise again at being told of it
+            case Broken(error):  # the first one only: an observer may raise again at being told of it
                 return state if state.defect else replace(state, defect=describe(error))
             case Progressed(number, stage, bytes_done, over):
                 if number == state.run.number and state.run.phase == "running":
@@ -339,6 +307,8 @@ class Session(traitlets.HasTraits):
             case Finished(run):
                 if run.number == state.run.number:
                     return replace(state, run=run, history=with_run(state.history, run), notice="")
+            case RanksChanged(now):
+                return replace(state, ranks=now)
         return state
 
     def _commanded(self, state: State, content: object) -> State:
@@ -364,6 +334,8 @@ class Session(traitlets.HasTraits):
                 self.demand(_PYTHON)
                 state = replace(state, views=EVERYTHING, edits=state.edits + 1)
             return self._start(replace(state, refused=None), times)
+        if kind in ("start-ranks", "end-ranks"):
+            return self._ranks_asked(state, kind)
         if kind == "cancel":
             if state.run.phase != "running":
                 cancel_measuring()
@@ -371,6 +343,24 @@ class Session(traitlets.HasTraits):
             self._runner.cancel()
             return replace(state, run=replace(state.run, phase="cancelling"))
         return changed(state, edited(state.settings, command), step=step_of(command))
+
+    def _ranks_asked(self, state: State, kind: str) -> State:
+        """Start or end the ranks.
+
+        Raises:
+            InputError: they are at work, or the machine has none that run here.
+        """
+        state = replace(state, refused=None)
+        if state.run.active and state.run.ranks:
+            raise InputError("a run is under way on the ranks: wait for it or cancel it first")
+        if kind == "end-ranks":
+            self._ranks.end()
+            return state
+        ranks = ranks_of(state)
+        if ranks is None or ranks.reason:
+            raise InputError("start-ranks: there is no plan for ranks" if ranks is None else ranks.reason)
+        self._ranks.begin(ranks.ranks)
+        return state
 
     def _start(self, state: State, times: int) -> State:
         if state.run.active:

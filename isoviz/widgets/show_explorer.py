@@ -40,6 +40,7 @@ def explore(
     part: Mapping[str, Sequence[str | int]] | None = None,
     moved_fields: Sequence[str] | None = None,
     by_hand: ByHand | None = None,
+    runs_in: str | None = None,
     pane: str = "explorer",
     restore: bool = True,
 ) -> Explorer:
@@ -49,7 +50,8 @@ def explore(
     with its options, a machine of your own or the path of a machine file, the sizes of the dimensions, the dtypes of the fields,
     memory and layout of both ends, the planner and its limits (bytes, or text such as "32MiB").
     `part={"x": (16, 32, 0)}` moves the 32 indices of x from 16 on to index 0, `moved_fields` names the fields that move; without
-    them everything moves. `session` is a file of `explorer.session.save`.
+    them everything moves. `runs_in="ranks"` runs the plan in MPI ranks on this computer, `"process"` in this process; without it,
+    ranks take what this process cannot run. `session` is a file of `explorer.session.save`.
 
         explorer = isoviz.explore(space={"x": 512, "y": 512}, source=("node0.sys", "<F, x, y>"))
         explorer.session.wait().derived.plan
@@ -59,8 +61,8 @@ def explore(
     the code says. `restore=False` begins afresh.
 
     Raises:
-        InputError: an unknown example or pane, an example and a session at once, an end that is not a memory and a layout, or
-            options for a machine that is no preset. What is wrong with a layout, a size or a memory is shown in the explorer,
+        InputError: an unknown example, place or pane, an example and a session at once, an end that is not a memory and a layout,
+            or options for a machine that is no preset. What is wrong with a layout, a size or a memory is shown in the explorer,
             beside its control.
         FileError: the session file cannot be read, or holds no session.
     """
@@ -82,6 +84,7 @@ def explore(
         part=part,
         moved_fields=moved_fields,
         by_hand=by_hand,
+        runs_in=runs_in,
         start=start if session is None else load_settings(session),
     )
     place = _place()

@@ -78,6 +78,7 @@ def _settings(settings: Settings) -> ShownSettings:
     return {
         **_transfer(settings),
         "machine": machine,
+        "runsIn": settings.runs_in,
         "place": settings.place,
         "beside": [_transfer(each) for each in settings.beside],
     }

@@ -10,7 +10,7 @@ from isoviz.errors import TextError
 from isoviz.widgets.chosen.selection import SelectionMade
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.chosen.what_if import NOTHING, WhatIf
-from isoviz.widgets.contract import Phase, Stage
+from isoviz.widgets.contract import Phase, RanksPhase, Stage
 
 if TYPE_CHECKING:
     from isoviz.layouts import FieldSpace, IndexSpace, Linearization
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
     from isoviz.widgets.consequences.plans_beside import BesidePlan
+    from isoviz.widgets.consequences.where_it_runs import Where
 
 
 @dataclass(frozen=True)
@@ -68,8 +69,8 @@ class Derived:
     "source", "destination", "plan". `step` says in words what is being computed, "" at the end.
 
     `begin` is when the transfer begins, in seconds after the begin of all of the session; `beside` are the plans of the others.
-    `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `is_here` says whether it is this
-    computer, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
+    `planned_on` is the machine of `plan`, which stays when another machine gives no plan; `where` says where it
+    runs, `interval` which seconds its runs should take. `later` are the newest outputs of the slow stages, by name; each says
     which plan it is about. `planned` are the settings and the measurement that `plan` is of, None until it is made.
     `kept` are the results of the stages, `complete` says for which
     settings, demands and measurement all of them were. `refines` says that all of them are there and more is being found out.
@@ -93,10 +94,8 @@ class Derived:
     begin: float = 0.0
     beside: tuple[BesidePlan, ...] = ()
     planned_on: Machine | None = None
-    is_here: bool = False
     interval: ModelInterval | None = None
-    not_runnable: str = ""
-    offer_local: bool = False
+    where: Where | None = None
     corrections: Mapping[str, str] = field(default_factory=dict)
     later: Mapping[str, Any] = field(default_factory=dict)
     planned: tuple[object, ...] | None = None
@@ -132,6 +131,26 @@ class MovedTransfer:
 
 
 @dataclass(frozen=True)
+class RanksNow:
+    """The MPI ranks of a session. `count` and `pids` are those of the ranks that run, start, or ran last.
+
+    `phase`: "none" before the first, "starting", "running", "ending", "ended" as was asked for, "lost", or "failed" to start;
+    `problem` says why in the last two. `library` is the MPI library with its version.
+    """
+
+    phase: RanksPhase = "none"
+    count: int = 0
+    library: str = ""
+    pids: tuple[int, ...] = ()
+    problem: str = ""
+
+    @property
+    def busy(self) -> bool:
+        """Whether they are on their way to running, or to their end."""
+        return self.phase in ("starting", "ending")
+
+
+@dataclass(frozen=True)
 class Run:
     """What one click runs, from the click to its report: a plan, or several transfers together, once or several times.
 
@@ -140,6 +159,7 @@ class Run:
     middle. `transfers` are all transfers where there are several, the one that was edited among them. `trace` has the requests
     of the last run on one clock that begins at 0.
 
+    `ranks` is the number of MPI ranks that carry it out, 0 for this process; `library` is their MPI.
     `keys` name its entries in the ledger, `note` is what a person wrote about it, `date` is when it began.
     """
 
@@ -159,6 +179,8 @@ class Run:
     trace: Trace | None = field(default=None, compare=False, repr=False)
     settings: Settings | None = None
     machine: Machine | None = field(default=None, compare=False, repr=False)
+    ranks: int = 0
+    library: str = ""
     keys: tuple[str, ...] = ()
     note: str = ""
     date: str = ""
@@ -200,12 +222,14 @@ class State:
     `acknowledged` maps each browser view to its newest command that is in here;
     `awaited` is the number of runs that were asked for and begin with the plan that is being made; `notes` counts the notes
     that were written to runs; `defect` is an exception that should
-    not have happened, with its traceback. `given` is the trace that a view alone shows, on the machine `given_machine`.
+    not have happened, with its traceback. `ranks` are the MPI ranks of the session.
+    `given` is the trace that a view alone shows, on the machine `given_machine`.
     """
 
     settings: Settings
     derived: Derived
     run: Run = Run()
+    ranks: RanksNow = RanksNow()
     history: tuple[Run, ...] = ()
     selected: SelectionMade = field(default_factory=SelectionMade)
     what_if: WhatIf = NOTHING

@@ -24,7 +24,7 @@ KEPT_WATCHERS = 8
 """Browser views whose demands are kept. A page that was reloaded does not say that its views are gone."""
 PAUSE = 1.0
 """Seconds after which an edit of the same control is a step of its own: what a person did before then is done."""
-_MENUS = ("machine", "planner", "source-memory", "destination-memory")
+_MENUS = ("machine", "runs-in", "planner", "source-memory", "destination-memory")
 """Controls in which every choice is a step."""
 _measurements = itertools.count(1)
 """Numbers of measurements of this computer, over all sessions."""

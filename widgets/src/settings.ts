@@ -28,11 +28,13 @@ function entered(settings: ShownSettings, command: SetText | SetRow | SetMachine
   const { value } = command;
   switch (command.field) {
     case "machine":
-      return { ...settings, machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: {}, path: "" } };
+      return { ...settings, runsIn: "", machine: { kind: value === LOCAL ? "measured" : "preset", name: value, options: {}, path: "" } };
     case "machine-option":
       return { ...settings, machine: { ...settings.machine, options: { ...settings.machine.options, [command.name]: value } } };
     case "planner":
       return { ...settings, planner: value };
+    case "runs-in":
+      return { ...settings, runsIn: value };
     case "slot-limit":
       return { ...settings, slotLimit: value };
     case "memory-limit":

@@ -4,14 +4,14 @@
 /** Where a run is between its click and its end. */
 export type Phase = "idle" | "running" | "cancelling" | "done" | "failed" | "cancelled";
 
-/** What a run is doing: it tries a few MiB, opens both ends and fills the source, moves, verifies. */
-export type Stage = "prepare" | "trial" | "generate" | "move" | "verify";
+/** What a run is doing: it starts ranks, tries a few MiB, opens both ends and fills the source, moves, verifies. */
+export type Stage = "prepare" | "ranks" | "trial" | "generate" | "move" | "verify";
 
 /**
  * The run in hand or the last one. The stage has dealt with `bytesDone` of `bytes`; `over` of the `wanted` runs have
- * ended. `together` is the number of transfers that the next run runs. `canRun` says whether *Run* begins one, `reason`
- * why it does not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a
- * run of the plan that is shown.
+ * ended. `ranks` is the number of MPI ranks that carry it out, 0 for this process. `together` is the number of transfers
+ * that the next run runs. `canRun` says whether *Run* begins one, `reason` why it does not, `offerLocal` whether the same
+ * transfer on this computer is offered. `isOfPlan` says whether it was a run of the plan that is shown.
  */
 export interface ShownRun {
   number: number;
@@ -22,12 +22,39 @@ export interface ShownRun {
   wanted: number;
   over: number;
   together: number;
+  ranks: number;
   error: string;
   transfer: string;
   canRun: boolean;
   reason: string;
   offerLocal: boolean;
   isOfPlan: boolean;
+}
+
+/**
+ * A place for runs. `reason` says why the plan does not run there, "" where it does; `about` is what one should know of a
+ * run there. `ranks` is the number of MPI ranks, 0 for this process.
+ */
+export interface ShownPlace {
+  name: "process" | "ranks";
+  ranks: number;
+  reason: string;
+  about: string;
+}
+
+/** What the MPI ranks of a session are doing, or why there are none. */
+export type RanksPhase = "none" | "starting" | "running" | "ending" | "ended" | "lost" | "failed";
+
+/**
+ * The MPI ranks of the session: how many there are or were, their MPI and the numbers of their processes; `problem` says
+ * why they are lost, or did not start.
+ */
+export interface ShownRanks {
+  phase: RanksPhase;
+  count: number;
+  library: string;
+  pids: number[];
+  problem: string;
 }
 
 /** A figure of repeated runs, in their order: the figure of each, and the middle, the lowest and the highest of them. */
@@ -96,11 +123,15 @@ export interface ShownAdvice {
 
 /**
  * The run in hand, what the last run that ended well has shown, its transfers where there were several, and what to do
- * next. `emulated` names memories of the run that were held in other memories. `count` is the number of runs of this
- * session; `changes` grows whenever the list of runs changes.
+ * next. `places` are those where the plan could run, `place` is the one where the next run runs, "" where that is none.
+ * `emulated` names memories of the run that were held in other memories. `count` is the number of runs of this session;
+ * `changes` grows whenever the list of runs changes.
  */
 export interface RunPart {
   now: ShownRun;
+  place: "" | "process" | "ranks";
+  places: ShownPlace[];
+  ranks: ShownRanks;
   report: ShownReport | null;
   parts: ShownTransferRun[];
   advice: ShownAdvice[];
@@ -242,8 +273,9 @@ export interface ShownPath {
 }
 
 /**
- * A plan in bytes, seconds and bytes per second, with its notes in words. `where` says where it runs: "this computer", or
- * "simulated only". `interval` is null where nothing is known of the errors of predictions.
+ * A plan in bytes, seconds and bytes per second, with its notes in words. `where` says where it runs: "this computer",
+ * ranks such as "4 ranks of this computer", or "simulated only". `interval` is null where nothing is known of the errors
+ * of predictions.
  */
 export interface PlanPart {
   planner: string;
@@ -335,8 +367,8 @@ export interface DrawnResource {
 
 /**
  * All parts of a machine. `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some
- * memories) or "simulated"; `absent` names the memories that this computer lacks, `emulable` those of them that main
- * memory can stand in for.
+ * memories), "ranks" (in `ranks` MPI ranks on this computer) or "simulated"; `absent` names the memories that this process
+ * lacks, `emulable` those of them that main memory can stand in for.
  */
 export interface CanvasPart {
   memoryKinds: DrawnMemoryKind[];
@@ -346,7 +378,8 @@ export interface CanvasPart {
   origins: string[];
   channels: DrawnChannel[];
   resources: DrawnResource[];
-  runs: "here" | "emulated" | "simulated";
+  runs: "here" | "emulated" | "ranks" | "simulated";
+  ranks: number;
   absent: string[];
   emulable: string[];
 }
@@ -677,7 +710,8 @@ export interface ShownTransfer {
 
 /**
  * Everything that can be chosen: the transfer that is edited, the machine, and the transfers beside it, on the same
- * machine. `place` is where the transfer that is edited stands among all.
+ * machine. `runsIn` is the place that was chosen for runs: "process", "ranks", or "" for the first of them that can run
+ * the plan. `place` is where the transfer that is edited stands among all.
  */
 export interface ShownSettings {
   key: number;
@@ -694,6 +728,7 @@ export interface ShownSettings {
   memoryLimit: string;
   byHand: ShownByHand | null;
   machine: ShownMachineChoice;
+  runsIn: string;
   place: number;
   beside: ShownTransfer[];
 }
@@ -793,10 +828,10 @@ export interface Snapshot {
   panes: Panes;
 }
 
-/** Enter the text of a control; `machine` takes the name of a preset. */
+/** Enter the text of a control; `machine` takes the name of a preset, `runs-in` a place: "", "process" or "ranks". */
 export interface SetText {
   kind: "set";
-  field: "machine" | "planner" | "slot-limit" | "memory-limit" | "source-memory" | "source-layout" | "destination-memory" | "destination-layout";
+  field: "machine" | "planner" | "runs-in" | "slot-limit" | "memory-limit" | "source-memory" | "source-layout" | "destination-memory" | "destination-layout";
   value: string;
 }
 
@@ -849,11 +884,11 @@ export interface BeginFrom {
 
 /**
  * A command without arguments. `hello` asks for an acknowledgement only, `forget` empties the history of runs, `measure`
- * measures this computer again, `keep-what-if` makes settings of what is tried, `add-transfer` keeps the transfer beside a
- * copy of it, which is edited from then on.
+ * measures this computer again, `keep-what-if` makes settings of what is tried, `start-ranks` starts the ranks for the
+ * plan, `end-ranks` ends them, `add-transfer` keeps the transfer beside a copy of it, which is edited from then on.
  */
 export interface Bare {
-  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer" | "keep-what-if";
+  kind: "swap" | "use-local" | "undo" | "redo" | "run" | "cancel" | "forget" | "measure" | "hello" | "add-transfer" | "keep-what-if" | "start-ranks" | "end-ranks";
 }
 
 /** Select something in every view. */

@@ -4,6 +4,7 @@ import { applied, renamedLayout } from "../src/settings.ts";
 import type { Command, ShownSettings } from "../src/types.ts";
 
 const settings: ShownSettings = {
+  runsIn: "",
   machine: { kind: "preset", name: "two-node", options: { nodes: "2" }, path: "" },
   dimensions: [
     { key: 1, name: "x", value: "64" },

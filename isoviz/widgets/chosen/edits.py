@@ -13,7 +13,7 @@ from isoviz.widgets.chosen.examples import EXAMPLES
 from isoviz.widgets.chosen.layout_text import add_dimension, remove_dimension, rename_dimension
 from isoviz.widgets.chosen.machine_choice import DescribedMachine, FileMachine, PresetMachine
 from isoviz.widgets.chosen.session_file import by_hand_of, settings_in
-from isoviz.widgets.chosen.settings import Row, Settings
+from isoviz.widgets.chosen.settings import RUNS_IN, Row, Settings
 from isoviz.widgets.chosen.transfer_edits import with_others, with_rows_there, with_transfers_edited
 from isoviz.widgets.contract import Bare, Command, PlanByHand, SetMachineOption, SetRow, SetText
 
@@ -89,7 +89,7 @@ def _set(settings: Settings, command: SetText | SetRow | SetMachineOption) -> Se
         case "dimension-name" | "dimension-size" | "field-name" | "field-dtype":
             return _set_row(settings, command)
         case "machine":
-            return replace(settings, machine=PresetMachine(value))
+            return replace(settings, machine=PresetMachine(value), runs_in="")
         case "machine-option":
             if not isinstance(settings.machine, PresetMachine):
                 raise InputError(
@@ -98,6 +98,10 @@ def _set(settings: Settings, command: SetText | SetRow | SetMachineOption) -> Se
             return replace(settings, machine=settings.machine.with_option(command["name"], value))
         case "planner":
             return replace(settings, planner=value)
+        case "runs-in":
+            if value not in RUNS_IN:
+                raise InputError(f"runs-in {value!r}: expected {', '.join(map(repr, RUNS_IN))}")
+            return replace(settings, runs_in=value)
         case "slot-limit":
             return replace(settings, slot_limit=value)
         case "memory-limit":

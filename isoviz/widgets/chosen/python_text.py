@@ -82,6 +82,7 @@ def _from(example: str | None, settings: Settings) -> str | None:
         "slot_limit": settings.slot_limit,
         "memory_limit": settings.memory_limit,
         "by_hand": settings.by_hand,
+        "runs_in": settings.runs_in,
     }
     if not isinstance(settings.machine, PresetMachine):
         del given["machine_options"]

@@ -1,8 +1,9 @@
 """Settings in a file: what a session was when it was saved.
 
-Version 4 is what `save_settings` writes. Version 3 knows one transfer, of the whole array, and no path by hand. In version 2 a
-machine is a preset or a described one, and nothing says whether it was read from a file. Version 1 is from before machines could
-be described: it is an object without a version, in which `machine` is the name of a preset and `machineOptions` has its options.
+Version 5 is what `save_settings` writes. Version 4 does not know where the plan runs. Version 3 knows one transfer, of the whole
+array, and no path by hand. In version 2 a machine is a preset or a described one, and nothing says whether it was read from a
+file. Version 1 is from before machines could be described: it is an object without a version, in which `machine` is the name of a
+preset and `machineOptions` has its options.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from isoviz.widgets.chosen.transfers import MOST_TRANSFERS, every_transfer, of_t
 from isoviz.widgets.contract import ShownByHand, ShownChoice
 from isoviz.widgets.matching import mismatch
 
-VERSION = 4
+VERSION = 5
 MOST_BYTES = 64 << 20
 """A larger file is no session: a described machine of 100,000 channels has about 20 MB."""
 
@@ -91,9 +92,10 @@ class _KeptTransfer(TypedDict):
 
 
 class _KeptSettings(TypedDict):
-    """The machine, the transfers in their order, and the place of the one that is edited."""
+    """The machine, where the plan runs, the transfers in their order, and the place of the one that is edited."""
 
     machine: _KeptMachine
+    runsIn: Literal["", "process", "ranks"]
     transfers: list[_KeptTransfer]
     place: int
 
@@ -158,6 +160,8 @@ def settings_in(text: str | bytes, name: object) -> Settings:
         found = _of_version_2(found)
     if version in (2, 3):
         found = _of_version_3(found)
+    if isinstance(found, dict) and found.get("version") == 4:
+        found = _of_version_4(found)
     if problem := mismatch(found, _File):
         raise FileError(f"{name}: {problem}")
     try:
@@ -182,7 +186,10 @@ def _kept(settings: Settings) -> _KeptSettings:
         machine = {"kind": "file", "path": choice.path, "machine": machine_to_json(choice.machine)}
     else:
         machine = {"kind": "drawn", "machine": machine_to_json(choice.machine)}
-    return {"machine": machine, "transfers": [_kept_transfer(each) for each in every_transfer(settings)], "place": settings.place}
+    transfers = [_kept_transfer(each) for each in every_transfer(settings)]
+    return cast(
+        "_KeptSettings", {"machine": machine, "runsIn": settings.runs_in, "transfers": transfers, "place": settings.place}
+    )
 
 
 def _kept_transfer(settings: Settings) -> _KeptTransfer:
@@ -220,7 +227,7 @@ def _settings(kept: _KeptSettings) -> Settings:
     transfers = tuple(_transfer(each) for each in kept["transfers"])
     if not 1 <= len(transfers) <= MOST_TRANSFERS:
         raise FileError(f"settings.transfers: {len(transfers)} transfers; expected 1 to {MOST_TRANSFERS}")
-    return of_transfers(transfers, kept["place"], Settings(machine=_machine(kept["machine"])))
+    return of_transfers(transfers, kept["place"], Settings(machine=_machine(kept["machine"]), runs_in=kept["runsIn"]))
 
 
 def _transfer(kept: _KeptTransfer) -> Settings:
@@ -307,6 +314,14 @@ def _of_version_3(found: dict[str, Any]) -> dict[str, Any]:
         one = {"name": "Transfer 1", "priority": "0", "begin": "0", "part": {"ranges": [], "leftOut": []}}
         one |= {"byHand": None} | {key: value for key, value in settings.items() if key != "machine"}
         settings = {**{key: value for key, value in settings.items() if key == "machine"}, "transfers": [one], "place": 0}
+    return {**found, "version": 4, "settings": settings}
+
+
+def _of_version_4(found: dict[str, Any]) -> dict[str, Any]:
+    """The same session in this version: it runs in the first place that can run it."""
+    settings = found.get("settings")
+    if isinstance(settings, dict):
+        settings = {"runsIn": "", **settings}
     return {**found, "version": VERSION, "settings": settings}
 
 

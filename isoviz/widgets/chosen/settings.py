@@ -11,13 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from isoviz.errors import InputError
+from isoviz.errors import InputError, show
 from isoviz.widgets.chosen.by_hand import ByHand
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine, machine_choice
 from isoviz.widgets.chosen.part import EVERYTHING, Part, Range
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
+
+
+RUNS_IN = ("", "process", "ranks")
+"""Places for runs: this process, or MPI ranks on this computer. "" stands for the first of them that can run the plan."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +55,10 @@ class End:
 class Settings:
     """Everything that can be chosen in the explorer.
 
-    `part` says what moves, `by_hand` is None where a planner plans. `name`, `priority` and `begin` (seconds after the begin of
-    all) tell the transfer from the others of the session, `beside`: settings as well, on the same machine, whose `machine`,
-    `beside` and `place` say nothing. `key` stays with a transfer; `place` is where the transfer of these settings stands among
-    all (`isoviz.widgets.chosen.transfers`).
+    `runs_in` is the place that was chosen for runs (`RUNS_IN`). `part` says what moves, `by_hand` is None where a planner plans.
+    `name`, `priority` and `begin` (seconds after the begin of all) tell the transfer from the others of the session, `beside`:
+    settings as well, on the same machine, whose `machine`, `runs_in`, `beside` and `place` say nothing. `key` stays with a
+    transfer; `place` is where the transfer of these settings stands among all (`isoviz.widgets.chosen.transfers`).
     """
 
     machine: MachineChoice = THIS_COMPUTER
@@ -73,6 +77,7 @@ class Settings:
     place: int = 0
     beside: tuple[Settings, ...] = ()
     by_hand: ByHand | None = None
+    runs_in: str = ""
 
     def end(self, side: str) -> End:
         """The end called "source" or "destination"."""
@@ -107,6 +112,7 @@ def settings_for(
     part: Mapping[str, Sequence[str | int]] | None = None,
     moved_fields: Sequence[str] | None = None,
     by_hand: ByHand | None = None,
+    runs_in: str | None = None,
     start: Settings | None = None,
 ) -> Settings:
     """`start` (the defaults unless given) with some values chosen; an end is (memory, layout).
@@ -114,13 +120,16 @@ def settings_for(
     `machine` is the name of a preset, a machine, or the path of a machine file. Other dimensions than those of `start` get the
     layouts `<F, x, y, …>` for the source and `<x, y, …, F>` for the destination, where none are given. `part` says for some
     dimensions which indices move: (first index, extent), and the first index at the destination where it is another one.
-    `moved_fields` names the fields that move.
+    `moved_fields` names the fields that move. `runs_in` is one of `RUNS_IN`.
 
     Raises:
-        InputError: an end that is not a pair, a part of a dimension or a field that is not there, a machine that is none of
-            these, options for a machine that is no preset, or a file that cannot be read or describes no machine.
+        InputError: another place for runs, an end that is not a pair, a part of a dimension or a field that is not there, a
+            machine that is none of these, options for a machine that is no preset, or a file that cannot be read or describes no
+            machine.
     """
     chosen = start or Settings()
+    if runs_in is not None and runs_in not in RUNS_IN:
+        raise InputError(f"runs_in {show(runs_in)}: expected {', '.join(map(repr, RUNS_IN))}")
     if machine is not None:
         chosen = replace(chosen, machine=machine_choice(machine))
     if machine_options is not None:
@@ -150,6 +159,7 @@ def settings_for(
         slot_limit=chosen.slot_limit if slot_limit is None else str(slot_limit),
         memory_limit=chosen.memory_limit if memory_limit is None else str(memory_limit),
         by_hand=chosen.by_hand if by_hand is None else by_hand,
+        runs_in=chosen.runs_in if runs_in is None else runs_in,
     )
 
 

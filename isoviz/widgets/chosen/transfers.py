@@ -113,12 +113,12 @@ def of_transfers(transfers: tuple[Settings, ...], place: int, machine: Settings)
 def _edited(settings: Settings, transfers: tuple[Settings, ...], place: int) -> Settings:
     """The settings in which the transfer at `place` is edited."""
     beside = (*transfers[:place], *transfers[place + 1 :])
-    return replace(transfers[place], machine=settings.machine, beside=beside, place=place)
+    return replace(transfers[place], machine=settings.machine, runs_in=settings.runs_in, beside=beside, place=place)
 
 
 def _alone(settings: Settings) -> Settings:
     """The transfer of these settings as it stands beside others."""
-    return replace(settings, machine=THIS_COMPUTER, beside=(), place=0)
+    return replace(settings, machine=THIS_COMPUTER, runs_in="", beside=(), place=0)
 
 
 def _place_of(transfers: tuple[Settings, ...], key: int) -> int:

@@ -88,9 +88,9 @@ STAGES: tuple[Stage, ...] = (
     Stage("what if", ("question", "plan", "machine", "options", "by hand"), what_if_plans),
     Stage("explanation", ("plan", "machine", "options", "by hand"), explained_plan),
     Stage("turns", ("explanation", "trying"), turns_of_plan),
-    Stage("where", ("plan", "machine", "choice"), where_of),
+    Stage("where", ("plan", "machine", "choice", "runs in"), where_of),
     Stage("interval", ("plan", "machine", "where", "runs"), interval_of),
-    Stage("beside plans", ("beside", "machine", "choice"), lambda *given: _beside_plans(*given)),
+    Stage("beside plans", ("beside", "machine", "choice", "runs in"), lambda *given: _beside_plans(*given)),
     Stage("simulation", ("plan", "machine", "turn", "called", "beside plans"), simulation_of),
     Stage("stored simulation", ("plan", "machine", "turn", "called", "beside plans"), stored_simulation_of),
 )
@@ -117,25 +117,26 @@ def _given(now: Derived) -> dict[str, object]:
         "question": now.what_if,
         "trying": not now.what_if.changes_nothing,
         "choice": settings.machine,
+        "runs in": settings.runs_in,
         "machine": None,
         "runs": runs_known() if "interval" in now.demanded else (),
     }
 
 
 def _beside_plans(
-    problems: dict[str, Problem], beside: tuple[Settings, ...], machine: Machine, choice: MachineChoice
+    problems: dict[str, Problem], beside: tuple[Settings, ...], machine: Machine, choice: MachineChoice, runs_in: str
 ) -> tuple[BesidePlan, ...]:
     """The plans of the other transfers, by the same stages."""
     found = []
     for settings in beside:
-        own = Evaluation(STAGES, {**_given(Derived(replace(settings, machine=choice))), "machine": machine}, {})
+        own = Evaluation(STAGES, {**_given(Derived(replace(settings, machine=choice, runs_in=runs_in))), "machine": machine}, {})
         plan, turn, where = own.of("plan"), own.of("turn"), own.of("where")
         if plan is None or turn is None:
             reason = next((problem.message for problem in own.problems.values()), "There is no plan")
             problems[control_of(settings.key)] = Problem(f"{settings.name}: {reason}")
             found.append(BesidePlan(settings.key, settings.name, None, 0.0, reason))
         else:
-            found.append(BesidePlan(settings.key, settings.name, plan, turn.begin, "", where.reason))
+            found.append(BesidePlan(settings.key, settings.name, plan, turn.begin, "", where))
     return tuple(found)
 
 
@@ -240,7 +241,7 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
     if plan is None:
         if "plan" in now.demanded or now.plan is not None:
             stale.add("plan")
-        return replace(now, stale=frozenset(stale), not_runnable="", offer_local=False)
+        return replace(now, stale=frozenset(stale))
     where: Where = outputs["where"]
     return replace(
         now,
@@ -248,9 +249,7 @@ def _with_plan(now: Derived, found: Evaluation) -> Derived:
         transfer=outputs["transfer"],
         plan=plan,
         planned_on=now.machine,
-        not_runnable=where.reason,
-        is_here=where.is_here,
-        offer_local=not where.is_here,
+        where=where,
         interval=outputs.get("interval"),
         begin=outputs["turn"].begin,
     )
@@ -295,9 +294,7 @@ def derived_of_plan(before: Derived, plan: Plan, machine: Machine) -> Derived:
         transfer=plan.transfer,
         plan=plan,
         planned_on=machine,
-        is_here=where.is_here,
-        not_runnable=where.reason,
-        offer_local=not where.is_here,
+        where=where,
         interval=found.of("interval"),
         later={name: value for name in names if name in before.demanded and (value := found.of(name)) is not None},
         problems={},

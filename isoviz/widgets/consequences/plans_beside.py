@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
+    from isoviz.widgets.consequences.where_it_runs import Where
 
 
 @dataclass(frozen=True)
@@ -14,7 +15,7 @@ class BesidePlan:
     """What follows from a transfer beside the one that is edited: its plan on the machine of the session.
 
     `key` and `name` are those of the transfer. `begin` is in seconds after the begin of all; the priority is that of
-    `plan.transfer`. Where there is no plan, `reason` says why. Where it cannot be carried out here, `not_runnable` says why.
+    `plan.transfer`. Where there is no plan, `reason` says why; else `where` says where it runs.
     """
 
     key: int
@@ -22,7 +23,7 @@ class BesidePlan:
     plan: Plan | None
     begin: float = 0.0
     reason: str = ""
-    not_runnable: str = ""
+    where: Where | None = None
 
 
 def control_of(key: int) -> str:

@@ -1,4 +1,4 @@
-"""Whether this computer can carry a plan out, and the same transfer on this computer."""
+"""Where a plan runs: in this process, in ranks on this computer, or nowhere; and the same transfer on this computer."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
 from isoviz.widgets.consequences.plans_beside import is_of_beside
+from isoviz.widgets.consequences.rank_places import RANKS, PlaceName, ranks_for
 from isoviz.widgets.state import Problem, State, sentence
 
 if TYPE_CHECKING:
@@ -20,18 +21,50 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan
 
 
+PROCESS: PlaceName = "process"
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place for runs, and why the plan does not run there ("" where it does).
+
+    `ranks` is the number of ranks, 0 for the process. `about` is what a person should know of a run there, ""
+    where that is nothing.
+    """
+
+    name: PlaceName
+    reason: str
+    ranks: int = 0
+    about: str = ""
+
+
 @dataclass(frozen=True)
 class Where:
-    """Whether this computer has the memories of a plan (`is_here`), and why it cannot carry the plan out ("" where it can)."""
+    """Where a plan runs.
+
+    `is_here`: in one of the places on this computer; `place` is that place, `places` are all. `reason` says why it is not carried
+    out, "" where it is.
+    """
 
     is_here: bool
     reason: str
+    place: Place | None = None
+    places: tuple[Place, ...] = ()
+
+    def reason_at(self, name: str) -> str:
+        """Why the plan does not run in the place of that name; "" where it does."""
+        return next((place.reason for place in self.places if place.name == name), "")
 
 
-def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice) -> Where:
-    """Where a plan runs."""
-    if reason := _elsewhere(plan, machine, choice):
-        return Where(False, reason)
+def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice, runs_in: str) -> Where:
+    """Where a plan runs: in the place that was chosen, if it can, else in the first place that can."""
+    ranks = ranks_for(machine, choice, plan)
+    process = Place(PROCESS, _elsewhere(plan, machine, choice))
+    places = (process, Place(RANKS, ranks.reason, ranks.count, ranks.about))
+    place = min((each for each in places if not each.reason), key=lambda each: each.name != runs_in, default=None)
+    if place is None:
+        told = ranks.reason if isinstance(choice, PresetMachine) and choice.name == RANKS else process.reason
+        return Where(False, told, None, places)
     ends = (plan.transfer.source, plan.transfer.destination)
     needed = sum(end.linearization.nbytes for end in ends if not machine.memory(end.memory).is_file_system)
     free = available_memory()
@@ -40,8 +73,10 @@ def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice
             True,
             f"A run needs {format_bytes(needed)} of main memory. It may take half of what is free, {format_bytes(free // 2)}: "
             "choose smaller sizes.",
+            place,
+            places,
         )
-    return Where(True, "")
+    return Where(True, "", place, places)
 
 
 def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
@@ -49,6 +84,8 @@ def _elsewhere(plan: Plan, machine: Machine, choice: MachineChoice) -> str:
     if isinstance(choice, PresetMachine):
         if choice.is_this_computer:
             return ""
+        if choice.name == RANKS:
+            return "The memories of this machine belong to ranks."
         return f"{choice.name} is another computer: a plan for it cannot run here."
     from isoviz.backends.devices import ThisComputer
 
@@ -86,10 +123,17 @@ def reason_not_to_run(state: State) -> str:
         return "Correct the marked controls first: there is no plan to run."
     if derived.plan is None or "plan" in derived.stale:
         return "There is no plan to run."
+    place = "" if derived.where is None or derived.where.place is None else derived.where.place.name
     for other in derived.beside:
-        if reason := other.not_runnable or other.reason:
+        if reason := other.reason or ("" if other.where is None else other.where.reason_at(place) or other.where.reason):
             return f"{other.name} runs with this one, and it cannot: {reason}"
-    return derived.not_runnable
+    return "" if derived.where is None else derived.where.reason
+
+
+def ranks_of(state: State) -> Place | None:
+    """The ranks as a place for the runs of a state; None where there is no plan."""
+    where = state.derived.where
+    return None if where is None else next((place for place in where.places if place.name == RANKS), None)
 
 
 def available_memory() -> int | None:
@@ -118,4 +162,4 @@ def local_settings(settings: Settings, machine: Machine | None) -> Settings:
         ends = {side: replace(each.end(side), memory=here(each.end(side).memory)) for side in ("source", "destination")}
         return replace(each, source=ends["source"], destination=ends["destination"])
 
-    return replace(moved(settings), machine=THIS_COMPUTER, beside=tuple(map(moved, settings.beside)))
+    return replace(moved(settings), machine=THIS_COMPUTER, runs_in="", beside=tuple(map(moved, settings.beside)))

@@ -94,8 +94,9 @@ class DrawnResource(TypedDict):
 class CanvasPart(TypedDict):
     """All parts of a machine.
 
-    `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some memories) or "simulated"; `absent`
-    names the memories that this computer lacks, `emulable` those of them that main memory can stand in for.
+    `runs` says where it runs: "here", "emulated" (here, where main memory stands in for some memories), "ranks" (in `ranks` MPI
+    ranks on this computer) or "simulated"; `absent` names the memories that this process lacks, `emulable` those of them that
+    main memory can stand in for.
     """
 
     memoryKinds: list[DrawnMemoryKind]
@@ -105,16 +106,17 @@ class CanvasPart(TypedDict):
     origins: list[str]
     channels: list[DrawnChannel]
     resources: list[DrawnResource]
-    runs: Literal["here", "emulated", "simulated"]
+    runs: Literal["here", "emulated", "ranks", "simulated"]
+    ranks: int
     absent: list[str]
     emulable: list[str]
 
 
 @lru_cache(maxsize=8)
-def canvas_part(machine: Machine) -> CanvasPart:
-    """The parts of a machine, for its canvas."""
+def canvas_part(machine: Machine, ranks: int = 0) -> CanvasPart:
+    """The parts of a machine, for its canvas; its nodes can be `ranks` MPI ranks of this computer (0: they cannot)."""
     absent = absent_memories(machine)
-    missing = set(absent)
+    missing = set() if ranks else set(absent)
     places = {memory.name: place for place, memory in enumerate(machine.memories)}
     resources = {resource.name: place for place, resource in enumerate(machine.resources)}
     functions: dict[ThroughputFunction, int] = {}
@@ -151,7 +153,8 @@ def canvas_part(machine: Machine) -> CanvasPart:
             {"name": each.name, "capacity": each.capacity, "held": each.held, "origin": each.provenance}
             for each in machine.resources
         ],
-        "runs": "simulated" if absent else "emulated" if emulated else "here",
+        "runs": ("ranks" if ranks else "simulated") if absent else "emulated" if emulated else "here",
+        "ranks": ranks,
         "absent": list(absent),
         "emulable": [name for name in absent if machine.memory(name).holds_buffers],
     }

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict
 
 from isoviz.machines import draw
+from isoviz.widgets.consequences.rank_places import ranks_for
 from isoviz.widgets.panes.canvas_parts import CanvasPart, canvas_part
 from isoviz.widgets.state import State
 
@@ -30,18 +31,23 @@ class MachinePart(TypedDict):
 
 def machine_part(state: State) -> MachinePart | None:
     """What the machine pane shows: the last machine there was, None before the first."""
-    return None if state.derived.machine is None else _machine(state.derived.machine, "canvas" in state.demanded)
+    machine = state.derived.machine
+    if machine is None:
+        return None
+    whole = "canvas" in state.demanded
+    ranks = ranks_for(machine, state.settings.machine) if whole else None
+    return _machine(machine, whole, 0 if ranks is None or ranks.reason else ranks.count)
 
 
 @lru_cache(maxsize=8)
-def _machine(machine: Machine, whole: bool) -> MachinePart:
+def _machine(machine: Machine, whole: bool, ranks: int) -> MachinePart:
     return {
         "name": machine.name,
         "memories": len(machine.memories),
         "channels": len(machine.channels),
         "provenance": machine.provenance,
         "drawing": _drawing(replace(machine, positions={}) if machine.positions else machine),
-        "canvas": canvas_part(machine) if whole else None,
+        "canvas": canvas_part(machine, ranks) if whole else None,
     }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypedDict
 
+from isoviz.widgets.consequences.rank_places import RANKS
 from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State, sentence
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.widgets.consequences.where_it_runs import Where
 
 
 class ShownBuffer(TypedDict):
@@ -103,8 +105,8 @@ class ShownInterval(TypedDict):
 class PlanPart(TypedDict):
     """A plan in bytes, seconds and bytes per second, with its notes in words.
 
-    `where` says where it runs: "this computer", or "simulated only". `interval` is null where nothing is known of the errors of
-    predictions.
+    `where` says where it runs: "this computer", ranks such as "4 ranks of this computer", or "simulated only". `interval` is null
+    where nothing is known of the errors of predictions.
     """
 
     planner: str
@@ -130,14 +132,23 @@ def plan_part(state: State) -> PlanPart | None:
     plan, machine = derived.plan, derived.planned_on
     if plan is None or machine is None:
         return None
-    return _remembered.of(lambda: _plan(plan, machine, derived.is_here, derived.interval), plan, machine, derived.interval)
+    where = where_words(derived.where)
+    return _remembered.of(lambda: _plan(plan, machine, where, derived.interval), plan, machine, derived.interval, where)
 
 
-def _plan(plan: Plan, machine: Machine, is_here: bool, interval: ModelInterval | None) -> PlanPart:
+def where_words(where: Where | None) -> str:
+    """Where a plan runs, in words."""
+    if where is None or where.place is None:
+        return "simulated only"
+    count = where.place.ranks
+    return f"{count} rank{'s' * (count != 1)} of this computer" if where.place.name == RANKS else "this computer"
+
+
+def _plan(plan: Plan, machine: Machine, where: str, interval: ModelInterval | None) -> PlanPart:
     return {
         "planner": plan.planner,
         "machine": plan.machine_name,
-        "where": "this computer" if is_here else "simulated only",
+        "where": where,
         "bytes": plan.bytes,
         "seconds": plan.seconds,
         "interval": None if interval is None else _interval(interval),

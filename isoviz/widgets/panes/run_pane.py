@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.machines import ChannelKind
+from isoviz.widgets.consequences.rank_places import PlaceName
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
-from isoviz.widgets.contract import Phase, Stage
+from isoviz.widgets.contract import Phase, RanksPhase, Stage
 from isoviz.widgets.running.advice import ShownAdvice, advice, emulated_memories
 from isoviz.widgets.running.run_spread import ShownSpread, spread_of
-from isoviz.widgets.state import MovedTransfer, Run, State, sentence, whole_sentence
+from isoviz.widgets.state import MovedTransfer, RanksNow, Run, State, sentence, whole_sentence
 
 if TYPE_CHECKING:
     from isoviz.runtime import Report
+    from isoviz.widgets.consequences.where_it_runs import Place
 
 
 class ShownRun(TypedDict):
     """The run in hand or the last one. The stage has dealt with `bytesDone` of `bytes`; `over` of the `wanted` runs have ended.
+    `ranks` is the number of MPI ranks that carry it out, 0 for this process.
     `together` is the number of transfers that the next run runs. `canRun` says whether *Run* begins one, `reason` why it does
     not, `offerLocal` whether the same transfer on this computer is offered. `isOfPlan` says whether it was a run of the plan
     that is shown.
@@ -30,6 +33,7 @@ class ShownRun(TypedDict):
     wanted: int
     over: int
     together: int
+    ranks: int
     error: str
     transfer: str
     canRun: bool
@@ -84,14 +88,41 @@ class ShownTransferRun(TypedDict):
     error: str
 
 
+class ShownPlace(TypedDict):
+    """A place for runs. `reason` says why the plan does not run there, "" where it does; `about` is what one should know of a run
+    there. `ranks` is the number of MPI ranks, 0 for this process.
+    """
+
+    name: PlaceName
+    ranks: int
+    reason: str
+    about: str
+
+
+class ShownRanks(TypedDict):
+    """The MPI ranks of the session: how many there are or were, their MPI and the numbers of their processes; `problem` says why
+    they are lost, or did not start.
+    """
+
+    phase: RanksPhase
+    count: int
+    library: str
+    pids: list[int]
+    problem: str
+
+
 class RunPart(TypedDict):
     """The run in hand, what the last run that ended well has shown, its transfers where there were several, and what to do next.
 
+    `places` are those where the plan could run, `place` is the one where the next run runs, "" where that is none.
     `emulated` names memories of the run that were held in other memories. `count` is the number of runs of this session;
     `changes` grows whenever the list of runs changes.
     """
 
     now: ShownRun
+    place: Literal["", "process", "ranks"]
+    places: list[ShownPlace]
+    ranks: ShownRanks
     report: ShownReport | None
     parts: list[ShownTransferRun]
     advice: list[ShownAdvice]
@@ -102,9 +133,12 @@ class RunPart(TypedDict):
 
 def run_part(state: State) -> RunPart:
     """What the run pane shows."""
-    run = state.run
+    run, where = state.run, state.derived.where
     return {
         "now": _now(state),
+        "place": "" if where is None or where.place is None else where.place.name,
+        "places": [] if where is None else [_place(each) for each in where.places],
+        "ranks": _ranks(state.ranks),
         "report": None if run.report is None else _report(run, run.report),
         "parts": [_part(each) for each in run.transfers] if not run.active else [],
         "advice": advice(state),
@@ -114,9 +148,19 @@ def run_part(state: State) -> RunPart:
     }
 
 
+def _place(place: Place) -> ShownPlace:
+    return {"name": place.name, "ranks": place.ranks, "reason": place.reason, "about": place.about}
+
+
+def _ranks(ranks: RanksNow) -> ShownRanks:
+    return {"phase": ranks.phase, "count": ranks.count, "library": ranks.library, "pids": list(ranks.pids),
+            "problem": ranks.problem}  # fmt: skip
+
+
 def _now(state: State) -> ShownRun:
     run = state.run
     reason = reason_not_to_run(state)
+    where, good = state.derived.where, "plan" not in state.derived.stale
     return {
         "number": run.number,
         "phase": run.phase,
@@ -126,12 +170,13 @@ def _now(state: State) -> ShownRun:
         "wanted": run.wanted,
         "over": run.over,
         "together": 1 + len(state.settings.beside),
+        "ranks": run.ranks,
         "error": sentence(run.error),
         "transfer": run.transfer_text,
         "canRun": reason == "" and not run.active and state.planned,
         "reason": reason if state.planned else "",
-        "offerLocal": state.planned and state.derived.offer_local,
-        "isOfPlan": run.plan is not None and "plan" not in state.derived.stale and run.plan == state.derived.plan,
+        "offerLocal": state.planned and good and where is not None and where.place is None,
+        "isOfPlan": run.plan is not None and good and run.plan == state.derived.plan,
     }
 
 

@@ -31,7 +31,7 @@ def transfers_part(state: State) -> TransfersPart:
             "key": each.key,
             "seconds": None if each.plan is None else each.plan.seconds,
             "bytes": None if each.plan is None else each.plan.bytes,
-            "problem": each.reason or each.not_runnable,
+            "problem": each.reason or ("" if each.where is None else each.where.reason),
         }
         for each in derived.beside
     ]

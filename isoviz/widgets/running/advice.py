@@ -45,7 +45,7 @@ def advice(state: State) -> list[ShownAdvice]:
         return (
             [_advice(again, "Run again", "run")]
             if run.phase == "cancelled"
-            else [_advice(_after_failure(run), "Run again", "run")]
+            else [_advice(_after_failure(state), "Run again", "run")]
         )
     if run.phase != "done" or run.report is None:
         return []
@@ -60,7 +60,10 @@ def _advice(
     return {"text": text, "label": label, "act": act, "value": value}
 
 
-def _after_failure(run: Run) -> str:
+def _after_failure(state: State) -> str:
+    run = state.run
+    if run.ranks and state.ranks.phase in ("lost", "failed"):
+        return "The next run starts new ranks."
     several = any(each.reports for each in run.transfers)
     rest = " The other transfers were not disturbed." if several else ""
     return f"Correct what the message names, then run again.{rest}"

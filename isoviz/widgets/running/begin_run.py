@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 from isoviz.errors import FileError, InputError, show
+from isoviz.widgets.consequences.rank_places import RANKS
 from isoviz.widgets.state import MovedTransfer, Run, State
 
 MOST_REPEATS = 100
@@ -30,6 +31,8 @@ def new_run(state: State, times: int, transfer_text: str) -> Run:
     """The run of what is planned now, `times` (`checked_times`) in a row."""
     derived, settings = state.derived, state.settings
     assert derived.plan is not None
+    assert derived.where is not None
+    place = derived.where.place
     transfers: list[MovedTransfer] = []
     if derived.beside:
         transfers = [
@@ -46,6 +49,7 @@ def new_run(state: State, times: int, transfer_text: str) -> Run:
         transfers=tuple(transfers),
         settings=settings,
         machine=derived.machine,
+        ranks=0 if place is None else place.ranks if place.name == RANKS else 0,
         date=datetime.now(UTC).isoformat(timespec="milliseconds"),
     )
 

@@ -144,10 +144,10 @@ def run_together(parts: Sequence[Part], machine: Machine, tell: Tell, cancel: th
         for end in pair:
             with suppress(Exception):
                 end.end.close()  # those of transfers that never began; closing twice is safe
-    return _on_one_clock([each for each in found if each is not None], parts)
+    return on_one_clock([each for each in found if each is not None], parts)
 
 
-def _on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[Part]) -> tuple[Outcome, ...]:
+def on_one_clock(outcomes: Sequence[Outcome], parts: Sequence[Part]) -> tuple[Outcome, ...]:
     """The outcomes with their seconds on one clock, which begins with the first request of all transfers."""
     begins = [
         outcome.report.trace.begin - part.begin

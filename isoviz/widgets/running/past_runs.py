@@ -75,6 +75,7 @@ def _facts_of(run: Run, plan: Plan) -> list[ShownFact]:
     transfer = plan.transfer
     facts = [
         _fact("machine", plan.machine_name),
+        _fact("where", where_words(run)),
         _fact("planner", plan.planner),
         _fact("index space", str(transfer.space)),
         _fact("fields", str(transfer.fields)),
@@ -88,6 +89,13 @@ def _facts_of(run: Run, plan: Plan) -> list[ShownFact]:
     if transfer.is_partial:
         facts.insert(3, _fact("part", f"from {transfer.source_origin} to {transfer.destination_origin}"))
     return facts
+
+
+def where_words(run: Run) -> str:
+    """Where a run took place, in words."""
+    if not run.ranks:
+        return "this process"
+    return f"{run.ranks} rank{'s' * (run.ranks != 1)}{f' of {run.library}' if run.library else ''}"
 
 
 def _fact(name: str, text: str, nbytes: int | None = None) -> ShownFact:

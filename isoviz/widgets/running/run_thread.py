@@ -13,6 +13,8 @@ from isoviz.errors import Cancelled, IsovizError
 from isoviz.widgets.contract import Stage
 from isoviz.widgets.running.joint_run import Outcome, Part, measured_trace, outcome_alone, run_together, simulated
 from isoviz.widgets.running.one_run import Execute, Tell, execute, kept
+from isoviz.widgets.running.rank_keeper import RankKeeper
+from isoviz.widgets.running.rank_run import execute_on_ranks, run_together_on_ranks
 from isoviz.widgets.state import MovedTransfer, Run
 
 if TYPE_CHECKING:
@@ -48,7 +50,8 @@ class Finished:
 class Runner:
     """Carries out one run at a time and posts `Progressed` and, once for each run, `Finished`.
 
-    `keep(report, machine)` adds what was measured to a ledger and returns the key of its entry.
+    `keep(report, machine)` adds what was measured to a ledger and returns the key of its entry. `ranks` has the MPI ranks of the
+    session.
     """
 
     def __init__(
@@ -56,8 +59,10 @@ class Runner:
         post: Callable[[Any], None],
         carry_out: Execute = execute,
         keep: Callable[..., str] = kept,
+        ranks: RankKeeper | None = None,
     ) -> None:
         self._post = post
+        self._ranks = RankKeeper(post) if ranks is None else ranks
         self._execute = carry_out
         self._keep = keep
         self._cancel = threading.Event()
@@ -119,8 +124,13 @@ class Runner:
 
     def _one(self, run: Run, machine: Machine, tell: Tell, cancel: threading.Event) -> Run:
         """One more run of the plan."""
-        assert run.plan is not None
-        report = self._execute(run.plan, machine, tell, cancel)
+        plan = run.plan
+        assert plan is not None
+        if run.ranks:
+            report, library = execute_on_ranks(self._ranks, run.ranks, plan, machine, tell, cancel)
+            run = replace(run, library=library)
+        else:
+            report = self._execute(plan, machine, tell, cancel)
         return with_report(replace(run, keys=(*run.keys, self._keep(report, machine))), report)
 
     def _several(self, run: Run, machine: Machine, tell: Tell, cancel: threading.Event) -> Run:
@@ -133,7 +143,11 @@ class Runner:
 
         parts = [Part(each.name, each.plan, each.begin) for each in run.transfers]
         predicted = simulated(parts, machine) if run.transfers[0].simulated is None else None
-        outcomes = run_together(parts, machine, tell, cancel)
+        if run.ranks:
+            outcomes, library = run_together_on_ranks(self._ranks, run.ranks, parts, machine, tell, cancel)
+            run = replace(run, library=library)
+        else:
+            outcomes = run_together(parts, machine, tell, cancel)
         transfers: list[MovedTransfer] = []
         keys = list(run.keys)
         for place, (each, outcome) in enumerate(zip(run.transfers, outcomes, strict=True)):

@@ -283,7 +283,7 @@ def of_version_3(settings: Settings) -> dict[str, Any]:
     """The text of a session as it was before there were several transfers."""
     data = json.loads(session_text(settings))
     (transfer,) = data["settings"].pop("transfers")
-    del data["settings"]["place"]
+    del data["settings"]["place"], data["settings"]["runsIn"]
     data["settings"] |= {key: transfer[key] for key in transfer if key not in ("name", "priority", "begin", "part")}
     return {**data, "version": 3}
 

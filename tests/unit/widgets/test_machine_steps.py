@@ -129,7 +129,7 @@ def test_a_machine_is_built_from_nothing_and_run(session: Session) -> None:
     assert part is not None and part["canvas"] is not None
     assert part["canvas"]["runs"] == "simulated"
     assert part["canvas"]["absent"] == ["node0.zcm", "node1.fbm0", "node1.reg"] == part["canvas"]["emulable"]
-    assert "lacks" in state.derived.not_runnable
+    assert state.derived.where is not None and "lacks" in state.derived.where.reason
     state = edit(session, "emulate", memories=[], on=True)
     part = machine_part(state)
     assert part is not None and part["canvas"] is not None and part["canvas"]["runs"] == "emulated"
@@ -180,4 +180,4 @@ def test_a_memory_that_is_bound_to_a_missing_device_is_planned_on_and_said(sessi
     state = edit(session, "set-memory", memory="node0.sys", field="device", value="4000")
     assert state.defect == ""
     assert state.derived.plan is not None
-    assert "4000" in state.derived.not_runnable
+    assert state.derived.where is not None and "4000" in state.derived.where.reason

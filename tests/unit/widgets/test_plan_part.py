@@ -53,7 +53,7 @@ def across() -> tuple[Plan, Machine]:
 
 def test_stops_and_hops_are_those_of_the_plan() -> None:
     found, machine = across()
-    shown = part(found, machine, is_here=False)
+    shown = part(found, machine, where=Where(False, ""))
     assert shown["where"] == "simulated only"
     (path,) = shown["paths"]
     assert path["share"] == 1.0

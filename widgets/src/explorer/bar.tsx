@@ -18,8 +18,8 @@ import { intervalAbout, intervalText, machineWords, memoryWords, titleOf } from 
 
 /** Milliseconds for which good news stays. */
 const GOOD_NEWS = 4000;
-/** Where plans run that run for real. */
-const HERE = "this computer";
+/** Where plans do not run. */
+const NOWHERE = "simulated only";
 
 interface BarProps {
   drawer: string;
@@ -166,8 +166,8 @@ function StatusRow(): JSX.Element {
   return (
     <div class="iv-bar-row iv-status-row">
       {plan !== null && (
-        <span class={`iv-where${plan.where === HERE ? " iv-where-here" : ""}`} data-testid="figure-where">
-          {plan.where === HERE ? `runs on ${plan.where}` : plan.where}
+        <span class={`iv-where${plan.where === NOWHERE ? "" : " iv-where-here"}`} data-testid="figure-where">
+          {plan.where === NOWHERE ? plan.where : `runs on ${plan.where}`}
         </span>
       )}
       <p class={`iv-status${busy ? " iv-busy" : ""}`} data-testid="status" role="status" aria-live="polite" title={told}>

@@ -10,6 +10,19 @@ import { useEditing } from "./edits.ts";
 import { Choice, Field, Refused } from "./field.tsx";
 import { PartLink } from "./part-link.tsx";
 
+/** Another channel between the same memories, by its kind. */
+function BesideLink({ place }: { place: number }): JSX.Element | null {
+  const { part, choose } = useEditing();
+  const channel = part.channels[place];
+  if (channel === undefined) return null;
+  const words = part.channelKinds.find(({ name }) => name === channel.kind)?.words ?? channel.kind;
+  return (
+    <button type="button" class="iv-link iv-mc-link" title={channel.name} onClick={() => choose({ kind: "channel", name: channel.name, place })}>
+      {words}
+    </button>
+  );
+}
+
 export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; operating: CurvePointXY | null }): JSX.Element {
   const editing = useEditing();
   const { part, send } = editing;
@@ -22,6 +35,7 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
   );
   const set = (field: SetChannel["field"]) => (value: string): SetChannel => ({ do: "set-channel", channel: channel.name, field, value });
   const back = part.channels.find((each) => each.source === channel.destination && each.destination === channel.source && each !== channel);
+  const beside = part.channels.flatMap((each, place) => (each !== channel && each.source === channel.source && each.destination === channel.destination ? [place] : []));
   const unused = part.resources.filter((_, index) => !channel.uses.some(([used]) => used === index));
   if (source === undefined || destination === undefined || shape === undefined) return <></>;
   const origin = part.origins[channel.origin] ?? "";
@@ -33,6 +47,17 @@ export function ChannelEditor({ channel, operating }: { channel: DrawnChannel; o
       <p>
         <PartLink kind="memory" place={channel.source} /> → <PartLink kind="memory" place={channel.destination} />
       </p>
+      {beside.length > 0 && (
+        <p class="iv-mc-beside" data-testid="beside-channel">
+          <span class="iv-faint">Between the same memories:</span>
+          {beside.map((place, number) => (
+            <span key={place}>
+              {number === 0 ? " " : " · "}
+              <BesideLink place={place} />
+            </span>
+          ))}
+        </p>
+      )}
       <Field name="channel-name" label="Name" value={channel.name} edit={set("name")} />
       {fitting.length > 1 && (
         <Choice

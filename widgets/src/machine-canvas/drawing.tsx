@@ -70,7 +70,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
       selected: chosen.kind === "channel" ? chosen.name : hop,
       pointed,
       beads: props.beads,
-      said: (edge) => `${edge.kind} ${formatRate(edge.rate)}`,
+      around: chosen.kind === "memory" ? chosen.name : null,
+      said: (edge) => (edge.beside.length > 1 && !path.has(edge.name) && edge.name !== (chosen.kind === "channel" ? chosen.name : "") ? `${counted(edge.beside.length, "channel")}, up to ${formatRate(Math.max(...edge.beside.map(({ rate }) => rate)))}` : `${edge.kind} ${formatRate(edge.rate)}`),
     };
     stage.mark(marks);
   }, [stage, scene, route, props.candidate, props.beads, props.selectedHop, chosen, pointed]);
@@ -307,7 +308,10 @@ export function Drawing(props: DrawingProps): JSX.Element {
               tabIndex={grouped && node === [...scene.nodes.keys()][0] ? 0 : -1}
             >
               node {node}
-              <span class="iv-mc-count">{counted(members.length, "memory", "memories")}</span>
+              <span class="iv-mc-count">
+                {counted(members.length, "memory", "memories")}
+                {remarkOf(members)}
+              </span>
             </button>
             <div class="iv-mc-node-open" data-of={node} aria-hidden="true" />
           </div>
@@ -339,6 +343,12 @@ export function Drawing(props: DrawingProps): JSX.Element {
       {props.children}
     </div>
   );
+}
+
+/** The remark that all memories of a node share, such as their host. */
+function remarkOf(members: readonly { label: string }[]): string {
+  const label = members[0]?.label ?? "";
+  return label !== "" && members.length > 1 && members.every((each) => each.label === label) ? ` ${label}` : "";
 }
 
 function farName(scene: Scene, { kind, node, short }: { kind: string; node: number; short: string }, words: string): string {

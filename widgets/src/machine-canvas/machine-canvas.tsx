@@ -266,7 +266,7 @@ function Runs(): JSX.Element {
   const { connection } = useView();
   const { part, send } = useEditing();
   const preset = connection.settings.machine.kind === "preset";
-  const runs = preset ? "simulated" : part.runs;
+  const runs = preset && part.runs !== "ranks" ? "simulated" : part.runs;
   const lacking = part.absent.length > 2 ? `${part.absent.length} of its ${part.memories.length} memories` : part.absent.join(" and ");
   return (
     <div class="iv-mc-row" data-testid="machine-runs" data-runs={runs}>
@@ -277,20 +277,24 @@ function Runs(): JSX.Element {
           <>
             runs here, <Term name="emulated">emulated</Term>
           </>
+        ) : runs === "ranks" ? (
+          <>
+            runs in {part.ranks} <Term name="MPI rank">MPI ranks</Term> on this computer
+          </>
         ) : (
           <>
             <Term name="simulated">simulated</Term> only
           </>
         )}
       </span>
-      {part.absent.length > 0 ? (
+      {runs === "ranks" ? null : part.absent.length > 0 ? (
         <span class="iv-faint" title={part.absent.join(", ")}>
           This computer lacks {lacking}.
         </span>
       ) : (
         preset && <span class="iv-faint">A preset is another computer.</span>
       )}
-      {part.emulable.length > 0 && !connection.offline && (
+      {part.emulable.length > 0 && !(preset && runs === "ranks") && !connection.offline && (
         <Button label={part.emulable.length === 1 ? "Emulate it" : "Emulate these memories"} testid="emulate" onClick={() => send("emulate", { do: "emulate", memories: [...part.emulable], on: true })} />
       )}
       <Refused name="emulate" />

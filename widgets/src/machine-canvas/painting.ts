@@ -124,10 +124,11 @@ const MOST_NUMBERED = 30;
 /** Pixels between two nodes that have room for a number. */
 const ROOM = 110;
 
-/** One line for all channels from node to node, with their number where there are few. */
-export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at: Placement, colours: Colours): void {
-  const few = scene.bundles.length <= MOST_NUMBERED;
-  for (const bundle of scene.bundles) {
+/** One line for all channels from node to node; with their number where there are few, unless the memories in the nodes are shown. */
+export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at: Placement, colours: Colours, among: readonly Bundle[] | null = null): void {
+  const bundles = among ?? scene.bundles;
+  const few = bundles.length <= MOST_NUMBERED;
+  for (const bundle of bundles) {
     const curve = bundleCurve(scene, bundle);
     if (curve === null) continue;
     const [line, head] = [new Path2D(), new Path2D()];
@@ -135,12 +136,12 @@ export function paintBundles(context: CanvasRenderingContext2D, scene: Scene, at
     arrow(head, curve, at, 3, 0.8);
     context.strokeStyle = context.fillStyle = colours.line;
     context.lineWidth = few ? Math.min(6, bundle.width * 0.6) : 1;
-    context.globalAlpha = few ? 1 : Math.max(0.12, 60 / scene.bundles.length);
+    context.globalAlpha = few ? 1 : Math.max(0.12, 60 / bundles.length);
     context.stroke(line);
     if (few) context.fill(head);
     context.globalAlpha = 1;
     const [from, to] = [onScreen(curve.from, at), onScreen(curve.to, at)];
-    if (few && Math.hypot(to.x - from.x, to.y - from.y) > ROOM) label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
+    if (few && among === null && Math.hypot(to.x - from.x, to.y - from.y) > ROOM) label(context, counted(bundle.count, "channel"), onScreen(along(curve, 0.5), at), colours);
   }
 }
 

@@ -16,6 +16,10 @@ export interface Edge {
   readonly bend: number;
   /** The number of a self-loop among those of its memory; null for other channels. */
   readonly loop: number | null;
+  /** The channels on the same line, this one among them: those between the same two memories in one direction where they are many. */
+  readonly beside: readonly Edge[];
+  /** Its line lies in one for all channels from node to node, and is drawn only when a memory at its ends is selected. */
+  gathered: boolean;
   curve: Curve;
 }
 
@@ -26,6 +30,8 @@ export interface Bundle {
   readonly count: number;
   readonly width: number;
   readonly edges: readonly Edge[];
+  /** Whether it stands for its channels also where nodes are open. */
+  readonly gathers: boolean;
 }
 
 export interface Scene {
@@ -34,6 +40,8 @@ export interface Scene {
   readonly places: Map<string, Point>;
   readonly frames: Map<number, Rect>;
   readonly edges: readonly Edge[];
+  /** The channels that are drawn one by one: of several on one line, the first. */
+  readonly lines: readonly Edge[];
   readonly bundles: readonly Bundle[];
   readonly touching: ReadonlyMap<string, readonly Edge[]>;
   readonly nodeOf: ReadonlyMap<string, number>;
@@ -43,6 +51,11 @@ export interface Scene {
 export function widthOf(rate: number): number {
   return Math.max(0.8, Math.min(6, 0.8 + 1.05 * (Math.log10(Math.max(rate, 1)) - 7)));
 }
+
+/** Channels between the same two memories that lie side by side; more of them are one line. */
+const MOST_BESIDE = 2;
+/** Lines from one node to another that are told apart; more of them, with several channels each, are one line. */
+const MOST_TOLD_APART = 3;
 
 /** Machines with more memories have straight lines only: a line that makes way for each box is looked for box by box. */
 const MOST_BENT = 60;
@@ -57,7 +70,9 @@ export function sceneOf(part: CanvasPart, places: Map<string, Point>): Scene {
   const boxes = memories.length <= MOST_BENT ? memories.map(({ name }) => ({ name, box: grown(boxOf(placeOf(places, name)), 3) })) : [];
   const words = new Map(part.channelKinds.map((kind) => [kind.name, kind.words]));
   const seen = new Map<string, number>();
-  const pairs = new Set(part.channels.map(({ source, destination }) => `${source} ${destination}`));
+  const pairs = new Map<string, number>();
+  for (const { source, destination } of part.channels) pairs.set(`${source} ${destination}`, (pairs.get(`${source} ${destination}`) ?? 0) + 1);
+  const shared = new Map<string, Edge[]>();
   const edges = part.channels.map((channel, index): Edge => {
     const source = memories[channel.source]?.name ?? "";
     const destination = memories[channel.destination]?.name ?? "";
@@ -65,11 +80,20 @@ export function sceneOf(part: CanvasPart, places: Map<string, Point>): Scene {
     const key = `${channel.source} ${channel.destination}`;
     const place = seen.get(key) ?? 0;
     seen.set(key, place + 1);
-    const base = { index, name: channel.name, kind: words.get(channel.kind) ?? channel.kind, source, destination, rate, width: widthOf(rate) };
+    const many = (pairs.get(key) ?? 0) > MOST_BESIDE && source !== destination;
+    const first = many ? shared.get(key)?.[0] : undefined;
+    const beside: Edge[] = shared.get(key) ?? [];
+    const own = { index, name: channel.name, kind: words.get(channel.kind) ?? channel.kind, source, destination, rate };
+    const base = { ...own, width: widthOf(rate), beside, gathered: false };
+    if (first !== undefined) {
+      const edge: Edge = { ...base, bend: first.bend, loop: null, curve: first.curve };
+      beside.push(edge);
+      return edge;
+    }
     if (source === destination) return { ...base, bend: 0, loop: place, curve: loop(boxOf(placeOf(places, source)), place) };
     // Of two directions each keeps to its right.
     const both = pairs.has(`${channel.destination} ${channel.source}`);
-    let bend = (both ? 7 : 0) + 13 * place;
+    let bend = (both ? 7 : 0) + (many ? 0 : 13 * place);
     const ends = [boxOf(placeOf(places, source)), boxOf(placeOf(places, destination))] as const;
     if (boxes.length > 0) {
       const others = boxes.filter(({ name }) => name !== source && name !== destination).map(({ box }) => box);
@@ -77,7 +101,12 @@ export function sceneOf(part: CanvasPart, places: Map<string, Point>): Scene {
       const free = side.find((more) => !crosses(between(...ends, bend + more), others));
       bend += free ?? 0;
     }
-    return { ...base, bend, loop: null, curve: between(...ends, bend) };
+    const edge: Edge = { ...base, bend, loop: null, curve: between(...ends, bend) };
+    if (many) {
+      beside.push(edge);
+      shared.set(key, beside);
+    }
+    return edge;
   });
   const touching = new Map<string, Edge[]>(memories.map(({ name }) => [name, []]));
   const bundles = new Map<string, { from: number; to: number; edges: Edge[] }>();
@@ -90,8 +119,13 @@ export function sceneOf(part: CanvasPart, places: Map<string, Point>): Scene {
     if (known === undefined) bundles.set(`${from} ${to}`, { from, to, edges: [edge] });
     else known.edges.push(edge);
   }
-  const bundled = [...bundles.values()].map((each) => ({ ...each, count: each.edges.length, width: Math.max(...each.edges.map(({ width }) => width)) }));
-  return { memories, nodes, places, frames, edges, bundles: bundled, touching, nodeOf };
+  const lines = edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge);
+  const bundled = [...bundles.values()].map((each): Bundle => {
+    const gathers = each.edges.some(({ beside }) => beside.length > 0) && each.edges.filter((edge) => edge.beside.length === 0 || edge.beside[0] === edge).length > MOST_TOLD_APART;
+    if (gathers) for (const edge of each.edges) edge.gathered = true;
+    return { ...each, gathers, count: each.edges.length, width: Math.max(...each.edges.map(({ width }) => width)) };
+  });
+  return { memories, nodes, places, frames, edges, lines, bundles: bundled, touching, nodeOf };
 }
 
 export const placeOf = (places: ReadonlyMap<string, Point>, name: string): Point => places.get(name) ?? { x: 0, y: 0 };

@@ -38,12 +38,14 @@ export interface Marks {
   readonly candidate: readonly string[];
   readonly selected: string | null;
   readonly pointed: string | null;
+  /** The memory of which all lines are drawn, also those that lie in one from node to node. */
+  readonly around: string | null;
   readonly beads: readonly Bead[];
   /** What stands beside a line that is lit. */
   readonly said: (edge: Edge) => string;
 }
 
-export const UNMARKED: Marks = { path: new Map(), candidate: [], selected: null, pointed: null, beads: [], said: () => "" };
+export const UNMARKED: Marks = { path: new Map(), candidate: [], selected: null, pointed: null, around: null, beads: [], said: () => "" };
 
 export class Stage {
   at: Placement = { scale: 1, x: 0, y: 0 };
@@ -112,7 +114,7 @@ export class Stage {
   show(scene: Scene, afresh: boolean): void {
     this.scene = scene;
     this.byName = new Map(scene.edges.map((edge) => [edge.name, edge]));
-    this.heldEdges = scene.edges.filter((edge) => this.isHeld(edge));
+    this.heldEdges = scene.lines.filter((edge) => !edge.gathered && this.isHeld(edge));
     this.widest = Math.max(0, ...[...scene.frames.values()].map(({ width }) => width));
     if (afresh || !this.fitted) this.fit();
     this.sync();
@@ -213,7 +215,7 @@ export class Stage {
   /** Memories that a drag moves: their lines are drawn above the others, which stay as they are. */
   hold(names: Iterable<string>): void {
     this.held = new Set(names);
-    this.heldEdges = this.scene?.edges.filter((edge) => this.isHeld(edge)) ?? [];
+    this.heldEdges = this.scene?.lines.filter((edge) => !edge.gathered && this.isHeld(edge)) ?? [];
     this.draw("all");
   }
 
@@ -240,12 +242,14 @@ export class Stage {
     const world = this.toWorld(point);
     let best: Edge | null = null;
     let least = NEAR / this.at.scale;
-    for (const edge of scene.edges) {
+    for (const edge of scene.lines) {
+      if (edge.gathered && !this.isAround(edge) && !edge.beside.some(({ name }) => this.marks.path.has(name) || name === this.marks.selected)) continue;
       if (!holds(grown(around(edge.curve), least), world)) continue;
       const far = distance(edge.curve, world);
       if (far < least) [least, best] = [far, edge];
     }
-    return best;
+    // Of several channels on one line, the one that the path takes.
+    return best?.beside.find(({ name }) => this.marks.path.has(name)) ?? best;
   }
 
   nodeAt(point: Point): number | null {
@@ -279,6 +283,10 @@ export class Stage {
     const { root, base, at, painted } = this;
     for (const layer of root?.querySelectorAll<HTMLElement>(".iv-mc-layer") ?? []) layer.style.transform = `translate(${at.x.toFixed(1)}px, ${at.y.toFixed(1)}px)`;
     if (base !== null) base.style.transform = `translate(${(at.x - painted.x).toFixed(1)}px, ${(at.y - painted.y).toFixed(1)}px)`;
+  }
+
+  private isAround(edge: Edge): boolean {
+    return edge.source === this.marks.around || edge.destination === this.marks.around;
   }
 
   private isHeld(edge: Edge): boolean {
@@ -334,13 +342,21 @@ export class Stage {
       const beyond = { ...at, x: at.x + OVER, y: at.y + OVER };
       if (context !== null) {
         if (this.grouped) paintBundles(context, scene, beyond, colours);
-        else paintEdges(context, held.size === 0 ? scene.edges : scene.edges.filter((edge) => !this.isHeld(edge)), beyond, across, down, colours.line, this.strength);
+        else {
+          paintBundles(context, scene, beyond, colours, scene.bundles.filter(({ gathers }) => gathers));
+          const apart = scene.lines.filter((edge) => !edge.gathered && !this.isHeld(edge));
+          paintEdges(context, apart, beyond, across, down, colours.line, this.strength);
+        }
       }
     }
     this.dirty = null;
     const context = cleared(live, width, height);
     if (context === null) return;
     if (held.size > 0 && !this.grouped) paintEdges(context, this.heldEdges, at, width, height, colours.line, this.strength);
+    if (this.marks.around !== null && !this.grouped) {
+      const around = scene.lines.filter((edge) => edge.gathered && this.isAround(edge));
+      if (around.length > 0) paintEdges(context, around, at, width, height, colours.muted, 0.65);
+    }
     this.paintMarks(context, scene, colours);
     if (this.rubber !== null) paintRubber(context, boxOf(placeOf(scene.places, this.rubber.from)), this.rubber.to, at, colours);
   }

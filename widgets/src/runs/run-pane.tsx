@@ -5,10 +5,13 @@ import { Button } from "../components/button.tsx";
 import { ErrorLine } from "../components/error-line.tsx";
 import { Term } from "../components/term.tsx";
 import { useId, useView } from "../components/view.ts";
-import type { Snapshot } from "../types.ts";
+import { shown, type Draft } from "../connection.ts";
+import type { ShownPlace } from "../types.ts";
+import { counted } from "../units.ts";
 import { PastRuns } from "./past-runs.tsx";
 import { RunTimeline } from "./run-timeline.tsx";
 import { doing, Phases } from "./progress.tsx";
+import { Ranks } from "./ranks.tsx";
 import { Advice, Parts, Report } from "./run-report.tsx";
 
 /** Runs of one click; isoviz/widgets/running/begin_run.py has the same. */
@@ -21,6 +24,7 @@ export function RunPane(): JSX.Element {
   return (
     <div class="iv-runs" data-testid="runs">
       {!connection.offline && <Head />}
+      {!connection.offline && <Ranks />}
       {run.number === 0 ? (
         <p class="iv-faint">Nothing has run yet. A run moves real bytes, verifies them and sets measured beside predicted.</p>
       ) : (
@@ -47,14 +51,14 @@ export function RunPane(): JSX.Element {
 /** Where a run takes place, and how often it is repeated. */
 function Head(): JSX.Element {
   const { connection, snapshot } = useView();
-  const { now } = snapshot.panes.run;
+  const { now, places } = snapshot.panes.run;
   const [text, setText] = useState("5");
   const id = useId();
   const times = /^[0-9]{1,3}$/.test(text.trim()) ? Number(text.trim()) : 0;
   const good = times >= 1 && times <= MOST_REPEATS;
   return (
     <div class="iv-run-head">
-      <p data-testid="run-where">{whereWords(snapshot)}</p>
+      {places.some((place) => place.reason === "") && <Places />}
       <span class="iv-repeat">
         <label for={id}>Repeat</label>
         <input id={id} type="text" class="iv-input iv-numeric" inputMode="numeric" data-testid="repeat-times" value={text} aria-invalid={!good} aria-describedby={good ? undefined : `${id}-problem`} onInput={(event) => setText(event.currentTarget.value)} />
@@ -71,23 +75,76 @@ function Head(): JSX.Element {
           {good ? "" : `1 to ${MOST_REPEATS} times`}
         </span>
       </span>
+      <p class="iv-run-where" data-testid="run-where">
+        <Where />
+      </p>
     </div>
   );
 }
 
-function whereWords(snapshot: Snapshot): JSX.Element {
+const nameOf = ({ name, ranks }: ShownPlace): string => (name === "ranks" ? counted(ranks, "MPI rank") : "This process");
+
+/** The places where the plan can run, to choose from; why one of them cannot is said below. */
+function Places(): JSX.Element {
+  const { connection, snapshot } = useView();
+  const { place, places, now } = snapshot.panes.run;
+  const [draft, setDraft] = useState<Draft | null>(null);
+  const id = useId();
+  const chosen = shown(draft, place, connection.acknowledged);
+  const busy = now.phase === "running" || now.phase === "cancelling";
+  return (
+    <fieldset class="iv-places" data-testid="places">
+      <legend class="iv-hidden">Where it runs</legend>
+      {places.map((each) => (
+        <label key={each.name} class={`iv-place${each.name === chosen ? " iv-place-chosen" : ""}${each.reason === "" ? "" : " iv-place-off"}`} title={each.reason === "" ? undefined : each.reason}>
+          <input
+            type="radio"
+            name={id}
+            data-testid={`place-${each.name}`}
+            value={each.name}
+            checked={each.name === chosen}
+            disabled={each.reason !== "" || busy || connection.gone}
+            onChange={() => setDraft({ text: each.name, number: connection.send({ kind: "set", field: "runs-in", value: each.name }) })}
+          />
+          {nameOf(each)}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A sentence behind a colon; what begins with a name or an abbreviation stays as it is. */
+const within = (sentence: string): string => sentence.replace(/^[A-Z](?=[a-z ])/, (letter) => letter.toLowerCase());
+
+/** Where the next run takes place, in words. */
+function Where(): JSX.Element {
+  const { snapshot } = useView();
   const { plan, run } = snapshot.panes;
+  const { place, places, now } = run;
   const emulated = [...new Set((plan?.paths ?? []).flatMap((path) => path.stops).filter((stop) => stop.emulated).map((stop) => stop.memory))];
-  if (plan !== null && plan.where !== "this computer") return <>Nothing runs here: {run.now.reason}</>;
+  const here = places.find(({ name }) => name === place);
+  const others = places.filter(({ name, reason }) => name !== place && reason !== "");
+  if (here === undefined) return <>{plan === null || now.reason === "" ? "" : `Nothing runs here: ${now.reason}`}</>;
   return (
     <>
-      Runs in this process, on this computer's memory and files
+      {here.name === "ranks" ? (
+        <>
+          Runs in <Term name="MPI rank">MPI ranks</Term> on this computer, one for every node of the machine
+        </>
+      ) : (
+        "Runs in this process, on this computer's memory and files"
+      )}
       {emulated.length > 0 && (
         <>
           ; {emulated.join(", ")} <Term name="emulated">emulated</Term> in main memory
         </>
       )}
-      . {run.now.together > 1 && `${run.now.together} transfers run together.`}
+      . {here.about} {now.together > 1 && `${now.together} transfers run together.`}{" "}
+      {others.map((each) => (
+        <span key={each.name} class="iv-faint" data-testid={`no-${each.name}`}>
+          {each.name === "ranks" ? "Not in ranks" : "Not in this process"}: {within(each.reason)}
+        </span>
+      ))}
     </>
   );
 }

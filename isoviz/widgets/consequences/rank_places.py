@@ -1,0 +1,101 @@
+"""Whether the nodes of a machine can be MPI ranks of this computer."""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from isoviz.errors import IsovizError
+from isoviz.machines import ChannelKind, MemoryKind
+from isoviz.this_computer import usable_cpus
+from isoviz.widgets.chosen.machine_choice import MachineChoice, PresetMachine
+from isoviz.widgets.state import sentence
+
+if TYPE_CHECKING:
+    from isoviz.machines import Machine
+    from isoviz.planner import Plan
+
+PlaceName = Literal["process", "ranks"]
+RANKS: PlaceName = "ranks"
+"""The place, and the name of the preset that describes ranks."""
+RANKS_PER_CPU = 8
+"""Ranks that share a processor do not run at once; with more of them, starting takes minutes and a run measures the waiting."""
+FEW_RANKS = 16
+"""Ranks that every computer may start."""
+MISSING = "MPI ranks need mpi4py and mpiexec beside this Python. Install them with: pip install 'isoviz[mpi]'"
+_OF_RANKS = frozenset({MemoryKind.SYS, MemoryKind.REG, MemoryKind.DSK})
+_CARRIED_OUT = frozenset(
+    {
+        ChannelKind.MEMCPY, ChannelKind.DISK_READ, ChannelKind.DISK_WRITE, ChannelKind.REMOTE_MEMCPY, ChannelKind.WINDOW,
+        ChannelKind.TWO_SIDED, ChannelKind.PACKED, ChannelKind.DERIVED, ChannelKind.PUT,
+    }
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RanksThere:
+    """The number of ranks that a machine has, and why they do not run on this computer ("" where they do).
+
+    `about` is what a person should know of a run, "" where that is nothing.
+    """
+
+    count: int
+    reason: str = ""
+    about: str = ""
+
+
+def has_mpi() -> bool:
+    """Whether this Python can start ranks. MPI itself is not loaded."""
+    return (Path(sys.executable).parent / "mpiexec").exists() and importlib.util.find_spec("mpi4py") is not None
+
+
+def most_ranks() -> int:
+    """The most ranks that the explorer starts on this computer."""
+    return max(FEW_RANKS, RANKS_PER_CPU * usable_cpus())
+
+
+def ranks_for(machine: Machine, choice: MachineChoice, plan: Plan | None = None) -> RanksThere:
+    """The ranks of a machine on this computer. With a plan, its channels have to be those of ranks."""
+    nodes = sorted({memory.node for memory in machine.memories})
+    count = len(nodes)
+    if isinstance(choice, PresetMachine) and not choice.is_this_computer and choice.name != RANKS:
+        return RanksThere(count, f"{choice.name} is another computer.")
+    other = next((memory for memory in machine.memories if memory.kind not in _OF_RANKS), None)
+    if other is not None:
+        return RanksThere(count, f"A rank has main memory, registered memory and files; {other.name} is {other.kind.words}.")
+    if nodes != list(range(count)):
+        told = ", ".join(map(str, nodes[:8])) + (", …" if count > 8 else "")
+        return RanksThere(count, f"Ranks are the nodes from 0 on, without a gap; the nodes of this machine are {told}.")
+    kinds = () if plan is None else (ChannelKind(hop.kind) for hop in plan.every_hop)
+    if (kind := next((kind for kind in kinds if kind not in _CARRIED_OUT), None)) is not None:
+        return RanksThere(count, f"Ranks do not carry out channels of the kind {kind.words}.")
+    if count > (most := most_ranks()):
+        return RanksThere(count, f"The machine has {count} nodes; this computer should start at most {most} ranks.")
+    if plan is not None and (problem := _missing_device(machine, plan)):
+        return RanksThere(count, problem)
+    if not has_mpi():
+        return RanksThere(count, MISSING)
+    return RanksThere(count, "", _about(machine))
+
+
+def _missing_device(machine: Machine, plan: Plan) -> str:
+    """What is said of a device that a memory of the plan is bound to and this computer lacks; "" where it has them."""
+    from isoviz.backends.devices import ThisComputer
+
+    try:
+        for name in plan.every_memory:
+            ThisComputer().memory(replace(machine.memory(name), node=0))
+    except IsovizError as error:
+        return f"{sentence(str(error))}."
+    return ""
+
+
+def _about(machine: Machine) -> str:
+    hosts = {memory.label for memory in machine.memories}
+    if len(hosts) > 1:
+        about = "All its ranks run on this computer, where the figures between hosts do not hold."
+        return f"The machine has {len(hosts)} hosts. {about}"
+    return ""
