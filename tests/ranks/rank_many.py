@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
-from rank_runs import machine_of, plan_of
+from rank_runs import MOST_CHUNKS, machine_of, plan_of
 
 from isoviz import Machine, Plan
 from isoviz.backends.mpi.world import World
@@ -33,7 +33,7 @@ def plans_of(rng: random.Random, machine: Machine, size: int, folder: Path) -> l
             plan = plan_of(rng, machine, size, folder)
         except TransferError:  # it needs more room than a memory has
             continue
-        if not any(memory.endswith("dsk") for memory in plan.every_memory):
+        if plan.chunk_count <= MOST_CHUNKS and not any(memory.endswith("dsk") for memory in plan.every_memory):
             found.append(plan)
     return found
 
@@ -94,7 +94,7 @@ def main() -> None:
     with World(limit=60, directory=folder) as world:
         for turn in range(rounds):
             rng = random.Random(f"{seed} {turn}")
-            machine, asked = machine_of(rng, world.size), rng.choice((512, 1 << 14, 1 << 20))
+            machine, asked = machine_of(rng, world.size), rng.choice((1 << 13, 1 << 16, 1 << 20))
             with RankEngine(machine, world.devices, world.transport, request_bytes=asked) as engine:
                 own = plans_of(rng, machine, world.size, folder) if world.rank == 0 else None
                 plans = cast("list[Plan]", engine.gather(own)[0])
