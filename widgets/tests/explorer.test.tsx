@@ -5,6 +5,8 @@ import { editOf } from "../src/explorer/shortcuts.ts";
 import { formatInterval, inspected, intervalAbout, intervalText, shortLayout, titleOf } from "../src/explorer/words.ts";
 import { strideText } from "../src/panes/numbers-pane.tsx";
 import { doing, shareDone } from "../src/runs/progress.tsx";
+import { ranksWords } from "../src/runs/ranks.tsx";
+import type { RunPart } from "../src/types.ts";
 import { aSnapshot, type FakeModel } from "./model.ts";
 import { closeAfterEach, drawn, find, press, show } from "./page.ts";
 
@@ -375,6 +377,35 @@ test("what a run does is said in words, with a share of the bar", () => {
   assert.equal(doing({ ...run, over: 1, wanted: 2 }), "Run 2 of 2: 1 MiB of 4 MiB moved");
   assert.equal(doing({ ...run, phase: "cancelling" }), "Cancelling");
   assert.equal(shareDone({ ...run, bytes: 0 }), 0.3);
+});
+
+test("a run in ranks starts them first, and has no trial", () => {
+  const run = { ...aSnapshot().panes.run.now, phase: "running", ranks: 4, stage: "ranks", over: 0, bytesDone: 0, bytes: 2 ** 22 } as const;
+  assert.equal(doing(run), "Starting 4 ranks");
+  assert.equal(doing({ ...run, ranks: 1 }), "Starting 1 rank");
+  assert.equal(shareDone({ ...run, stage: "prepare" }), 0);
+  assert.equal(shareDone(run), 0);
+  assert.equal(shareDone({ ...run, stage: "move", bytesDone: 2 ** 21 }), 0.4 + 0.45 / 2);
+  assert.equal(doing({ ...run, stage: "verify", bytesDone: 2 ** 20 }), "1 MiB of 4 MiB verified");
+});
+
+test("ranks are told in words, and what a run has said is not told twice", () => {
+  const run = aSnapshot().panes.run;
+  const places = [
+    { name: "process", ranks: 0, reason: "no", about: "" },
+    { name: "ranks", ranks: 4, reason: "", about: "" },
+  ] as const;
+  const base: RunPart = { ...run, place: "ranks", places: [...places] };
+  const ranks = { phase: "running", count: 4, library: "Open MPI 5", pids: [1, 2, 3, 4], problem: "" } as const;
+  assert.equal(ranksWords({ ...base, ranks: { ...ranks, phase: "none", count: 0, pids: [] } }), "The first run starts 4 ranks. They stay for the next runs.");
+  assert.equal(ranksWords({ ...base, ranks: { ...ranks, pids: [1, 2, 3, 4] } }), "4 ranks run: Open MPI 5, processes 1, 2, 3, 4.");
+  assert.match(ranksWords({ ...base, ranks: { ...ranks, count: 2, pids: [1, 2] } }), /The next run starts 4 in their place\.$/);
+  assert.match(ranksWords({ ...base, ranks: { ...ranks, count: 9, pids: [1, 2, 3, 4, 5, 6, 7, 8, 9] } }), /7, 8, …\./);
+  const problem = "Rank 2 (pid 3) was killed by SIGKILL; the ranks were ended";
+  const lost: RunPart = { ...base, ranks: { ...ranks, pids: [], phase: "lost", problem } };
+  assert.equal(ranksWords(lost), `${problem}.`);
+  assert.equal(ranksWords({ ...lost, now: { ...base.now, ranks: 4, error: problem } }), "The ranks were lost in the run.");
+  assert.equal(ranksWords({ ...base, ranks: { ...ranks, count: 1, pids: [], phase: "ended" } }), "1 rank was ended.");
 });
 
 test("strides are told once where all fields share them, and of many fields the first ones", () => {

@@ -83,6 +83,24 @@ test("channels between two memories lie apart, in both directions", () => {
   assert.ok(widthOf(1e8) < widthOf(1e9) && widthOf(1e9) < widthOf(1e11));
 });
 
+test("many channels between two memories are one line, and many lines between two nodes are one as well", () => {
+  const base = part();
+  const memories = [memory("a", "SYS"), memory("b", "REG"), memory("c", "SYS", 1), memory("d", "REG", 1)];
+  const channel = base.channels[0];
+  assert.ok(channel !== undefined);
+  const ends = [0, 1].flatMap((from) => [2, 3].flatMap((to) => [0, 1, 2].map((k) => [from, to, k] as const)));
+  const channels = [...ends, [0, 1, 0], [2, 0, 0]].map(([source = 0, destination = 0, k = 0]) => ({ ...channel, name: `${source}${destination}${k}`, source, destination, uses: [] }));
+  const scene = sceneOf({ ...base, memories, resources: [], channels }, arranged(memories));
+  assert.equal(scene.edges.length, 14);
+  assert.deepEqual(scene.lines.map(({ name }) => name), ["020", "030", "120", "130", "010", "200"]);
+  const [first, second] = scene.edges;
+  assert.ok(first !== undefined && second !== undefined);
+  assert.deepEqual(first.beside.map(({ name }) => name), ["020", "021", "022"]);
+  assert.equal(second.curve, first.curve);
+  assert.deepEqual(scene.bundles.map(({ from, to, gathers }) => [from, to, gathers]), [[0, 1, true], [1, 0, false]]);
+  assert.deepEqual(scene.edges.filter(({ gathered }) => !gathered).map(({ name }) => name), ["010", "200"]);
+});
+
 test("a channel may lead where table 2 lets it", () => {
   const { channelKinds } = part();
   const memories = cluster(2);

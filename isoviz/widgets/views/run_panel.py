@@ -34,8 +34,9 @@ class RunPanel(Explorer):
     - A `Plan`: its transfer, planned by the same planner or by the same hand; `machine` is the machine that it was made for.
 
     `panel.run()` and `panel.repeat(5)` begin runs and return at once; `panel.report` is the report of the last run that ended
-    well (of repeated runs, of the one in the middle), and can be observed. `panel.cancel()` ends what is under way. `close` ends
-    the view, and its session where it made it.
+    well (of repeated runs, of the one in the middle), and can be observed. `panel.cancel()` ends what is under way.
+    Where the plan runs in MPI ranks, the first run starts them. They stay until `panel.end_ranks()` or the end of the session.
+    `close` ends the view, and its session where it made it.
 
     Raises:
         InputError: none of these, or a machine beside a session. FileError, MachineError: the file holds no machine.
@@ -71,6 +72,14 @@ class RunPanel(Explorer):
     def repeat(self, times: int) -> None:
         """Run several times, one after the other; returns at once."""
         self.session.repeat(times)
+
+    def start_ranks(self) -> None:
+        """Start the MPI ranks that the plan runs on; returns at once. A run starts them as well."""
+        self.session.start_ranks()
+
+    def end_ranks(self) -> None:
+        """End the MPI ranks of the session; returns at once."""
+        self.session.end_ranks()
 
     def cancel(self) -> None:
         """Cancel what is under way."""
