@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from isoviz.cli.output import whole_number
 from isoviz.cli.plan_command import add_transfer_arguments
-from isoviz.errors import IsovizError
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
@@ -100,7 +99,7 @@ def _run_with_others(args: argparse.Namespace) -> int:
         with watched(quiet=True) as watch:
             watch.running = True  # A signal ends the run on all ranks.
             found = run_together(args.file, planner=args.planner, verify=not args.no_verify, cancel=watch.cancel, check=check)
-    except (IsovizError, OSError, MemoryError, KeyboardInterrupt) as error:
+    except (Exception, KeyboardInterrupt) as error:
         if is_first:
             raise
         if isinstance(error, KeyboardInterrupt):

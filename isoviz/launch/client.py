@@ -10,13 +10,10 @@ import contextlib
 import itertools
 import queue
 import secrets
-import socket
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from isoviz.errors import LaunchError, RankError, RankLost, RanksClosed, RunError, line
@@ -24,11 +21,11 @@ from isoviz.forks import Home
 from isoviz.launch.hello import Hello, refusal
 from isoviz.launch.losses import Evidence, aborted_in, is_stopped, loss
 from isoviz.launch.pending import Failure, Pending
-from isoviz.launch.wire import ConnectionLost, Message, Wire, greet
+from isoviz.launch.reception import Reception
+from isoviz.launch.wire import ConnectionLost, Message, Wire
 from isoviz.launch.worker.rank_worker import End
 from isoviz.this_computer import host_name
 
-_GREETING = 10.0
 _LOOK = 0.25
 _LATE = 1.0
 _EVIDENCE = 1.5
@@ -83,11 +80,10 @@ class Client:
         self._events: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._error: RunError | None = None
         self._closing = False
-        self._listener = socket.create_server((host, 0), backlog=min(size, 512))
-        self.port = int(self._listener.getsockname()[1])
-        self._threads: list[threading.Thread] = []
-        self._thread(self._accept, "accepts")
-        self._thread(self._watch, "watches")
+        self._reception = Reception(host, size, self.secret, self._me, watching.heartbeat, self._refusal, self._serve)
+        self.port = self._reception.port
+        self._watcher = threading.Thread(target=self._watch, name="isoviz ranks: watches", daemon=True)
+        self._watcher.start()
 
     # ---- starting
 
@@ -244,7 +240,7 @@ class Client:
             pending.lose(self._error or RanksClosed("the ranks are closed"))
         self._events.put(("stop",))
         self._disconnect()
-        for thread in self._threads:
+        for thread in (*self._reception.threads, self._watcher):
             if thread is not threading.current_thread():
                 thread.join(_ENDING)
 
@@ -274,54 +270,26 @@ class Client:
 
     # ---- threads
 
-    def _thread(self, target: Callable[..., None], name: str, *args: object) -> None:
-        thread = threading.Thread(target=target, args=args, name=f"isoviz ranks: {name}", daemon=True)
-        self._threads.append(thread)
-        thread.start()
+    def _refusal(self, hello: Hello) -> str | None:
+        """Why a worker cannot be one of the ranks, in words."""
+        problem = refusal(hello, self._me)
+        if problem is None and hello.size != self.size:
+            return f"a worker on {hello.host} is one of {hello.size} ranks; expected {self.size}"
+        return problem
 
-    def _accept(self) -> None:
-        self._listener.settimeout(_LATE)  # Not every system wakes a thread that accepts when the socket is closed.
-        while True:
-            try:
-                connection, _ = self._listener.accept()
-            except TimeoutError:
-                continue
-            except OSError:  # closed
-                return
-            self._thread(self._welcome, "greets", connection)
-
-    def _welcome(self, connection: socket.socket) -> None:
-        """Greet a worker, and read what it sends until its end. Anything else that connects is dropped."""
-        try:
-            connection.settimeout(_GREETING)
-            wire = greet(connection, self.secret)
-            wire.limit(_GREETING)
-            hello = Hello.from_json(wire.receive_json())
-            problem = refusal(hello, self._me)
-            if problem is None and hello.size != self.size:
-                problem = f"a worker on {hello.host} is one of {hello.size} ranks; expected {self.size}"
-            path = [folder or str(Path.cwd()) for folder in sys.path]
-            welcome = {"hello": self._me.to_json(), "refused": problem, "path": path, "heartbeat": self._watching.heartbeat}
-            wire.send_json(welcome)
-            wire.limit(None)
-        except ConnectionLost:
-            connection.close()
-            return
+    def _serve(self, hello: Hello, wire: Wire, problem: str | None) -> None:
+        """Take a worker that has introduced itself, and read what it sends until its end."""
         if problem is not None:
             self._events.put(("refused", problem))
-            wire.close()
             return
         link = _Link(hello, wire, time.monotonic())
         with self._lock:
-            taken = self._links[hello.rank] is not None
-            if not taken:
-                self._links[hello.rank] = link
+            if self._links[hello.rank] is not None:  # There is this rank already.
+                return
+            self._links[hello.rank] = link
             complete = None not in self._links
-        if taken:
-            wire.close()
-            return
         if complete:
-            self._stop_listening()
+            self._reception.stop()
         self._read(hello.rank, link)
 
     def _read(self, rank: int, link: _Link) -> None:
@@ -340,6 +308,8 @@ class Client:
                     self._events.put((message.kind, rank, message.value()))
         except ConnectionLost:
             self._events.put(("closed", rank))
+        except BaseException as error:  # noqa: BLE001  # such as too little memory for a result
+            self._events.put(("bye", rank, f"sent what cannot be received here ({type(error).__name__}: {error})"))
 
     def _answer(self, rank: int, message: Message) -> None:
         pending = self._pending.get(message.number)
@@ -417,15 +387,10 @@ class Client:
         return f"; it said: {line(words, 200)}" if words else ""
 
     def _disconnect(self) -> None:
-        self._stop_listening()
+        self._reception.stop()
         for link in self._links:
             if link is not None:
                 link.wire.close()
-
-    def _stop_listening(self) -> None:
-        with contextlib.suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)  # wakes the thread that accepts
-        self._listener.close()
 
     def _put(self, rank: int, message: Message) -> None:
         """Send to a rank. If its connection has ended, the watching thread finds out why."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,6 +10,8 @@ from typing import Any
 
 from isoviz.errors import RankError, line
 from isoviz.launch.wire import Message
+
+_LOG = logging.getLogger("isoviz")
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,10 @@ class Pending:
     def told(self, rank: int, message: Message) -> None:
         """Pass on what a rank tells while it works."""
         if self._tell is not None and not self.done:
-            self._tell(rank, message.value())
+            try:
+                self._tell(rank, message.value())
+            except Exception:  # noqa: BLE001  # the caller's code: its errors are logged
+                _LOG.exception("a function that ranks tell something raised")
 
     def lose(self, error: BaseException) -> None:
         """End it with an error: the ranks that have not answered never will."""

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.rank_engine import RankEngine
 
 
+SILENCE = 30.0
+"""Seconds of silence after which ranks give each other up. The client, which also sees the processes, notices a loss earlier."""
+
+
 class Station:
     """The world and the engine of one worker. The thread that executes commands uses it."""
 
@@ -30,7 +34,7 @@ class Station:
         if self._world is None:
             from isoviz.backends.mpi.world import World
 
-            self._world = World()
+            self._world = World(limit=SILENCE)
         return self._world
 
     def engine(self, machine: Machine | str) -> RankEngine:

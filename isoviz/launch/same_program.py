@@ -141,9 +141,8 @@ def _pickled(error: Exception) -> bytes | None:
 def _error(rank: int, said: _Said, *, everywhere: bool) -> Exception:
     """The error of a rank, which it names unless all ranks have the same one."""
     error: Any = None if said.error is None else pickle.loads(said.error)  # noqa: S301  # the ranks of a job trust each other
-    if not isinstance(error, Exception):
+    if not isinstance(error, Exception) or not (everywhere or isinstance(error, IsovizError)):
         return RankError(f"rank {rank}: {said.words}", rank=rank)
-    if not everywhere and isinstance(error, IsovizError):
+    if not everywhere:
         error.args = (line(f"rank {rank}: {error}"),)
-    found: Exception = error
-    return found
+    return error

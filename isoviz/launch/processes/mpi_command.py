@@ -42,8 +42,9 @@ class Mpi:
         found = [self.mpiexec]
         if self.library == "Open MPI":
             # Ranks may outnumber processors. The copy threads of a rank must not all share the one processor that Open MPI
-            # would bind it to. `ob1` moves bytes itself and needs no network library.
-            found += ["--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1"]
+            # would bind it to. `ob1` moves bytes itself and needs no network library; one-sided
+            # operations over UCX would need UCX for the rest, too.
+            found += ["--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "osc", "^ucx"]
             if shared_folder is not None:
                 found += ["--mca", "btl_sm_backing_directory", shared_folder]
         return [*found, *options, "-n", str(ranks), *program]

@@ -1,0 +1,146 @@
+"""`isoviz run --ranks N` and `mpiexec -n N isoviz run`: one report, one error, one exit status."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import mpi_jobs
+import numpy as np
+import pytest
+from mpi_jobs import needs_mpi
+
+ISOVIZ = str(Path(sys.executable).parent / "isoviz")
+FILE = """
+[space]
+x = 40
+y = 30
+[fields]
+a = "float32"
+b = "int64"
+[source]
+memory = "{source}"
+layout = "<F, x, y>"
+path = "in.npy"
+[destination]
+memory = "{destination}"
+layout = "<y, x, F>"
+path = "out.bin"
+[machine]
+{machine}
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def written(source: str = "node0.dsk", destination: str = "node1.dsk", machine: str = "preset = 'local'") -> Path:
+        given = np.zeros((30, 40), [("a", "<f4"), ("b", "<i8")])
+        given["a"], given["b"] = np.arange(1200).reshape(30, 40), np.arange(1200).reshape(30, 40)[::-1]
+        np.save(tmp_path / "in.npy", given)
+        path = tmp_path / "transfer.toml"
+        path.write_text(FILE.format(source=source, destination=destination, machine=machine + "\nmeasure = 'assumed'"))
+        return path
+
+    return written
+
+
+def arrived(folder: Path) -> bool:
+    given = np.load(folder / "in.npy")
+    return (folder / "out.bin").read_bytes() == given["a"].T.tobytes() + given["b"].T.tobytes()
+
+
+def alone(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([ISOVIZ, *map(str, arguments)], capture_output=True, text=True, check=False, timeout=240)
+
+
+def together(ranks: int, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """The command on every rank of a job; what all of them print."""
+    return mpi_jobs.run(ranks, "-m", "isoviz", *map(str, arguments))
+
+
+def test_of_is_refused_before_ranks_start(write: Callable[..., Path]) -> None:
+    done = alone("run", write(), "--ranks", "2", "--of", "3")
+    assert (done.returncode, done.stdout) == (2, "") and "plans on ranks are not tried before" in done.stderr
+    done = alone("run", write(), "--ranks", "none")
+    assert done.returncode == 2 and "'none' is not a whole number" in done.stderr
+    done = alone("run", write(), "--ranks", "0")
+    assert done.returncode == 2 and "expected a whole number of ranks" in done.stderr
+
+
+@needs_mpi
+def test_ranks_are_started_for_a_file(write: Callable[..., Path], tmp_path: Path) -> None:
+    done = alone("run", write(), "--ranks", "2", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["verified"] is True and arrived(tmp_path)
+    assert {hop["source"].partition(".")[0] for hop in found["hops"]} == {"node0", "node1"}
+
+
+@needs_mpi
+def test_a_machine_with_too_many_nodes_is_refused(write: Callable[..., Path]) -> None:
+    done = alone("run", write(machine="preset = 'ranks'\nranks = 3"), "--ranks", "2")
+    assert done.returncode == 2 and "has 3 nodes, and there are 2 ranks; expected 3 ranks" in done.stderr
+
+
+@needs_mpi
+@pytest.mark.parametrize("machine", ["preset = 'local'", "preset = 'ranks'\nranks = 2"])
+def test_ranks_run_a_file_together(write: Callable[..., Path], tmp_path: Path, machine: str) -> None:
+    done = together(2, "run", write(machine=machine), "--json", "--chrome", tmp_path / "trace.json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)  # one object: only rank 0 prints
+    assert found["verified"] is True and arrived(tmp_path)
+    spans = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    hops = {span["args"]["hop"] for span in spans if span.get("cat") == "request"}
+    assert hops == set(range(len(found["hops"])))  # of both ranks
+
+
+@needs_mpi
+def test_an_error_that_all_ranks_have_is_told_once(write: Callable[..., Path], tmp_path: Path) -> None:
+    file = write()
+    (tmp_path / "in.npy").unlink()
+    done = together(2, "run", file)
+    assert done.returncode == 2 and done.stdout.strip() == ""
+    assert done.stderr.count("isoviz: error:") == 1 and "in.npy: no such file" in done.stderr and "rank 0:" not in said(done)
+
+
+@needs_mpi
+@pytest.mark.parametrize(
+    ("what", "words", "status"),
+    [
+        ("file", "rank 1: ", 2),
+        ("plan", "rank 1 plans otherwise than rank 0; expected the same", 1),
+        ("crash", "rank 1: ZeroDivisionError: of this rank alone", 1),
+    ],
+)
+def test_what_goes_wrong_on_one_rank_ends_all(
+    write: Callable[..., Path], tmp_path: Path, what: str, words: str, status: int
+) -> None:
+    """Rank 0 tells it; no rank waits for another one."""
+    write()
+    done = mpi_jobs.run(4, str(Path(__file__).with_name("one_rank_differs.py")), what, str(tmp_path / "transfer.toml"))
+    assert done.returncode == status, done.stderr
+    assert said(done).startswith(f"isoviz: error: {words}") and done.stdout.strip() == ""
+    assert not (tmp_path / "out.bin").exists()
+
+
+@needs_mpi
+def test_a_rank_that_is_killed_ends_all(write: Callable[..., Path], tmp_path: Path) -> None:
+    write()
+    done = mpi_jobs.run(2, str(Path(__file__).with_name("one_rank_differs.py")), "killed", str(tmp_path / "transfer.toml"))
+    assert done.returncode != 0 and not (tmp_path / "out.bin").exists()
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    """The line with isoviz's error, which MPI's own words may surround."""
+    found = [line for line in done.stderr.splitlines() if line.startswith("isoviz: error:")]
+    assert len(found) == 1, done.stderr
+    return found[0]
+
+
+@needs_mpi
+def test_a_job_of_one_rank_is_this_computer(write: Callable[..., Path], tmp_path: Path) -> None:
+    done = together(1, "run", write(destination="node0.dsk"), "--no-trial")
+    assert done.returncode == 0 and arrived(tmp_path), done.stderr
