@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from isoviz.runtime.engine.device_errors import tidied
 from isoviz.runtime.engine.execution import Execution
+from isoviz.runtime.ranks.fetched import FetchedStore
 
 if TYPE_CHECKING:
     from isoviz.layouts import StridedCopy
@@ -78,8 +79,9 @@ class RankExecution(Execution):
     def far_source(self, handle: StoreHandle) -> Store:
         """The source on the rank that offers it, for verification."""
         store = self._devices.reach(handle)
-        self._reached.callback(store.close)
-        return store
+        found = store if store.reads_in_place else FetchedStore(store)
+        self._reached.callback(found.close)
+        return found
 
     def _destination(self, hop: int, chunk: int) -> Store:
         far = self._far.get(hop)

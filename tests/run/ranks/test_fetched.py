@@ -1,0 +1,47 @@
+"""Stores of other ranks, read in blocks."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import pytest
+
+from isoviz.runtime.device_bases import BaseStore
+from isoviz.runtime.ranks import fetched
+from isoviz.runtime.ranks.fetched import FetchedStore
+
+
+class Counted(BaseStore):
+    """A store that counts its reads."""
+
+    def __init__(self, nbytes: int) -> None:
+        self.content = np.random.default_rng(3).integers(0, 255, nbytes, np.uint8)
+        self.nbytes, self.reads = nbytes, 0
+
+    def read(self, offset: int, nbytes: int) -> bytes:
+        self.reads += 1
+        assert 0 <= offset <= offset + nbytes <= self.nbytes
+        return self.content[offset : offset + nbytes].tobytes()
+
+
+def test_runs_are_those_of_the_store_and_blocks_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetched, "BLOCK", 100)
+    store = Counted(1234)
+    found = FetchedStore(store)
+    rng = random.Random(4)
+    for _ in range(500):
+        offset = rng.randrange(1234)
+        nbytes = rng.randrange(1234 - offset + 1)
+        assert np.array_equal(found.read(offset, nbytes), store.content[offset : offset + nbytes])
+    assert store.reads == 13
+
+
+def test_few_blocks_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fetched, "BLOCK", 10)
+    monkeypatch.setattr(fetched, "KEPT", 3)
+    store = Counted(100)
+    found = FetchedStore(store)
+    for offset in (0, 10, 20, 5, 30, 12):  # the block of 10 was used longest ago when that of 30 came
+        found.read(offset, 4)
+    assert store.reads == 5
