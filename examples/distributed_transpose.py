@@ -19,6 +19,7 @@ writes: the transfers of all ranks on one axis of time.
 from __future__ import annotations
 
 import argparse
+import html
 import importlib
 import itertools
 import statistics
@@ -185,7 +186,8 @@ def tell(outcome: Outcome, page: Path) -> None:
         median = statistics.median(seconds)
         print(f"{name:22} {1e3 * median:8.1f} ms (best {1e3 * min(seconds):.1f}), {median / ours:6.2f} × the time of isoviz")
     print("all ways give the same bytes" if outcome.agree else "THE WAYS DIFFER")
-    page.write_text(html_document("Distributed transposition", [trace_html(outcome.report.trace)]), encoding="utf-8")
+    sections = [f"<pre>{html.escape(str(outcome.report))}</pre>", trace_html(outcome.report.trace)]
+    page.write_text(html_document("Distributed transposition", sections), encoding="utf-8")
     print(f"timeline of all ranks: {page}")
 
 

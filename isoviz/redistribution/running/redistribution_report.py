@@ -68,10 +68,10 @@ class RedistributionReport:
         ends: dict[int, float] = {}
         for span in spans:
             ends[span.sending] = max(ends.get(span.sending, 0.0), span.end)
-        met = max(run.met for run in self.runs)
+        met_by = {run.rank: run.met for run in self.runs}
         transfers = []
         for number, each in enumerate(self.plan.sendings):
-            path = each.plan.only
+            path, met = each.plan.only, met_by[each.sender]
             work = work_of(each.plan)
             paths = tuple(one._replace(requests=(1,) * len(one.channels)) for one in work.paths)
             label = f"rank {each.sender} → rank {each.receiver}"
@@ -82,8 +82,8 @@ class RedistributionReport:
                     work._replace(paths=paths),
                     path.bytes,
                     path.chunk_payload,
-                    min(met, ends.get(number, met)),
-                    None,
+                    met,
+                    met,  # nothing waits for buffers: the transfers of a rank take turns
                     ends.get(number, met),
                 )
             )
