@@ -191,3 +191,46 @@ def test_the_machine_of_ranks_is_drawn_without_clutter(desk: harness.Notebook) -
     notebook.choose_theme("Light")
     others.first.click()
     expect(notebook.part("edit-channel")).to_have_attribute("aria-label", harness.containing("Window"))
+    # Ranks of several hosts say which host has them, and that they run here all the same.
+    notebook.open_drawer()
+    notebook.part("machine-option-hosts").fill("2")
+    notebook.settled()
+    notebook.close_drawer()
+    expect(notebook.part("canvas-node-3")).to_contain_text("on host1")
+    notebook.part("zoom-fit").click()
+    notebook.at_rest()
+    notebook.picture("ranks-hosts")
+    notebook.part("tab-run").click()
+    expect(notebook.part("run-where")).to_contain_text("The machine has 2 hosts.")
+
+
+def test_a_machine_of_one_s_own_runs_in_the_place_that_is_chosen(desk: harness.Notebook) -> None:
+    notebook = desk
+    notebook.show(SMALL.replace('("node0.sys", "<x, y, F>")', '("node0.dsk", "<x, y, F>")'))
+    notebook.to_top()
+    notebook.settled()
+    notebook.part("tab-run").click()
+    expect(notebook.part("place-process")).to_be_checked()
+    expect(notebook.part("figure-where")).to_have_text("runs on this computer")
+    notebook.part("place-ranks").check()
+    notebook.settled()
+    expect(notebook.part("figure-where")).to_have_text("runs on 1 rank of this computer")
+    run(notebook, notebook.part("run").click)
+    verified(notebook)
+    phase(notebook, "running")
+    processes = [found for process in pids(notebook) for found in family(process)]
+    notebook.part("place-process").check()
+    notebook.settled()
+    run(notebook, notebook.part("run").click)
+    verified(notebook)
+    notebook.at_rest()
+    notebook.picture("ranks-places")
+    # Python that was copied knows the place.
+    notebook.part("place-ranks").check()
+    notebook.settled()
+    code = notebook.python(
+        "from isoviz.widgets.chosen.python_text import python_text; print(python_text(explorer.session.wait().settings))"
+    )
+    assert 'runs_in="ranks"' in code
+    notebook.python("explorer.close()")
+    assert gone(processes, []) == []

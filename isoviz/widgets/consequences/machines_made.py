@@ -136,7 +136,7 @@ def _this_computer(choice: PresetMachine, measurement: int, options: dict[str, A
 
 
 def _preset_machine(choice: PresetMachine, options: dict[str, Any]) -> Machine:
-    """The preset, made once.
+    """The preset, made once. That of ranks is made each time it is chosen: a probe of ranks may have come between.
 
     Raises:
         MachineError: there is no such preset, or an option cannot be.
@@ -145,6 +145,8 @@ def _preset_machine(choice: PresetMachine, options: dict[str, Any]) -> Machine:
 
     with _lock:
         found = _made.get(choice.key())
+    if choice.name == "ranks":
+        return preset(choice.name, **options)
     if found is None:
         found = preset(choice.name, **options)
         with _lock:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.machines import ChannelKind
 from isoviz.widgets.chosen.machine_choice import PresetMachine
+from isoviz.widgets.consequences.rank_places import RANKS
 from isoviz.widgets.running.run_spread import relative, spread_of
 from isoviz.widgets.state import Run, State
 
@@ -103,7 +104,10 @@ def _of_hops(state: State, report: Report) -> ShownAdvice | None:
     if isinstance(choice, PresetMachine) and choice.is_this_computer:
         return _advice(f"{words}, in {len(state.run.reports)} runs. The figures of its channel are out of date.",
                        "Measure this computer again", "measure")  # fmt: skip
-    return _advice(f"{words}. The figures of its channel were not measured on this computer.")
+    told = f"{words}. The figures of its channel were not measured on this computer."
+    if state.run.ranks > 1 and isinstance(choice, PresetMachine) and choice.name == RANKS:
+        told = f"{told} isoviz.probe(ranks={state.run.ranks}) measures them; choose the machine again then."
+    return _advice(told)
 
 
 def _of_noise(run: Run) -> ShownAdvice | None:

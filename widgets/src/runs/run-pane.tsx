@@ -6,7 +6,7 @@ import { ErrorLine } from "../components/error-line.tsx";
 import { Term } from "../components/term.tsx";
 import { useId, useView } from "../components/view.ts";
 import { shown, type Draft } from "../connection.ts";
-import type { ShownPlace } from "../types.ts";
+import type { RunPart, ShownPlace } from "../types.ts";
 import { counted } from "../units.ts";
 import { PastRuns } from "./past-runs.tsx";
 import { RunTimeline } from "./run-timeline.tsx";
@@ -51,14 +51,15 @@ export function RunPane(): JSX.Element {
 /** Where a run takes place, and how often it is repeated. */
 function Head(): JSX.Element {
   const { connection, snapshot } = useView();
-  const { now, places } = snapshot.panes.run;
+  const { now } = snapshot.panes.run;
+  const places = offered(snapshot.panes.run);
   const [text, setText] = useState("5");
   const id = useId();
   const times = /^[0-9]{1,3}$/.test(text.trim()) ? Number(text.trim()) : 0;
   const good = times >= 1 && times <= MOST_REPEATS;
   return (
     <div class="iv-run-head">
-      {places.some((place) => place.reason === "") && <Places />}
+      {places.length > 1 && places.some(({ reason }) => reason === "") && <Places places={places} />}
       <span class="iv-repeat">
         <label for={id}>Repeat</label>
         <input id={id} type="text" class="iv-input iv-numeric" inputMode="numeric" data-testid="repeat-times" value={text} aria-invalid={!good} aria-describedby={good ? undefined : `${id}-problem`} onInput={(event) => setText(event.currentTarget.value)} />
@@ -84,10 +85,13 @@ function Head(): JSX.Element {
 
 const nameOf = ({ name, ranks }: ShownPlace): string => (name === "ranks" ? counted(ranks, "MPI rank") : "This process");
 
+/** The places that are told of. One rank alone is no news where it cannot be. */
+const offered = ({ place, places }: RunPart): ShownPlace[] => places.filter(({ name, ranks, reason }) => ranks !== 1 || reason === "" || name === place);
+
 /** The places where the plan can run, to choose from; why one of them cannot is said below. */
-function Places(): JSX.Element {
+function Places({ places }: { places: readonly ShownPlace[] }): JSX.Element {
   const { connection, snapshot } = useView();
-  const { place, places, now } = snapshot.panes.run;
+  const { place, now } = snapshot.panes.run;
   const [draft, setDraft] = useState<Draft | null>(null);
   const id = useId();
   const chosen = shown(draft, place, connection.acknowledged);
@@ -120,7 +124,8 @@ const within = (sentence: string): string => sentence.replace(/^[A-Z](?=[a-z ])/
 function Where(): JSX.Element {
   const { snapshot } = useView();
   const { plan, run } = snapshot.panes;
-  const { place, places, now } = run;
+  const { place, now } = run;
+  const places = offered(run);
   const emulated = [...new Set((plan?.paths ?? []).flatMap((path) => path.stops).filter((stop) => stop.emulated).map((stop) => stop.memory))];
   const here = places.find(({ name }) => name === place);
   const others = places.filter(({ name, reason }) => name !== place && reason !== "");
