@@ -53,12 +53,12 @@ class RankSession:
         return self.world.size
 
 
-_SET_BY_MPIEXEC = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE")
+_SET_BY_MPIEXEC = ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MV2_COMM_WORLD_SIZE")
 _session: RankSession | None = None
 
 
 def is_rank_program() -> bool:
-    """Whether an `mpiexec` started this process as one of its ranks. MPI is not loaded for the answer."""
+    """Whether `mpiexec` or `srun` started this process as one of its ranks. MPI is not loaded for the answer."""
     return any(name in os.environ for name in _SET_BY_MPIEXEC)
 
 

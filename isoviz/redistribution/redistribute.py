@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from isoviz.errors import DistributionError, InputError, show
-from isoviz.launch.rank_session import rank_session
+from isoviz.launch.rank_session import is_rank_program, rank_session
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
 from isoviz.redistribution.planning import plan_redistribution
@@ -104,6 +104,10 @@ def redistribute(
         Cancelled: it was cancelled.
     """
     if ranks is None:
+        needed = 1 + max((*source.ranks, *destination.ranks))
+        if needed > 1 and not is_rank_program():
+            ways = f"start this program with mpiexec -n {needed}, or give ranks=isoviz.ranks({needed})"
+            raise DistributionError(f"redistribute: needs {needed} ranks; {ways}")
         done = redistribute_on_rank(
             rank_session().engine, source, destination, array, into, options, verify=verify, cancel=cancel
         )

@@ -34,6 +34,14 @@ def test_in_a_program_of_ranks(ranks: int) -> None:
     assert f"rank {ranks} has no memory 'sys'" in found["words"]
 
 
+def test_without_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MPI is not started for nothing."""
+    for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "MV2_COMM_WORLD_SIZE"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(DistributionError, match=r"start this program with mpiexec -n 2, or give ranks=isoviz.ranks\(2\)"):
+        isoviz.redistribute(*ends(2))
+
+
 @needs_mpi
 def test_a_program_that_fails_on_one_rank_ends() -> None:
     done = run(2, PROGRAM, "error")
