@@ -97,7 +97,7 @@ class Mail:
         with self.ready:
             while not self.found.get(sender):
                 assert not self.lost, self.lost
-                assert self.ready.wait(60), f"rank {self.world.rank}: nothing from rank {sender}"
+                assert self.ready.wait(200), f"rank {self.world.rank}: nothing from rank {sender}"
             return self.found[sender].pop(0)
 
 
@@ -199,7 +199,7 @@ def refusals(world: World, mail: Mail) -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(100, exit=True)
+    faulthandler.dump_traceback_later(240, exit=True)
     seed, count, mapped = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3] == "mapped"
     threads = set(threading.enumerate())
     with World(mapped=mapped, limit=60) as world:

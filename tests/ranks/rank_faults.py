@@ -47,12 +47,12 @@ class Mail:
                     if each[0] == sender:
                         self.found.remove(each)
                         return each[1]
-                assert self.news.wait(60), f"nothing from rank {sender}"
+                assert self.news.wait(150), f"nothing from rank {sender}"
 
     def wait_for_loss(self) -> tuple[int, str]:
         with self.news:
             while not self.lost:
-                assert self.news.wait(60), "no rank was lost"
+                assert self.news.wait(150), "no rank was lost"
             return self.lost[0]
 
 
@@ -151,7 +151,7 @@ def waiting() -> None:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(60, exit=True)
+    faulthandler.dump_traceback_later(200, exit=True)
     what = sys.argv[1]
     if what in ("stopped", "killed"):
         gone(float(sys.argv[2]), signal.SIGSTOP if what == "stopped" else signal.SIGKILL)

@@ -40,7 +40,7 @@ class Echo:
             self.came.release()
 
     def wait(self) -> object:
-        assert self.came.acquire(timeout=60)
+        assert self.came.acquire(timeout=200)
         return self.last
 
     def round_trips(self, rank: int, count: int) -> float:
@@ -100,7 +100,7 @@ def idle_share(world: World, echo: Echo, seconds: float) -> float:
 
 
 def main() -> None:
-    faulthandler.dump_traceback_later(100, exit=True)
+    faulthandler.dump_traceback_later(240, exit=True)
     what = sys.argv[1]
     found: dict[str, Any] = {}
     with World(limit=30, mapped="unmapped" not in sys.argv) as world:
@@ -108,11 +108,11 @@ def main() -> None:
         if what == "idle":
             found["idle"] = idle_share(world, echo, float(sys.argv[2]))
             if world.rank == 0:
-                found["round_trip"] = [echo.round_trips(rank, 200) for rank in range(1, world.size)]
+                found["round_trip"] = [echo.round_trips(rank, 50) for rank in range(1, world.size)]
         else:
             sizes = [int(size) for size in sys.argv[2:] if size.isdigit()]
             for nbytes in sizes:
-                count = 300 if nbytes <= 1 << 16 else 30 if nbytes <= 4 << 20 else 7
+                count = (300 if nbytes <= 1 << 16 else 30 if nbytes <= 4 << 20 else 7) // (1 if "many" in sys.argv else 4) + 1
                 times = {"raw": raw(world, nbytes, count)}
                 if world.rank == 1:
                     store = HostStore(world.array(nbytes))

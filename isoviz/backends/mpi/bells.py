@@ -53,17 +53,17 @@ class SharedBell:
             self._call(_FUTEX, self._address, _WAKE, 1, None, None, 0)
 
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
-        words = self._words
-        before = words[_COUNT]
-        words[_ASLEEP] = 1
+        # No variable for the words: a traceback of an error in `has_work` would keep the page after `close`.
+        before = self._words[_COUNT]
+        self._words[_ASLEEP] = 1
         try:
             if has_work():  # Work that comes later rings.
                 return True
             time = _Time(0, int(seconds * 1e9))
             self._call(_FUTEX, self._address, _WAIT, ctypes.c_uint32(before), ctypes.byref(time), None, 0)
         finally:
-            words[_ASLEEP] = 0
-        return bool(words[_COUNT] != before)
+            self._words[_ASLEEP] = 0
+        return bool(self._words[_COUNT] != before)
 
     def close(self) -> None:
         self._words = (ctypes.c_uint32 * (PAGE // 4))()

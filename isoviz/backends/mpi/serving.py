@@ -148,7 +148,7 @@ class Server:
         try:
             array = self._target(key, copies).array
         except RunError as error:
-            refused = error
+            refused = RunError(str(error))  # without the traceback, which refers to this frame
             array = np.empty(reach(copies)[1], np.uint8)  # The runs arrive all the same.
 
         def ended(error: BaseException | None) -> None:
