@@ -308,10 +308,8 @@ export function Drawing(props: DrawingProps): JSX.Element {
               tabIndex={grouped && node === [...scene.nodes.keys()][0] ? 0 : -1}
             >
               node {node}
-              <span class="iv-mc-count">
-                {counted(members.length, "memory", "memories")}
-                {remarkOf(members)}
-              </span>
+              {remarkOf(members) !== "" && <span class="iv-mc-remark"> {remarkOf(members)}</span>}
+              <span class="iv-mc-count">{counted(members.length, "memory", "memories")}</span>
             </button>
             <div class="iv-mc-node-open" data-of={node} aria-hidden="true" />
           </div>
@@ -348,7 +346,7 @@ export function Drawing(props: DrawingProps): JSX.Element {
 /** The remark that all memories of a node share, such as their host. */
 function remarkOf(members: readonly { label: string }[]): string {
   const label = members[0]?.label ?? "";
-  return label !== "" && members.length > 1 && members.every((each) => each.label === label) ? ` ${label}` : "";
+  return label !== "" && members.length > 1 && members.every((each) => each.label === label) ? label : "";
 }
 
 function farName(scene: Scene, { kind, node, short }: { kind: string; node: number; short: string }, words: string): string {
