@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Suite:
-    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, and whether it has a page."""
+    """A benchmark: one line for people, the module whose `measure(**options)` returns its table, whether it has a page, and
+    whether it tells what it does (the option `progress`)."""
 
     description: str
     module: str
     options: tuple[str, ...]
     page: bool = False
+    tells: bool = False
 
     @property
     def measure(self) -> Callable[..., Table]:
@@ -75,11 +77,18 @@ SUITES: Mapping[str, Suite] = MappingProxyType(
             "isoviz.bench.predictions.accuracy",
             ("size", "repeat", "directory", "seed", "thorough"),
             page=True,
+            tells=True,
         ),
         "priority": Suite(
             "an urgent transfer among many, beside first come first served",
             "isoviz.bench.running.urgent_transfers",
             ("size", "repeat"),
+        ),
+        "ranks": Suite(
+            "transfers between MPI ranks, beside MPI itself, NumPy and memcpy",
+            "isoviz.bench.ranks.ranks_suite",
+            ("repeat", "directory", "quick"),
+            tells=True,
         ),
         "simulator": Suite("requests simulated per second, beside SimPy", "isoviz.bench.running.simulation_speed", ("repeat",)),
         "staging": Suite(

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from isoviz.cli.output import whole_number
 from isoviz.cli.progress_line import ProgressLine
+
+OPTIONS = ("size", "memory_limit", "directory", "repeat", "seed", "thorough", "minutes", "quick")
+"""What a suite may take; each names its own in `Suite.options`."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -19,7 +23,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         epilog="\n".join(f"{name:11} {suite.description}" for name, suite in SUITES.items()),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("suite", choices=SUITES, help="what to measure")
+    parser.add_argument("suite", nargs="?", choices=SUITES, help="what to measure")
     parser.add_argument("--size", metavar="SIZE", help="bytes to move, such as 1GiB")
     parser.add_argument("--memory-limit", metavar="SIZE", help="bytes of memory for buffers, such as 64MiB")
     parser.add_argument(
@@ -32,7 +36,14 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         "--minutes", metavar="N", type=float, help="minutes of random clicks at the end (explorer; default: none)"
     )
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write a page as well (planner, predictions)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--quick", action="store_true", default=None, help="small transfers: only shows that it runs (ranks)")
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        nargs="?",
+        const="-",
+        help="print one JSON object instead; with FILE, write it and print the table",
+    )
     parser.set_defaults(func=run)
 
 
@@ -43,8 +54,12 @@ def run(args: argparse.Namespace) -> int:
     from isoviz.errors import InputError
     from isoviz.runtime.ledger.ledger import unrecorded
 
+    if args.suite is None and args.json in SUITES:  # `bench --json engine`: the name of the suite is no file
+        args.suite, args.json = args.json, "-"
+    if args.suite is None:
+        raise InputError(f"bench: name what to measure: {', '.join(SUITES)}")
     suite = SUITES[args.suite]
-    given = {name: getattr(args, name) for name in ("size", "memory_limit", "directory", "repeat", "seed", "thorough", "minutes")}
+    given = {name: getattr(args, name) for name in OPTIONS}
     options = {name: value for name, value in given.items() if value is not None}
     if unknown := [name for name in options if name not in suite.options]:
         raise InputError(f"bench {args.suite}: takes no --{unknown[0].replace('_', '-')}")
@@ -52,9 +67,10 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"bench: --repeat {args.repeat}; expected at least 1")
     if args.output is not None and not suite.page:
         raise InputError(f"bench {args.suite}: takes no --output")
-    check_outputs(None, (args.output,))
+    file = None if args.json == "-" else args.json
+    check_outputs(None, (args.output, file))
     line = _Line()
-    if args.suite == "predictions":
+    if suite.tells:
         options["progress"] = line.tell
     try:
         with watched(), unrecorded():  # A signal still removes the folders, and the ledger is for the runs of users.
@@ -63,7 +79,9 @@ def run(args: argparse.Namespace) -> int:
         line.clear()
     if args.output is not None:
         write_file(args.output, table.to_html().encode())
-    if args.json:
+    if file is not None:
+        write_file(file, f"{json.dumps(table.to_json(), indent=2, allow_nan=False)}\n".encode())
+    if args.json == "-":
         print_json(table.to_json())
     else:
         print_text(table)

@@ -1,0 +1,58 @@
+"""The rows of the benchmark of ranks: a figure, what it stands beside, the ratio, and the aim."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+Unit = Literal["s", "share"]
+KEYS = ("part", "what", "figure", "unit", "beside", "limit", "ratio", "aim", "met", "predicted")
+"""The keys of every row in JSON; see `row`."""
+
+
+def row(
+    part: str,
+    what: str,
+    figure: float,
+    beside: str = "-",
+    limit: float | None = None,
+    aim: float | None = None,
+    *,
+    ratio: float | None = None,
+    predicted: float | None = None,
+    unit: Unit = "s",
+) -> dict[str, Any]:
+    """One row.
+
+    - `figure`: what isoviz needs: seconds (unit "s"), or a plain share (unit "share").
+    - `limit`: the same of what it stands `beside`: a peer, or a bound that is made of figures of the same run;
+      None where it stands alone.
+    - `ratio`: `limit` ÷ `figure`. Above 1, isoviz is the better one. If it is not given, it is computed.
+    - `aim`: the least ratio that is wanted; None if the row is for information. `met` says whether it is reached.
+    - `predicted`: the seconds that the plan says.
+    """
+    found = limit / figure if ratio is None and limit is not None else ratio
+    met = None if aim is None or found is None else found >= aim
+    return dict(zip(KEYS, (part, what, figure, unit, beside, limit, found, aim, met, predicted), strict=True))
+
+
+def compared(
+    part: str,
+    what: str,
+    times: Mapping[str, Sequence[float]],
+    own: str,
+    peer: str,
+    aim: float | None = None,
+    *,
+    predicted: float | None = None,
+) -> dict[str, Any]:
+    """A row of two ways that ran in turn: medians, and the median of the ratios round by round."""
+    ratio = statistics.median(theirs / mine for theirs, mine in zip(times[peer], times[own], strict=True))
+    mine, theirs = statistics.median(times[own]), statistics.median(times[peer])
+    return row(part, what, mine, peer, theirs, aim, ratio=ratio, predicted=predicted)
+
+
+def quickest(times: Mapping[str, Sequence[float]], names: Sequence[str]) -> str:
+    """The name of the way with the least median."""
+    return min(names, key=lambda name: statistics.median(times[name]))
