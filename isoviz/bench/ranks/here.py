@@ -45,7 +45,7 @@ class Span(NamedTuple):
 
 
 Way = Callable[[], Span]
-"""A way to do something. All ranks call it together. Each says when it began (inf: it only waited), and when it knew of the end."""
+"""A way to do something. All ranks call it; each says when it began (inf: it only waited) and when it knew of the end."""
 
 
 class Here:
