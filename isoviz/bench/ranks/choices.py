@@ -18,7 +18,7 @@ from isoviz.planner import Plan, Transfer, cost, plan
 from isoviz.units import format_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from isoviz.machines import Machine
 
@@ -38,8 +38,8 @@ class Found(NamedTuple):
 def choices_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """A row for each transfer, and rows that sum up; `order.nbytes` is the size of the largest transfer."""
     found = Found({}, [], [])
-    with here(machine, order.folder) as rank:
-        for what, transfer in _transfers(order.nbytes):
+    with here(machine, order) as rank:
+        for what, transfer in _transfers(order.nbytes, ("reg",) if order.quick else ("sys", "reg")):
             _compare(rank, what, transfer, order.repeat, found)
     within = statistics.fmean([regret <= REGRET for regret in found.regrets.values()])
     rows = [
@@ -63,10 +63,10 @@ def choices_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     return rows
 
 
-def _transfers(most: int) -> Iterator[tuple[str, Transfer]]:
+def _transfers(most: int, memories: Sequence[str]) -> Iterator[tuple[str, Transfer]]:
     """Contiguous bytes, fields, a matrix, and short runs, between pageable and between registered memories."""
     sizes = [size for size in (64 << 10, 1 << 20, 16 << 20) if size <= most]
-    for memory in ("sys", "reg"):
+    for memory in memories:
         here_, there = f"node0.{memory}", f"node1.{memory}"
         arrow = f"{memory.upper()} → {memory.upper()}*"
         for nbytes in sizes:
@@ -124,7 +124,7 @@ def _compare(rank: Here, what: str, transfer: Transfer, repeat: int, found: Foun
         found.regrets[label] = 0.0
         return
     best = min(rivals, key=medians.__getitem__)
-    fresh = rank.interleaved({name: ways[name] for name in ("0", best)}, 2 * repeat + 1)
+    fresh = rank.interleaved({name: ways[name] for name in ("0", best)}, 2 * repeat - 1)
     ratios = [mine / max(theirs, 1e-7) for mine, theirs in zip(fresh["0"], fresh[best], strict=True)]
     rival = " → ".join(str(hop.kind) for hop in plans[int(best)].every_hop)
     found.regrets[f"{label}, best rival by {rival}"] = max(0.0, statistics.median(ratios) - 1)

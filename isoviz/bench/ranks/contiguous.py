@@ -38,7 +38,7 @@ CALLS = 30
 def contiguous_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """Between pageable memories beside Send and Recv, between registered ones beside Put and Send and Recv, too."""
     sizes = [size for size in SIZES if size <= order.nbytes]
-    with here(machine, order.folder) as rank:
+    with here(machine, order) as rank:
         return [_large(rank, nbytes, memory, order.repeat) for nbytes in sizes for memory in ("sys", "reg")]
 
 
@@ -68,14 +68,14 @@ def between(rank: Here, nbytes: int, memory: str) -> Plan:
 def small_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """8 B and 4 KiB between two ranks, beside copies and hand-overs between threads in the same run; `submit` within a rank."""
     rows = []
-    with here(machine, order.folder) as rank:
+    with here(machine, order) as rank:
         for nbytes in SMALL:
             for memory in ("sys", "reg"):
-                rows += _small(rank, nbytes, memory, order.repeat)
+                rows += _small(rank, nbytes, memory, order.repeat, 2 if order.quick else CALLS)
     return rows
 
 
-def _small(rank: Here, nbytes: int, memory: str, repeat: int) -> list[dict[str, Any]]:
+def _small(rank: Here, nbytes: int, memory: str, repeat: int, count: int) -> list[dict[str, Any]]:
     made = between(rank, nbytes, memory)
     array = rank.array(memory, nbytes)
     engine, one, other = rank.engine, np.ones(nbytes, np.uint8), np.zeros(nbytes, np.uint8)
@@ -91,11 +91,13 @@ def _small(rank: Here, nbytes: int, memory: str, repeat: int) -> list[dict[str, 
     for _ in range(repeat):
         for name, call in calls.items():
             rank.engine.barrier()
-            found[name].append(_median(call) if rank.rank == 0 else 0.0)
+            found[name].append(_median(call, count) if rank.rank == 0 else 0.0)
         rank.engine.barrier()
-        found["queues"].append(_hand_overs() if rank.rank == 0 else 0.0)
-        found["isoviz"].append(statistics.median(rank.interleaved({"": way}, CALLS)[""]))
-        found["MPI"].append(statistics.median(rank.interleaved({"": sent(rank, array, array)}, CALLS)[""]))
+        found["queues"].append(_hand_overs(count) if rank.rank == 0 else 0.0)
+        found["isoviz"].append(statistics.median(rank.interleaved({"": way}, count)[""]))
+        found["MPI"].append(statistics.median(rank.interleaved({"": sent(rank, array, array)}, count)[""]))
+    if rank.rank:
+        return []
     middle = {name: statistics.median(times) for name, times in found.items()}
     size, kind = format_bytes(nbytes), memory.upper()
     budget = 2 * middle["copy"] + middle["hand-overs"]
@@ -118,16 +120,16 @@ def _nothing() -> None:
     """What the thread that calls MPI does for a hand-over to it and back."""
 
 
-def _median(call: Callable[[], object]) -> float:
+def _median(call: Callable[[], object], count: int) -> float:
     times = []
-    for _ in range(CALLS):
+    for _ in range(count):
         begin = time.perf_counter()
         call()
         times.append(time.perf_counter() - begin)
     return statistics.median(times)
 
 
-def _hand_overs() -> float:
+def _hand_overs(count: int) -> float:
     """Seconds of two hand-overs between two threads over queues, to the other one and back."""
     there: queue.SimpleQueue[bool] = queue.SimpleQueue()
     back: queue.SimpleQueue[bool] = queue.SimpleQueue()
@@ -143,7 +145,7 @@ def _hand_overs() -> float:
     thread = threading.Thread(target=answer)
     thread.start()
     try:
-        return _median(ask)
+        return _median(ask, count)
     finally:
         there.put(False)
         thread.join()

@@ -30,11 +30,15 @@ SILENCE = 60.0
 
 
 class Order(NamedTuple):
-    """What a part of the benchmark measures: `repeat` rounds of transfers of up to `nbytes` bytes; files lie in `folder`."""
+    """What a part of the benchmark measures: `repeat` rounds of transfers of up to `nbytes` bytes; files lie in `folder`.
+
+    With `quick` the figures say nothing: copies need not be compiled, and less is repeated.
+    """
 
     repeat: int
     nbytes: int
     folder: str
+    quick: bool
 
 
 class Span(NamedTuple):
@@ -131,10 +135,11 @@ class Here:
 
 
 @contextmanager
-def here(machine: Machine, folder: str) -> Iterator[Here]:
+def here(machine: Machine, order: Order) -> Iterator[Here]:
     """This rank, together with all other ranks."""
-    kernels.prepare(wait=True)
-    with World(limit=SILENCE, directory=folder) as world:
+    if not order.quick:
+        kernels.prepare(wait=True)
+    with World(limit=SILENCE, directory=order.folder) as world:
         engine = RankEngine(machine, world.devices, world.transport)
         with engine:
             found = Here(world, engine)

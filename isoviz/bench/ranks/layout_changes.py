@@ -45,8 +45,8 @@ class _Case(NamedTuple):
 def layout_changes_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """Three rows for each case: beside derived datatypes, beside NumPy and Send, beside the contiguous copy into a window."""
     rows = []
-    with here(machine, order.folder) as rank:
-        for case in (*_structures(order.nbytes), *(_runs(run, order.nbytes) for run in RUNS)):
+    with here(machine, order) as rank:
+        for case in (*_structures(order.nbytes), *(_runs(run, order.nbytes) for run in (RUNS[:1] if order.quick else RUNS))):
             rows += _rows(rank, case, order.repeat)
     return rows
 

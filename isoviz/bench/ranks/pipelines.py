@@ -32,7 +32,7 @@ URGENT_PRIORITY = 10
 
 def pipelines_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """The path of four hops pipelined, beside its slowest hop alone and beside itself stored and forwarded."""
-    with here(machine, order.folder) as rank:
+    with here(machine, order) as rank:
         return [*_pipelined(rank, order), *_urgent(rank, order)]
 
 

@@ -66,13 +66,14 @@ def measure(
         raise InputError(f"bench ranks: repeat={repeat}; expected at least 1")
     tell = progress or _nobody
     mpi, load = mpi_here(), os.getloadavg()[0]
-    kernels.prepare(wait=True)
+    if not quick:
+        kernels.prepare(wait=True)  # the ranks only load them then
     sizes = QUICK_SIZES if quick else PART_SIZES
     rows: list[dict[str, Any]] = []
     with scratch_folder(directory) as folder:
 
         def order(part: str) -> Order:
-            return Order(repeat, sizes[part], str(folder))
+            return Order(repeat, sizes[part], str(folder), quick)
 
         with ranks(2) as two:
             machine = _machine(two, folder, quick, tell)

@@ -26,7 +26,7 @@ AIMS = {"Alltoallw, derived datatypes": 10.0, "NumPy, Alltoall, NumPy": 4.0, "al
 
 def transposition_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
     """A square matrix of `order.nbytes` bytes of float64; its side is a multiple of the number of ranks."""
-    with here(machine, order.folder) as rank:
+    with here(machine, order) as rank:
         return _rows(rank, order)
 
 
