@@ -25,6 +25,9 @@ from lanes import Counts, beside
 
 WIDGETS = ROOT / "widgets"
 
+WAITING = "browser or ranks"
+"""The tests that wait a lot, as an expression of markers."""
+
 # Environments that `make test-full` adds to the constrained one: name, what replaces constrained versions, what runs there.
 MATRIX = (
     ("ipykernel-6.31", "ipykernel==6.31.*", ("tests/notebook", "tests/browser")),
@@ -178,7 +181,8 @@ def with_browser() -> bool:
 def test(arguments: list[str]) -> int:
     """Everything, with seeded and reduced counts.
 
-    The browser tests, which wait a lot, run beside everything else; with options of one's own, all tests run one after the other.
+    The tests of the browser and of ranks, which wait a lot, run beside everything else; with options of one's own, all tests run
+    one after the other.
     """
     steps = Steps(testing_environment())
     if arguments or not with_browser():
@@ -186,14 +190,15 @@ def test(arguments: list[str]) -> int:
         widget_steps(steps)
         pytest(steps, arguments)
     else:
-        in_two_lanes(steps, "browser tests", "browser-tests")
+        in_two_lanes(steps, "tests of browser and ranks", "browser-tests")
     return finish(steps)
 
 
 def test_full(arguments: list[str]) -> int:
     """Everything, with every count, and the environments with other versions, each in a folder of its own.
 
-    The browser tests and the other environments run beside everything else; with options of one's own, one after the other.
+    The tests of the browser and of ranks, and the other environments, run beside everything else; with options of one's own, one
+    after the other.
     """
     steps = Steps(testing_environment())
     if arguments or not with_browser():
@@ -203,12 +208,12 @@ def test_full(arguments: list[str]) -> int:
         pytest(steps, arguments, ISOVIZ_FULL="1")
     else:
         os.environ["ISOVIZ_FULL"] = "1"
-        in_two_lanes(steps, "browser tests and other environments", "other-environments", ISOVIZ_FULL="1")
+        in_two_lanes(steps, "tests of browser and ranks, and other environments", "other-environments", ISOVIZ_FULL="1")
     return finish(steps)
 
 
 def in_two_lanes(steps: Steps, name: str, command: str, **variables: str) -> None:
-    """Style, types, and the tests that need no browser; beside them a command of this file, whose output comes last."""
+    """Style, types, and the tests that need neither browser nor ranks; beside them a command of this file, which prints last."""
     node_modules(steps)  # the browser tests need them as well
     with tempfile.TemporaryDirectory() as folder:
         counts = Counts(Path(folder))
@@ -219,7 +224,7 @@ def in_two_lanes(steps: Steps, name: str, command: str, **variables: str) -> Non
             lint_steps(steps)
             widget_steps(steps)
             own_counts = ("--junit-xml", counts.file("others"))
-            steps("pytest", *pytest_command(steps), "-m", "not browser", *own_counts, **variables)
+            steps("pytest", *pytest_command(steps), "-m", f"not ({WAITING})", *own_counts, **variables)
             say(f"{name} …")
             passed = steps.ended(name, others.wait())
             say(f"{name}: {'passed' if passed else 'FAILED'}")
@@ -236,10 +241,10 @@ def matrix_steps(steps: Steps) -> None:
 
 
 def other_environments(arguments: list[str]) -> int:
-    """The browser tests with every count, then the environments with other versions."""
+    """The tests of the browser and of ranks with every count, then the environments with other versions."""
     steps = Steps(testing_environment())
     found = {"ISOVIZ_CHROMIUM": chromium(steps.env), "ISOVIZ_FULL": "1"}
-    steps("browser tests", *pytest_command(steps), "-m", "browser", *arguments, **found)
+    steps("browser tests, ranks", *pytest_command(steps), "-m", WAITING, *arguments, **found)
     matrix_steps(steps)
     return steps.result()
 
@@ -252,11 +257,11 @@ def only_pytest(arguments: list[str]) -> int:
 
 
 def browser_tests(arguments: list[str]) -> int:
-    """The browser tests alone. Takes the place of this process, so that Ctrl-C reaches them."""
+    """The tests of the browser and of ranks alone. Takes the place of this process, so that Ctrl-C reaches them."""
     steps = Steps(testing_environment())
     variables = {"ISOVIZ_CHROMIUM": chromium(steps.env)}
     os.chdir(ROOT)
-    command = [*pytest_command(steps), "-m", "browser", *arguments]
+    command = [*pytest_command(steps), "-m", WAITING, *arguments]
     os.execve(command[0], command, steps.env.variables(**variables))
 
 

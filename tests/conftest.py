@@ -6,10 +6,12 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+RANKS = Path(__file__).parent / "ranks"
 FULL = os.environ.get("ISOVIZ_FULL", "") not in ("", "0")
 
 # Seeded and few in `make test`; `make test-full` runs every count. Tests scale their own counts by `settings().max_examples`
@@ -35,6 +37,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
+        if item.path.parent == RANKS:
+            item.add_marker("ranks")
         if item.get_closest_marker("full") and not FULL:
             item.add_marker(pytest.mark.skip(reason="only in `make test-full` (ISOVIZ_FULL=1)"))
 
