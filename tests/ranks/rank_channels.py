@@ -7,7 +7,6 @@ import json
 import random
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -214,9 +213,8 @@ def main() -> None:
         rank = world.rank
     left = {link for link in links() if "isoviz" in link}
     assert not left, left
-    ended = time.monotonic() + 10
-    while set(threading.enumerate()) - threads - pools() and time.monotonic() < ended:
-        time.sleep(0.01)
+    for thread in set(threading.enumerate()) - threads - pools():
+        thread.join(timeout=10)
     assert not set(threading.enumerate()) - threads - pools(), threading.enumerate()
     if rank == 0:
         print(json.dumps({"cases": done}))

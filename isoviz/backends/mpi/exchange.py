@@ -14,7 +14,7 @@ from isoviz.errors import EngineClosed, RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.mpi_thread import MpiThread
-    from isoviz.backends.mpi.transport import MpiTransport
+    from isoviz.backends.mpi.mpi_transport import MpiTransport
 
 Answer = Callable[[object], None]
 """Called in the MPI thread with the answer of the other rank, or with an exception."""

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 from isoviz.backends.mpi.arrivals import Arrivals
 from isoviz.backends.mpi.bells import Bell, give_way, own_bell
-from isoviz.backends.mpi.requests import Ended, Requests, ToReceive, failed
+from isoviz.backends.mpi.mpi_requests import Ended, Requests, ToReceive, failed
 from isoviz.errors import EngineClosed, MissingPartError, RunError
 
 Buffer = Any

@@ -22,7 +22,7 @@ from isoviz.errors import RunError
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange, Serve
-    from isoviz.backends.mpi.pool import PiecePool
+    from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.pages import Bytes
     from isoviz.layouts import StridedCopy
     from isoviz.runtime.protocols import Store

@@ -19,15 +19,15 @@ from typing import Any, Self
 import numpy as np
 
 from isoviz.backends.mpi.channels.put import PutWindow
-from isoviz.backends.mpi.devices import MpiRankDevices
 from isoviz.backends.mpi.exchange import Exchange
 from isoviz.backends.mpi.hosts import meet
 from isoviz.backends.mpi.mpi_thread import MpiThread
-from isoviz.backends.mpi.pool import PiecePool
+from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
+from isoviz.backends.mpi.piece_pool import PiecePool
+from isoviz.backends.mpi.rank_devices import MpiRankDevices
 from isoviz.backends.mpi.serving import Server
 from isoviz.backends.mpi.stores import Stores
 from isoviz.backends.mpi.tags import STORES
-from isoviz.backends.mpi.transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.windows import PeerWindows, Segment, Windows
 from isoviz.backends.verify import BUDGET
 from isoviz.errors import line
@@ -46,7 +46,7 @@ class World:
     - `mapped`: whether ranks of one host map each other's memory. Without it all bytes go through MPI, as between hosts.
     - `put`: whether channels of kind Put work, which need an MPI window.
     - `registered`: the most bytes of registered memory (REG) of this rank; None leaves it to the system.
-    - `directory`, `verify_budget`: as in `isoviz.backends.mpi.devices.MpiRankDevices`.
+    - `directory`, `verify_budget`: as in `isoviz.backends.mpi.rank_devices.MpiRankDevices`.
 
     In a `with`, an error makes the other ranks count this one as lost, with the error as reason.
 

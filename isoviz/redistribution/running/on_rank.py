@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from isoviz.planner import Instance, Options
     from isoviz.redistribution.distributed_instance import DistributedInstance
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
-    from isoviz.redistribution.running.rank_run import RankRun
+    from isoviz.redistribution.running.run_on_rank import RankRun
     from isoviz.runtime.protocols import CancelToken, Store
     from isoviz.runtime.ranks.rank_engine import RankEngine
 

@@ -19,7 +19,7 @@ from isoviz.backends.host.host_memory import Memcpy
 from isoviz.errors import Cancelled, DistributionError, InternalError, RankLost, RunError
 from isoviz.redistribution.running.checking import check_against_peers, check_generated
 from isoviz.redistribution.running.meeting import Meeting
-from isoviz.redistribution.running.rank_run import RankRun, Span
+from isoviz.redistribution.running.run_on_rank import RankRun, Span
 from isoviz.runtime.device_bases import AsynchronousChannel
 from isoviz.runtime.protocols import Bound
 from isoviz.runtime.ranks.rank_engine import Item

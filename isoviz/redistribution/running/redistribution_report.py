@@ -14,7 +14,7 @@ from isoviz.units import format_bytes, format_rate, format_seconds
 
 if TYPE_CHECKING:
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
-    from isoviz.redistribution.running.rank_run import RankRun
+    from isoviz.redistribution.running.run_on_rank import RankRun
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from isoviz.backends.mpi.channels.writing import (
     write_inline,
     write_piece,
 )
-from isoviz.backends.mpi.pool import PIECE, PiecePool
+from isoviz.backends.mpi.piece_pool import PIECE, PiecePool
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.channels.cutting import Piece

@@ -19,7 +19,7 @@ from isoviz.machines import ChannelKind, MemoryKind
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.exchange import Exchange
-    from isoviz.backends.mpi.pool import PiecePool
+    from isoviz.backends.mpi.piece_pool import PiecePool
     from isoviz.backends.mpi.stores import Stores
     from isoviz.backends.mpi.windows import Windows
     from isoviz.machines import Channel, Memory
