@@ -274,6 +274,7 @@ def ranks(
     count: int | None = None,
     *,
     cluster: Any = None,
+    attach: str | Path | None = None,
     mpiexec: str | Path | None = None,
     python: str | Path | None = None,
     address: str | None = None,
@@ -295,6 +296,10 @@ def ranks(
     - `cluster`: a running cluster of ipyparallel with MPI engines (a `Cluster` or a `Client`), whose engines become the ranks
       instead. They stay when the ranks are closed. `count` may then be left out. `address`, `heartbeat` and the like count as
       always; the arguments about starting processes have no meaning.
+    - `attach`: a file for ranks that another program starts, such as a batch job. This process writes its address and a secret
+      into the file, and waits up to `start_timeout` seconds for `count` ranks that run
+      `python -m isoviz.launch.worker.rank_worker FILE`. They end when the ranks are closed. The arguments about starting
+      processes have no meaning.
     - `mpiexec`: the program that starts the ranks. The default is the one of this Python's environment
       (`pip install isoviz[mpi]`); a site's own MPI is named here.
     - `python`: the Python of the ranks; the default is this one. It needs the same isoviz.
@@ -325,6 +330,10 @@ def ranks(
         asked = None if count is None else check_ranks(count)
         return Ranks(partial(attached, cluster, asked, address, watching), float(start_timeout))
     number = check_ranks(count)
+    if attach is not None:
+        from isoviz.launch.processes.awaited import AwaitedGroup
+
+        return Ranks(partial(AwaitedGroup, number, os.fspath(attach), address, watching), float(start_timeout))
     given = dict(environment or {})
     wanted = Wanted(
         number,

@@ -25,9 +25,13 @@ MOST_CHUNKS = 400
 KINDS = ("Window", "TwoSided", "Packed", "Derived", "Put", "RemoteMemcpy")
 
 
-def machine_of(rng: random.Random, size: int) -> Machine:
-    """Ranks with three memories each. Every pair has some of the channels between ranks, at random rates."""
+def machine_of(rng: random.Random, hosts: tuple[str, ...]) -> Machine:
+    """Ranks with three memories each. Every pair has some of the channels between ranks, at random rates.
+
+    `hosts` names the host of each rank: only ranks of one host have windows.
+    """
     memories, channels = [], []
+    size = len(hosts)
 
     def join(kind: ChannelKind, source: str, destination: str) -> None:
         rate = LatencyBandwidth(rng.choice((1e-9, 1e-7, 1e-6)), rng.choice((1e9, 5e9, 2e10)))
@@ -50,6 +54,8 @@ def machine_of(rng: random.Random, size: int) -> Machine:
         for source, destination in itertools.product(("sys", "reg"), ("sys", "reg")):
             for kind in map(ChannelKind, KINDS):
                 if kind in ("Window", "Put") and destination == "sys":
+                    continue
+                if kind == "Window" and hosts[here] != hosts[there]:
                     continue
                 if rng.random() < (0.6 if source == destination == "reg" else 0.15):
                     join(kind, f"node{here}.{source}", f"node{there}.{destination}")
@@ -131,7 +137,7 @@ def main() -> None:
             if done >= cases:
                 break
             rng = random.Random(f"{seed} {batch}")
-            machine, asked = machine_of(rng, world.size), rng.choice((1 << 14, 1 << 16, 1 << 20))
+            machine, asked = machine_of(rng, world.hosts), rng.choice((1 << 14, 1 << 16, 1 << 20))
             with RankEngine(machine, world.devices, world.transport, request_bytes=asked) as engine:
                 # One rank plans for all: a planner that is stopped by the clock may find another plan on another rank.
                 own = plans_of(rng, machine, world.size, folder) if world.rank == 0 else None

@@ -6,6 +6,7 @@ import contextlib
 import mmap
 import os
 import secrets
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from isoviz.backends.mpi.bells import Bell, SharedBell, are_shared
@@ -13,6 +14,10 @@ from isoviz.backends.pages import PAGE
 
 if TYPE_CHECKING:
     from isoviz.backends.mpi.mpi_thread import MpiThread
+
+_SHM = "/dev/shm/"  # noqa: S108
+_OF_MPI = ("mpich_", "sm_segment.", "osc_", "vader_segment.")
+"""How the names of the files of MPI libraries begin. Other files in /dev/shm may be a user's data."""
 
 
 def meet(thread: MpiThread) -> tuple[str, ...]:
@@ -52,6 +57,19 @@ def _meet(thread: MpiThread) -> tuple[str, ...]:
         bells: dict[int, Bell] = {rank: SharedBell(page) for rank, page in near.items()}
         thread.share_bells(bells.pop(world.rank), bells)
     return tuple(found)
+
+
+def remove_files_of_mpi() -> None:
+    """Remove what MPI has put into this host's /dev/shm for this job, where the job ends without MPI's own end.
+
+    The ranks of a job share these files. Those that have mapped them keep them, and nobody opens them again.
+    """
+    with contextlib.suppress(OSError), Path("/proc/self/maps").open(encoding="utf-8", errors="surrogateescape") as file:
+        for line in file:
+            at = line.find(_SHM)
+            name = line[at + len(_SHM) :].rstrip("\n")
+            if at > 0 and name.startswith(_OF_MPI) and not name.endswith(" (deleted)"):
+                Path(_SHM, name).unlink(missing_ok=True)
 
 
 def _page(token: bytes) -> int | None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from isoviz.backends.mpi.channels.put import PutWindow
 from isoviz.backends.mpi.exchange import Exchange
-from isoviz.backends.mpi.hosts import meet
+from isoviz.backends.mpi.hosts import meet, remove_files_of_mpi
 from isoviz.backends.mpi.mpi_thread import MpiThread
 from isoviz.backends.mpi.mpi_transport import LIMIT, PERIOD, MpiTransport
 from isoviz.backends.mpi.piece_pool import PiecePool
@@ -167,6 +167,8 @@ class World:
             self.stores.exported.clear()
             self.windows.close()
             self.thread.close(clean=clean)
+            if not clean:
+                remove_files_of_mpi()
 
     def __enter__(self) -> Self:
         return self

@@ -55,7 +55,7 @@ class Job:
             environment["TMPDIR"] = self._folder(None)
             if _SHM.is_dir() and os.access(_SHM, os.W_OK):
                 shared = self._folder(str(_SHM))
-        command = mpi.command(ranks, program, options, shared)
+        command = mpi.command(ranks, program, options, shared, sorted(variables) if remote else ())
         asked = json.dumps([os.getpid(), self._folders, 2.0 if remote else 0.0, command])
         try:
             self._guardian = subprocess.Popen(  # noqa: S603  # this Python, with isoviz's own file

@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,12 +32,17 @@ class Mpi:
         return f"{self.library} {self.version}".strip()
 
     def command(
-        self, ranks: int, program: Sequence[str], options: Sequence[str] = (), shared_folder: str | None = None
+        self,
+        ranks: int,
+        program: Sequence[str],
+        options: Sequence[str] = (),
+        shared_folder: str | None = None,
+        variables: Iterable[str] = (),
     ) -> list[str]:
         """The command that starts `ranks` processes of a program.
 
         `options` are the caller's own options of `mpiexec`. `shared_folder` is a folder on a memory file system for the library's
-        files, if all ranks run on this computer.
+        files, if all ranks run on this computer. `variables` are names of environment variables that ranks on other hosts need.
         """
         found = [self.mpiexec]
         if self.library == "Open MPI":
@@ -47,6 +52,8 @@ class Mpi:
             found += ["--oversubscribe", "--bind-to", "none", "--mca", "pml", "ob1", "--mca", "osc", "^ucx"]
             if shared_folder is not None:
                 found += ["--mca", "btl_sm_backing_directory", shared_folder]
+            for name in variables:  # MPICH passes the whole environment on. The values stay out of the list of processes.
+                found += ["-x", name]
         return [*found, *options, "-n", str(ranks), *program]
 
     def environment(self) -> dict[str, str]:

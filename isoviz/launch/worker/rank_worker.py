@@ -1,5 +1,8 @@
 """The program of a rank: `python -m isoviz.launch.worker.rank_worker`, started by `mpiexec`.
 
+`isoviz.ranks` gives it the client's address in the environment. A batch job starts it as `… rank_worker FILE` instead, with the
+file that `isoviz.ranks(attach=FILE)` writes.
+
 It forks at once. The first process only waits for the second one and tells how that ended, since no `mpiexec` does so reliably.
 The second process is the rank: it connects to the client, then starts MPI, then serves.
 """
@@ -12,6 +15,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from isoviz.launch.guardian import die_with
@@ -24,6 +28,8 @@ ADDRESS = "ISOVIZ_RANKS_ADDRESS"
 SECRET = "ISOVIZ_RANKS_SECRET"  # noqa: S105
 """The environment variable with the job's secret, in hexadecimal."""
 _CONNECTING = 30.0
+_FOR_A_FILE = 600.0
+"""Seconds for which a rank waits for the client's file: a batch job may start before the client."""
 _ENDED = re.compile(r"isoviz: rank (-?[0-9]+), pid ([0-9]+), (signal|status) ([0-9]+)")
 
 
@@ -60,14 +66,17 @@ def main() -> None:
     from isoviz.launch.wire import ConnectionLost, answer
     from isoviz.launch.worker.rank_service import Refused, Worker
 
-    secret = bytes.fromhex(os.environ.pop(SECRET))
-    host, _, port = os.environ.pop(ADDRESS).rpartition(":")
+    try:
+        (host, port), secret = _client()
+    except (OSError, ValueError, KeyError) as error:
+        sys.stderr.write(f"isoviz: {error}\n")
+        os._exit(1)
     hello = Hello.of_this_process()
     if hello.rank < 0:  # an MPI that does not say it in the environment
         known = connect()
         hello = Hello.of_this_process(known["rank"], known["size"])
     try:
-        wire = answer(socket.create_connection((host, int(port)), timeout=_CONNECTING), secret)
+        wire = answer(socket.create_connection((host, port), timeout=_CONNECTING), secret)
         worker = Worker(wire, hello, _client_is_gone)
         worker.introduce()
         worker.serve(connect)
@@ -97,6 +106,37 @@ def connect() -> dict[str, Any]:
         raise MissingPartError("mpi4py", "mpi") from None
     library = MPI.Get_library_version().replace("\0", " ").split(",")[0].split("\n")[0]
     return {"rank": MPI.COMM_WORLD.rank, "size": MPI.COMM_WORLD.size, "mpi": " ".join(library.split())}
+
+
+def _client() -> tuple[tuple[str, int], bytes]:
+    """The client's address and the secret: from the environment, or from the file that is named as argument.
+
+    Raises:
+        OSError: there is no such file in time.
+        ValueError, KeyError: it is another file.
+    """
+    address, secret = os.environ.pop(ADDRESS, None), os.environ.pop(SECRET, "")
+    if address is None:
+        import json
+
+        if len(sys.argv) != 2:
+            raise ValueError(f"rank_worker: expected {ADDRESS} in the environment, or the file of isoviz.ranks(attach=FILE)")
+        found = json.loads(_read_when_there(sys.argv[1]))
+        address, secret = found["address"], found["secret"]
+    host, _, port = address.rpartition(":")
+    return (host, int(port)), bytes.fromhex(secret)
+
+
+def _read_when_there(path: str) -> str:
+    last = time.monotonic() + _FOR_A_FILE
+    while True:
+        try:
+            with open(path, encoding="utf-8") as file:  # noqa: PTH123  # a rank starts with few imports
+                return file.read()
+        except FileNotFoundError:
+            if time.monotonic() > last:
+                raise
+            time.sleep(0.1)
 
 
 def _client_is_gone() -> None:

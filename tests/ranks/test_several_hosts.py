@@ -1,0 +1,101 @@
+"""Ranks on two hosts with links of their own: who shares memory, every byte, the rate of the link, and a link that breaks."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hosts import Hosts, why_not
+from left_over import until
+from mpi_jobs import environment, kill, needs_mpi
+
+HERE = Path(__file__).parent
+PROGRAM, RUNS = str(HERE / "hosts_program.py"), str(HERE / "rank_runs.py")
+pytestmark = needs_mpi
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
+    """Two hosts, joined at 1 Gbit/s."""
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with Hosts(2, tmp_path_factory.mktemp("hosts")) as hosts:
+        yield hosts
+
+
+def start(hosts: Hosts, *args: str) -> subprocess.Popen[str]:
+    """Start two ranks on each host."""
+    command = hosts.mpiexec(len(hosts.names), *args)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, env=environment(), stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+
+
+def run_json(hosts: Hosts, *args: str, seconds: float = 120) -> Any:
+    """The JSON of the last line that a job has printed. Nothing is left of the job."""
+    job = start(hosts, *args)
+    try:
+        out, err = job.communicate(timeout=seconds)
+    except BaseException:
+        kill(job)
+        job.communicate()
+        raise
+    assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
+    assert until(lambda: not hosts.left(), 10), hosts.left()
+    return json.loads(out.strip().splitlines()[-1])
+
+
+def test_only_ranks_of_one_host_map_each_others_memory(two: Hosts, tmp_path: Path) -> None:
+    found = run_json(two, PROGRAM, "maps", str(tmp_path))
+    first, second = two.names
+    assert found == {"hosts": [first, first, second, second], "mapped": [[1], [0], [3], [2]]}
+
+
+def test_random_plans_between_hosts(two: Hosts, full: bool, report: Callable[[str, object], None], tmp_path: Path) -> None:
+    found = run_json(two, RUNS, "hosts", "100" if full else "10", str(tmp_path), seconds=260)
+    assert found["across"] > 0
+    report("plans on two hosts, every byte verified", found["done"])
+    report("plans on two hosts that cross ranks", found["across"])
+
+
+def test_a_contiguous_transfer_reaches_the_rate_of_mpi(two: Hosts, report: Callable[[str, object], None], tmp_path: Path) -> None:
+    """Both over one link in one job, in turns. The processors are slower than the link on a busy computer, for both."""
+    found = run_json(two, PROGRAM, "rate", str(tmp_path))
+    report("MB/s between two hosts at 1 Gbit/s: raw MPI, isoviz", f"{found['raw']:.1f}, {found['isoviz']:.1f}")
+    assert found["isoviz"] >= 0.8 * found["raw"]
+
+
+def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, object], None], tmp_path: Path) -> None:
+    reason = why_not()
+    if reason is not None:
+        pytest.skip(reason)
+    with Hosts(2, tmp_path) as hosts:
+        job = start(hosts, PROGRAM, "breaks", str(tmp_path))
+        try:
+            assert until(lambda: len(list(tmp_path.glob("begun*"))) == 4, 60)
+            hosts.unplug(1)
+            broke = time.monotonic()
+            assert until(lambda: len(list(tmp_path.glob("ended*"))) == 4, 30)
+            ends = [json.loads((tmp_path / f"ended{rank}").read_text()) for rank in range(4)]
+            report("seconds until every rank says that the link is broken", f"{max(end['at'] for end in ends) - broke:.1f}")
+            for end in ends:
+                assert end["at"] - broke < 10
+                assert end["type"] == "RankLost", end
+
+            def ranks() -> list[str]:
+                return [
+                    each for k in range(2) for each in hosts.processes(k).values() if PROGRAM in each and "mpiexec" not in each
+                ]
+
+            assert until(lambda: not ranks(), 20), ranks()
+            report("LEFT", (job.poll(), hosts.left()))
+        finally:
+            kill(job)
+            out, err = job.communicate()
+        print(out, err)
+        assert until(lambda: not hosts.left(), 10), hosts.left()
