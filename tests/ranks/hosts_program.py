@@ -21,23 +21,11 @@ from isoviz import FieldSpace, IndexSpace, Instance, Layout, Machine, Plan, Tran
 from isoviz.backends.host.host_memory import HostStore
 from isoviz.backends.mpi.stores import MappedStore
 from isoviz.backends.mpi.world import World
-from isoviz.machines import Channel, ChannelKind, Memory, MemoryKind
-from isoviz.machines.throughput import LatencyBandwidth
+from isoviz.machines import preset
 from isoviz.runtime.ranks.rank_engine import Item, RankEngine
 
 SIZE = 24 << 20
 TURNS = 5
-
-
-def machine_of(size: int) -> Machine:
-    """Ranks with pageable memory, joined by channels that send messages."""
-    rate = LatencyBandwidth(1e-5, 1e8)
-    memories = [Memory(f"node{rank}.sys", MemoryKind.SYS, rank) for rank in range(size)]
-    channels = [
-        Channel(f"{here}->{there}", ChannelKind.REMOTE_MEMCPY, f"node{here}.sys", f"node{there}.sys", rate)
-        for here, there in itertools.permutations(range(size), 2)
-    ]
-    return Machine("hosts", tuple(memories), tuple(channels))
 
 
 def plan_between(machine: Machine, here: int, there: int, nbytes: int) -> Plan:
@@ -114,7 +102,7 @@ def main() -> None:
     faulthandler.dump_traceback_later(120, exit=True)
     what, folder = sys.argv[1], Path(sys.argv[2])
     with World(limit=5 if what == "breaks" else 60) as world:
-        machine = machine_of(world.size)
+        machine = preset("ranks", ranks=world.size, hosts=list(world.hosts))
         with RankEngine(machine, world.devices, world.transport) as engine:
             if what == "breaks":
                 breaks(world, engine, machine, folder)

@@ -21,11 +21,11 @@ pytestmark = needs_mpi
 
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
-    """Two hosts, joined at 1 Gbit/s."""
+    """Two hosts, joined by a link that is slower than a busy computer."""
     reason = why_not()
     if reason is not None:
         pytest.skip(reason)
-    with Hosts(2, tmp_path_factory.mktemp("hosts")) as hosts:
+    with Hosts(2, tmp_path_factory.mktemp("hosts"), "500mbit") as hosts:
         yield hosts
 
 
@@ -64,9 +64,9 @@ def test_random_plans_between_hosts(two: Hosts, full: bool, report: Callable[[st
 
 
 def test_a_contiguous_transfer_reaches_the_rate_of_mpi(two: Hosts, report: Callable[[str, object], None], tmp_path: Path) -> None:
-    """Both over one link in one job, in turns. The processors are slower than the link on a busy computer, for both."""
+    """Both over one link in one job, in turns."""
     found = run_json(two, PROGRAM, "rate", str(tmp_path))
-    report("MB/s between two hosts at 1 Gbit/s: raw MPI, isoviz", f"{found['raw']:.1f}, {found['isoviz']:.1f}")
+    report("MB/s between two hosts at 500 Mbit/s: raw MPI, isoviz", f"{found['raw']:.1f}, {found['isoviz']:.1f}")
     assert found["isoviz"] >= 0.8 * found["raw"]
 
 
@@ -85,7 +85,7 @@ def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, objec
             report("seconds until every rank says that the link is broken", f"{max(end['at'] for end in ends) - broke:.1f}")
             for end in ends:
                 assert end["at"] - broke < 10
-                assert end["type"] == "RankLost", end
+                assert end["type"] in ("RankLost", "RunError") and "no sign of life" in end["words"], end
 
             def ranks() -> list[str]:
                 return [
@@ -93,9 +93,8 @@ def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, objec
                 ]
 
             assert until(lambda: not ranks(), 20), ranks()
-            report("LEFT", (job.poll(), hosts.left()))
         finally:
-            kill(job)
-            out, err = job.communicate()
+            kill(job)  # What MPI itself runs waits for the network.
+            job.communicate()
         print(out, err)
         assert until(lambda: not hosts.left(), 10), hosts.left()
