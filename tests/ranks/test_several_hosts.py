@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -17,6 +18,13 @@ from mpi_jobs import environment, kill, needs_mpi
 HERE = Path(__file__).parent
 PROGRAM, RUNS = str(HERE / "hosts_program.py"), str(HERE / "rank_runs.py")
 pytestmark = needs_mpi
+BETWEEN = """
+space = { x = 300, y = 200 }
+fields = { a = "float32", b = "float64" }
+source = { memory = "node0.sys", layout = "<F, x, y>" }
+destination = { memory = "node3.sys", layout = "<y, x, F>" }
+machine = { preset = "ranks" }
+"""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +45,7 @@ def start(hosts: Hosts, *args: str) -> subprocess.Popen[str]:
 
 
 def run_json(hosts: Hosts, *args: str, seconds: float = 120) -> Any:
-    """The JSON of the last line that a job has printed. Nothing is left of the job."""
+    """The JSON that a job has printed. Nothing is left of the job."""
     job = start(hosts, *args)
     try:
         out, err = job.communicate(timeout=seconds)
@@ -47,7 +55,7 @@ def run_json(hosts: Hosts, *args: str, seconds: float = 120) -> Any:
         raise
     assert job.returncode == 0, f"{out[-1500:]}\n{err[-3000:]}"
     assert until(lambda: not hosts.left(), 10), hosts.left()
-    return json.loads(out.strip().splitlines()[-1])
+    return json.loads(out)
 
 
 def test_only_ranks_of_one_host_map_each_others_memory(two: Hosts, tmp_path: Path) -> None:
@@ -70,6 +78,25 @@ def test_a_contiguous_transfer_reaches_the_rate_of_mpi(two: Hosts, report: Calla
     assert found["isoviz"] >= 0.8 * found["raw"]
 
 
+def test_a_notebook_on_one_host_has_ranks_on_both(two: Hosts) -> None:
+    """The workers connect to the notebook's address, on the other host too, and nothing is left once it closes them."""
+    command = two.on(0, sys.executable, HERE / "notebook_far.py", "4", two.addresses[0], *two.mpi_options(2))
+    done = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    found = json.loads(done.stdout)
+    first, second = two.names
+    assert found["hosts"] == [first, first, second, second] and found["verified"]
+    assert until(lambda: not two.left(), 10), two.left()
+
+
+def test_the_same_program_runs_on_both_hosts(two: Hosts, tmp_path: Path) -> None:
+    """`mpiexec -n 4 isoviz run FILE`."""
+    file = tmp_path / "between.toml"
+    file.write_text(BETWEEN)
+    found = run_json(two, "-m", "isoviz", "run", str(file), "--json")
+    assert found["verified"] is True
+
+
 def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, object], None], tmp_path: Path) -> None:
     reason = why_not()
     if reason is not None:
@@ -88,13 +115,10 @@ def test_a_broken_link_ends_all_ranks_with_an_error(report: Callable[[str, objec
                 assert end["type"] in ("RankLost", "RunError") and "no sign of life" in end["words"], end
 
             def ranks() -> list[str]:
-                return [
-                    each for k in range(2) for each in hosts.processes(k).values() if PROGRAM in each and "mpiexec" not in each
-                ]
+                return [each for k in range(2) for each in hosts.processes(k).values() if each.startswith(sys.executable)]
 
             assert until(lambda: not ranks(), 20), ranks()
         finally:
             kill(job)  # What MPI itself runs waits for the network.
             job.communicate()
-        print(out, err)
         assert until(lambda: not hosts.left(), 10), hosts.left()
