@@ -107,16 +107,16 @@ def test_several_plans_at_once(four: isoviz.Ranks) -> None:
     assert all(room.tobytes() == turned(given) for room in rooms)
     assert [report.plan for report in later.reports(60)] == plans and later.done
     assert submitted.progress is not None and submitted.progress.bytes_done == submitted.progress.bytes == 8 * plans[0].bytes
-    assert submitted.reports() is submitted.reports()
+    assert [report.verified for report in submitted.reports()] == [True] * 8
 
 
 def test_machines_take_turns(four: isoviz.Ranks) -> None:
     """Ranks change their engines at different moments: no message of one engine reaches another one."""
     machines = [isoviz.machines.preset("ranks", ranks=count, measure="assumed") for count in (2, 3, 4)]
     plans = [plan_between(four, "node1.sys", "node0.sys", 16, machine=machine) for machine in machines]
-    for turn in range(12):
+    for turn in range(6):
         assert four.run(plans[turn % 3], machine=machines[turn % 3]).verified
-    submitted = [four.submit(plans[turn % 3], machine=machines[turn % 3]) for turn in range(12)]
+    submitted = [four.submit(plans[turn % 3], machine=machines[turn % 3]) for turn in range(6)]
     assert all(each.reports(60)[0].verified for each in submitted)
 
 
@@ -191,7 +191,7 @@ def test_a_rank_lost_during_a_run_is_one_error(number: signal.Signals) -> None:
         plan = plan_between(ranks, "node0.sys", "node1.sys", 512)
         ranks.run(plan)
         belongings = Belongings(ranks)
-        submitted = [ranks.submit(plan) for _ in range(200)]
+        submitted = [ranks.submit(plan) for _ in range(60)]
         submitted[0].reports(60)
         os.kill(ranks.processes[1].pid, number)
         with pytest.raises(RankLost, match=r"rank 1 \(pid [0-9]+\) was (killed by SIGKILL|stopped).*; the ranks were ended"):

@@ -172,6 +172,15 @@ def named(error: BaseException, rank: int, hellos: Sequence[Hello]) -> BaseExcep
 # ---- the ranks
 
 
+def get_ready() -> None:
+    """Load what plans need, a second's work, so that the first one finds it."""
+    import isoviz.backends.mpi.world
+    import isoviz.runtime.ranks.rank_engine  # noqa: F401
+    from isoviz.backends.host import kernels
+
+    kernels.prepare()
+
+
 def carry_out(
     machine: Machine | str, given: Sequence[Order], arrays: bool, options: Mapping[str, Any], tells: bool
 ) -> list[Done]:

@@ -22,6 +22,8 @@ from isoviz.launch.this_rank import ThisRank, set_this_rank
 from isoviz.launch.wire import ConnectionLost, Message, Wire
 
 _MOST_TRACEBACK = 8000
+_IDLE = 0.3
+"""Seconds without a command after which a rank gets ready for plans."""
 
 
 class Refused(RunError):  # noqa: N818  what happened, not a mistake
@@ -38,6 +40,7 @@ class Worker:
         self._closing = threading.Event()
         self._station = Station()
         self._asked_to_close = False
+        self._is_ready = False
         self._busy: tuple[str, float] | None = None
 
     def introduce(self) -> None:
@@ -76,7 +79,7 @@ class Worker:
             raise
         self._rank, self._size = known["rank"], known["size"]
         self._wire.send(Message.of(0, "ready", known))
-        while (message := self._commands.get()) is not None:
+        while (message := self._next()) is not None:
             self._execute(message)
         if self._asked_to_close:
             self._station.leave()  # All ranks do so together.
@@ -87,6 +90,17 @@ class Worker:
         self._wire.close()
 
     # ---- executing
+
+    def _next(self) -> Message | None:
+        """The next command; None at the end. A rank that is idle at first gets ready for plans."""
+        if not self._is_ready:
+            with contextlib.suppress(queue.Empty):
+                return self._commands.get(timeout=_IDLE)
+            self._is_ready = True
+            from isoviz.launch.worker.plan_runs import get_ready  # The planner is loaded now, not before a rank can answer.
+
+            get_ready()
+        return self._commands.get()
 
     def _execute(self, message: Message) -> None:
         cancel = self._cancels.get(message.number) or threading.Event()
