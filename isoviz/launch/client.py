@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import queue
 import secrets
 import threading
@@ -19,17 +20,15 @@ from typing import Any
 from isoviz.errors import LaunchError, RankError, RankLost, RanksClosed, RunError, line
 from isoviz.forks import Home
 from isoviz.launch.hello import Hello, refusal
-from isoviz.launch.losses import Evidence, aborted_in, is_stopped, loss
+from isoviz.launch.losses import Evidence, aborted_in, loss
 from isoviz.launch.pending import Failure, Pending
 from isoviz.launch.reception import Reception
 from isoviz.launch.wire import ConnectionLost, Message, Wire
 from isoviz.launch.worker.rank_worker import End
-from isoviz.this_computer import host_name
 
 _LOOK = 0.25
 _LATE = 1.0
 _EVIDENCE = 1.5
-_STOPPED_AFTER = 2.0
 _ENDING = 3.0
 
 
@@ -367,12 +366,9 @@ class Client:
 
     def _listen_for_silence(self, found: Evidence, now: float) -> None:
         for rank, link in enumerate(self._links):
-            silent = now - link.heard if link is not None else 0.0
-            if link is not None and silent > min(_STOPPED_AFTER, self._watching.silence):
-                if link.hello.host == host_name() and is_stopped(link.hello.pid):
-                    found.stopped = rank
-                elif silent > self._watching.silence and link.known is not None:  # MPI keeps Python's lock while it starts.
-                    found.silent = (rank, silent)
+            if link is not None:  # MPI keeps Python's lock while it starts.
+                limit = self._watching.silence if link.known is not None else math.inf
+                found.note_silence(rank, link.hello, now - link.heard, limit)
 
     def _loss(self, found: Evidence) -> RunError:
         if None not in self._links:

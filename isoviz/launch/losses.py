@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import signal
 from collections.abc import Iterable
@@ -11,8 +12,11 @@ from pathlib import Path
 from isoviz.errors import RankLost, line
 from isoviz.launch.hello import Hello
 from isoviz.launch.worker.rank_worker import End
+from isoviz.this_computer import host_name
 
 _LAST_WORDS = 120
+_STOPPED_AFTER = 2.0
+_STRUGGLING = 10
 _ABORTED = re.compile(r"MPI_ABORT was invoked on rank ([0-9]+)|^Abort\([0-9]+\) on node ([0-9]+)")
 
 
@@ -52,6 +56,19 @@ class Evidence:
         return bool(
             self.ends or self.said or self.silent or self.stopped is not None or self.unguarded or self.status is not None
         )
+
+    def note_silence(self, rank: int, hello: Hello, silent: float, limit: float) -> None:
+        """Note that a rank has been silent for some seconds, if its process is stopped, or if that is more than `limit`.
+
+        A rank of this computer that could go on if it had a processor gets ten times as long: a busy computer is no loss.
+        """
+        if silent <= min(_STOPPED_AFTER, limit):
+            return
+        is_here = hello.host == host_name()
+        if is_here and is_stopped(hello.pid):
+            self.stopped = rank
+        elif silent > (_STRUGGLING * limit if is_here and wants_processor(hello.pid) else limit):
+            self.silent = (rank, silent)
 
 
 def loss(found: Evidence, hellos: list[Hello], output: Iterable[str], after: str) -> RankLost:
@@ -109,6 +126,19 @@ def _last_words(output: list[str]) -> str:
         if sum(map(str.isalpha, said)) > 3 and not End.told_in(said):
             return f" (its last words: {line(said.strip(), _LAST_WORDS)})"
     return ""
+
+
+def wants_processor(pid: int) -> bool:
+    """Whether a thread of a process of this computer could go on if it had a processor, or waits for the disk."""
+    try:
+        threads = list(Path(f"/proc/{pid}/task").iterdir())
+    except OSError:
+        return False
+    for thread in threads:
+        with contextlib.suppress(OSError, IndexError):
+            if (thread / "stat").read_bytes().rpartition(b")")[2].split()[0] in (b"R", b"D"):
+                return True
+    return False
 
 
 def is_stopped(pid: int) -> bool:

@@ -307,7 +307,8 @@ def ranks(
     - `options`: further options for `mpiexec`, such as `("--hostfile", "hosts")`.
     - `environment`: further environment variables for the ranks. Each rank gets its share of the processors for the threads of
       numeric libraries (`NUMBA_NUM_THREADS`, `OMP_NUM_THREADS`, …), unless these variables are set.
-    - `heartbeat`, `silence`: seconds between two signs of life of a rank, and seconds of silence after which it is lost.
+    - `heartbeat`, `silence`: seconds between two signs of life of a rank, and seconds of silence after which it is lost. A rank
+      of this computer that has no processor to go on gets ten times as long.
     - `start_timeout`: seconds after which ranks that have not started are given up.
 
     The connections are proven with a secret and not encrypted: with `address`, use a network that you trust.
