@@ -90,7 +90,8 @@ def redistribute(
     In a program that every rank runs (`mpiexec -n 4 python program.py`), all ranks call it together without `ranks`.
 
     - `array`: the data. In a program of ranks: this rank's part of the source, a contiguous NumPy array with the bytes of its
-      layout. In a notebook: such arrays by rank, in a list or a mapping. None: the data are generated.
+      layout, or for the memory `dsk` the path of a file of the rank's host. In a notebook: such arrays or paths by rank, in a
+      list or a mapping. None: the data are generated.
     - `into`: in a program of ranks, an array for this rank's part of the destination. None: isoviz provides it.
     - `options`: those of every transfer.
     - `verify`: whether every rank compares its part of the destination, bit for bit, with the parts of its peers, or with the
@@ -98,7 +99,8 @@ def redistribute(
     - `cancel`: in a program of ranks, a token whose `is_set()` stops the redistribution.
 
     Raises:
-        DistributionError: the two ends do not suit each other, need more ranks than there are, or the ranks disagree.
+        DistributionError: the two ends do not suit each other, need more ranks than there are, or the ranks disagree; or the
+            destination is in files.
         NoPathError, LimitError: there is no plan. TransferError: an array does not have the bytes of its layout.
         VerificationError: a byte is wrong. RankError: it failed on a rank. RankLost: a rank no longer answers.
         Cancelled: it was cancelled.

@@ -15,6 +15,7 @@ from isoviz.redistribution.running.prepared import Prepared
 from isoviz.redistribution.running.redistribution_report import RedistributionReport
 
 if TYPE_CHECKING:
+    from isoviz.backends.host.host_memory import HostStore
     from isoviz.planner import Instance, Options
     from isoviz.redistribution.distributed_instance import DistributedInstance
     from isoviz.redistribution.redistribution_plan import RedistributionPlan
@@ -67,7 +68,7 @@ def run_on_rank(
     def fill(store: Store) -> None:
         if given:
             raise DistributionError(f"redistribution: rank {engine.rank} gave no array for its part, and another rank gave one")
-        generate(source, engine.rank, bytes_of(store, source))
+        generate(source, engine.rank, cast("HostStore", store).array)
 
     with Prepared(engine, plan, array, into, fill) as prepared:
         report = run_and_report(prepared, generated=not given, verify=verify, cancel=cancel)
@@ -157,18 +158,6 @@ def _picklable(error: Exception | None) -> Exception | None:
     found = error.with_traceback(None)
     found.__cause__ = found.__context__ = None
     return found
-
-
-def bytes_of(store: Store, instance: DistributedInstance) -> Any:
-    """The bytes of host memory that a store holds.
-
-    Raises:
-        DistributionError: it lies elsewhere.
-    """
-    array = getattr(store, "array", None)
-    if array is None:
-        raise DistributionError(f"redistribution: generated data need host memory, not {instance.memory!r}; give paths")
-    return array
 
 
 def as_array(held: Any, part: Instance) -> Array:

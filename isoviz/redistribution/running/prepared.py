@@ -112,14 +112,19 @@ class Prepared:
         part = self.plan.source.part(self.rank)
         if part is not None:
             memory = self._memory(part.memory)
-            if source is None:
-                self.source = memory.destination(part, None, True)
-                if fill is not None:
-                    fill(self.source)
-            else:
-                self.source = memory.source(part, source)
-                self._stack.callback(self.source.close)
+            if source is None and self.engine.machine.memory(part.memory).is_file_system:
+                raise DistributionError(
+                    f"redistribution: generated data need host memory, not {part.memory}; give paths of files"
+                )
+            self.source = memory.destination(part, None, True) if source is None else memory.source(part, source)
+            self._stack.callback(self.source.close)
+            if source is None and fill is not None:
+                fill(self.source)
         part = self.plan.destination.part(self.rank)
+        if part is not None and self.engine.machine.memory(part.memory).is_file_system:
+            raise DistributionError(
+                f"redistribution: runs into host memory, not into files ({part.memory}); write the parts from there"
+            )
         if part is not None:
             self.destination = self._memory(part.memory).destination(part, destination, True)
             if destination is not None:

@@ -151,6 +151,25 @@ def test_run_many_times_into_the_same_array(three: Group) -> None:
     assert three.together(work) == [[True] * 5] * 3
 
 
+def test_from_files(three: Group, tmp_path: Path) -> None:
+    """Each rank reads its part from a file of its own. The destination has to lie in memory."""
+    _, columns = ends()
+    stored = DistributedInstance(SPACE, FIELDS, columns.distribution, columns.layout, "dsk")
+    rows, _ = ends()
+    numbers = np.arange(48 * 40, dtype=np.float64).reshape(40, 48)
+    paths = [str(tmp_path / f"part{rank}.bin") for rank in range(3)]
+    for rank, path in enumerate(paths):
+        numbers.T[stored.coordinates(rank)["x"]].tofile(path)
+    found = three.together(lambda engine: redistribute_on_rank(engine, stored, rows, paths[engine.rank]))
+    for rank, done in enumerate(found):
+        assert done.report.verified
+        assert np.array_equal(done.array, numbers[rows.coordinates(rank)["y"]])
+    refused = three.together(lambda engine: redistribute_on_rank(engine, rows, stored))
+    assert all("not into files" in str(error) for error in refused)
+    nothing = three.together(lambda engine: redistribute_on_rank(engine, stored, rows))
+    assert all("need host memory" in str(error) for error in nothing)
+
+
 def test_what_the_ranks_disagree_about(three: Group) -> None:
     one, other = ends(), ends(over="y")
     found = three.together(lambda engine: redistribute_on_rank(engine, *(other if engine.rank == 1 else one)))
