@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from isoviz.planner import Plan, Transfer
     from isoviz.runtime import Report, Trace
     from isoviz.runtime.ledger.model_interval import ModelInterval
+    from isoviz.widgets.consequences.places import Where
     from isoviz.widgets.consequences.plans_beside import BesidePlan
-    from isoviz.widgets.consequences.where_it_runs import Where
 
 
 @dataclass(frozen=True)

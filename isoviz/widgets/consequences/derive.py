@@ -13,11 +13,12 @@ from isoviz.widgets.consequences.ends_of_transfer import fields_of, linearizatio
 from isoviz.widgets.consequences.explained_plan import explained_plan, turns_of_plan
 from isoviz.widgets.consequences.machines_made import Making, corrections, makings
 from isoviz.widgets.consequences.part_of_transfer import part_of, turn_of
+from isoviz.widgets.consequences.places import Where
 from isoviz.widgets.consequences.plan_of_transfer import memories_of, options_of, plan_of, transfer_of
 from isoviz.widgets.consequences.plans_beside import BesidePlan, control_of
 from isoviz.widgets.consequences.stage_graph import Evaluation, Stage
 from isoviz.widgets.consequences.what_if_plan import what_if_plans
-from isoviz.widgets.consequences.where_it_runs import Where, where_of
+from isoviz.widgets.consequences.where_it_runs import where_of
 from isoviz.widgets.contract import Side
 from isoviz.widgets.state import Derived, Problem, Result
 from isoviz.widgets.traces.simulating import simulation_of, stored_simulation_of

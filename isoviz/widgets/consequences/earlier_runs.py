@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from isoviz.widgets.consequences.where_it_runs import Where
+from isoviz.widgets.consequences.places import Where
 from isoviz.widgets.state import Problem
 
 if TYPE_CHECKING:

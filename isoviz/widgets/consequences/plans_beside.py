@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from isoviz.planner import Plan
-    from isoviz.widgets.consequences.where_it_runs import Where
+    from isoviz.widgets.consequences.places import Where
 
 
 @dataclass(frozen=True)

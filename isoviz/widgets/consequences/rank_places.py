@@ -6,21 +6,19 @@ import importlib.util
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from isoviz.errors import IsovizError
 from isoviz.machines import ChannelKind, MemoryKind
 from isoviz.this_computer import usable_cpus
 from isoviz.widgets.chosen.machine_choice import MachineChoice, PresetMachine
+from isoviz.widgets.consequences.places import RANKS
 from isoviz.widgets.state import sentence
 
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
 
-PlaceName = Literal["process", "ranks"]
-RANKS: PlaceName = "ranks"
-"""The place, and the name of the preset that describes ranks."""
 RANKS_PER_CPU = 8
 """Ranks that share a processor do not run at once; with more of them, starting takes minutes and a run measures the waiting."""
 FEW_RANKS = 16

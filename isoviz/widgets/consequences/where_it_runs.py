@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,49 +11,15 @@ from isoviz.errors import IsovizError
 from isoviz.units import format_bytes
 from isoviz.widgets.chosen.machine_choice import THIS_COMPUTER, MachineChoice, PresetMachine
 from isoviz.widgets.chosen.settings import Settings
+from isoviz.widgets.consequences.places import PROCESS, RANKS, Place, Where
 from isoviz.widgets.consequences.plans_beside import is_of_beside
-from isoviz.widgets.consequences.rank_places import RANKS, PlaceName, ranks_for
+from isoviz.widgets.consequences.rank_places import ranks_for
 from isoviz.widgets.state import Problem, State, sentence
 
 if TYPE_CHECKING:
     from isoviz.backends.devices import ThisComputer
     from isoviz.machines import Machine, Memory
     from isoviz.planner import Plan
-
-
-PROCESS: PlaceName = "process"
-
-
-@dataclass(frozen=True)
-class Place:
-    """A place for runs, and why the plan does not run there ("" where it does).
-
-    `ranks` is the number of ranks, 0 for the process. `about` is what a person should know of a run there, ""
-    where that is nothing.
-    """
-
-    name: PlaceName
-    reason: str
-    ranks: int = 0
-    about: str = ""
-
-
-@dataclass(frozen=True)
-class Where:
-    """Where a plan runs.
-
-    `is_here`: in one of the places on this computer; `place` is that place, `places` are all. `reason` says why it is not carried
-    out, "" where it is.
-    """
-
-    is_here: bool
-    reason: str
-    place: Place | None = None
-    places: tuple[Place, ...] = ()
-
-    def reason_at(self, name: str) -> str:
-        """Why the plan does not run in the place of that name; "" where it does."""
-        return next((place.reason for place in self.places if place.name == name), "")
 
 
 def where_of(_problems: dict[str, Problem], plan: Plan, machine: Machine, choice: MachineChoice, runs_in: str) -> Where:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypedDict
 
-from isoviz.widgets.consequences.rank_places import RANKS
+from isoviz.widgets.consequences.places import RANKS
 from isoviz.widgets.panes.hop_parts import CurvePoint, curve_points, limit_words, measured_points
 from isoviz.widgets.remembered import Remembered
 from isoviz.widgets.state import State, sentence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import PathPlan, Plan
     from isoviz.runtime.ledger.model_interval import ModelInterval
-    from isoviz.widgets.consequences.where_it_runs import Where
+    from isoviz.widgets.consequences.places import Where
 
 
 class ShownBuffer(TypedDict):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from isoviz.machines import ChannelKind
-from isoviz.widgets.consequences.rank_places import PlaceName
+from isoviz.widgets.consequences.places import PlaceName
 from isoviz.widgets.consequences.where_it_runs import reason_not_to_run
 from isoviz.widgets.contract import Phase, RanksPhase, Stage
 from isoviz.widgets.running.advice import ShownAdvice, advice, emulated_memories
@@ -14,7 +14,7 @@ from isoviz.widgets.state import MovedTransfer, RanksNow, Run, State, sentence, 
 
 if TYPE_CHECKING:
     from isoviz.runtime import Report
-    from isoviz.widgets.consequences.where_it_runs import Place
+    from isoviz.widgets.consequences.places import Place
 
 
 class ShownRun(TypedDict):
