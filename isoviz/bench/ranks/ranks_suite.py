@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from isoviz.backends.host import kernels
-from isoviz.bench.ranks.choices import choices_on_rank
 from isoviz.bench.ranks.contiguous import contiguous_on_rank, small_on_rank
 from isoviz.bench.ranks.here import Order
 from isoviz.bench.ranks.layout_changes import layout_changes_on_rank
 from isoviz.bench.ranks.pipelines import pipelines_on_rank
-from isoviz.bench.ranks.rows import row
+from isoviz.bench.ranks.planned_choices import choices_on_rank
+from isoviz.bench.ranks.result_rows import row
 from isoviz.bench.ranks.transposition import transposition_on_rank
 from isoviz.bench.ranks.waiting import waiting_on_rank
 from isoviz.bench.table import Table, scratch_folder, two_digits, where_known
