@@ -43,8 +43,8 @@ def test_mistakes_are_pointed_at_as_shown(
 
 def test_python_examples_run(capsys: pytest.CaptureFixture[str]) -> None:
     blocks = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
-    assert len(blocks) == 5
-    editor, view, layout, run, many = blocks
+    assert len(blocks) == 6
+    editor, view, layout, run, many, _ranks = blocks
     names: dict[str, Any] = {}
     exec(editor, names)
     exec(view, names)
