@@ -92,7 +92,7 @@ class Hosts:
 
     def on(self, host: int, *command: str | Path) -> list[str]:
         """The command that runs a command on a host. It keeps the environment."""
-        return ["nsenter", "-t", str(self._pids[host]), "-m", "-u", "-n", "-i", *map(str, command)]
+        return ["nsenter", "-t", str(self._pids[host]), "-m", "-u", "-n", "-i", "--wd=.", *map(str, command)]
 
     def mpi_options(self, per_host: int) -> list[str]:
         """Options with which an `mpiexec` on a host starts ranks on all hosts."""

@@ -1,0 +1,56 @@
+"""The page of ranks: what it says for one computer is run as it stands there."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from mpi_jobs import MPIEXEC, ROOT, environment, is_open_mpi, needs_mpi
+
+PAGE = (ROOT / "examples/ranks.md").read_text()
+
+
+def blocks(kind: str) -> list[str]:
+    found = re.findall(rf"```{kind}\n(.*?)```", PAGE, re.S)
+    assert found, f"no block of {kind}"
+    return found
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with the files of the page."""
+    (tmp_path / "between.toml").write_text(blocks("toml")[0])
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    return tmp_path
+
+
+def run(folder: Path, *command: str) -> str:
+    variables = environment()
+    variables["PATH"] = f"{MPIEXEC.parent}:{variables['PATH']}"
+    done = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=120, start_new_session=True)
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}\n{done.stderr[-3000:]}"
+    return done.stdout
+
+
+@needs_mpi
+def test_the_python_of_the_page(folder: Path) -> None:
+    """Blocks for this computer, as one program. Those with an address are for other hosts: `test_several_hosts`, `test_slurm`."""
+    here = [block for block in blocks("python") if "address=" not in block]
+    assert len(here) == 3
+    program = folder / "page.py"
+    program.write_text("\n".join(here))
+    said = run(folder, sys.executable, str(program))
+    assert said.count("verified") >= 2, said
+
+
+@needs_mpi
+def test_the_commands_of_the_page(folder: Path) -> None:
+    commands = [command for block in blocks("sh") for command in block.splitlines()]
+    assert len(commands) == 5
+    for command in commands:
+        line = command.replace("mpiexec ", "mpiexec --oversubscribe ") if is_open_mpi() else command
+        said = run(folder, "sh", "-c", line)
+        assert ("verified" in said) == ("machine" not in command), (command, said)
