@@ -68,7 +68,7 @@ def main() -> None:
 
     try:
         (host, port), secret = _client()
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError) as error:
         sys.stderr.write(f"isoviz: {error}\n")
         os._exit(1)
     hello = Hello.of_this_process()
@@ -113,7 +113,7 @@ def _client() -> tuple[tuple[str, int], bytes]:
 
     Raises:
         OSError: there is no such file in time.
-        ValueError, KeyError: it is another file.
+        ValueError: it is another file.
     """
     address, secret = os.environ.pop(ADDRESS, None), os.environ.pop(SECRET, "")
     if address is None:
@@ -121,8 +121,11 @@ def _client() -> tuple[tuple[str, int], bytes]:
 
         if len(sys.argv) != 2:
             raise ValueError(f"rank_worker: expected {ADDRESS} in the environment, or the file of isoviz.ranks(attach=FILE)")
-        found = json.loads(_read_when_there(sys.argv[1]))
-        address, secret = found["address"], found["secret"]
+        try:
+            found = json.loads(_read_when_there(sys.argv[1]))
+            address, secret = found["address"], found["secret"]
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{sys.argv[1]}: expected the file that isoviz.ranks(attach=FILE) writes") from None
     host, _, port = address.rpartition(":")
     return (host, int(port)), bytes.fromhex(secret)
 
