@@ -160,6 +160,11 @@ class RankReferee:
         elif type(instruction) is Finish:
             assert rank not in self.finished[number] and number not in view.holding and not known.under_way
             self.finished[number][rank] = instruction
+            if ranks_of(known.work) == [rank] and not known.work.rings:  # it needed no coordinator
+                view.running.pop(number, None)
+                self.seen["private"] += 1
+                if instruction.outcome != "done":
+                    self.given_up[number].add(instruction[1:])
             if instruction.outcome == "done":
                 assert known.done == known.due()
             else:

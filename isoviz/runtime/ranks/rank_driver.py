@@ -12,7 +12,7 @@ import json
 import logging
 import threading
 import time
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -47,6 +47,7 @@ from isoviz.runtime.scheduling.work import (
 if TYPE_CHECKING:
     from isoviz.machines import Machine
     from isoviz.planner import Plan
+    from isoviz.runtime.engine.driver import Request as OwnRequest
     from isoviz.runtime.engine.execution import Execution
     from isoviz.runtime.engine.prepared_plans import PreparedPlan
     from isoviz.runtime.protocols import CancelToken
@@ -165,7 +166,7 @@ class RankDriver(EagerDriver):
         over: Callable[[Execution], None],
         arrived: Callable[[], None] | None = None,
         chunks: int | None = None,
-        waits: bool = False,  # noqa: ARG002  # the caller's thread carries out nothing: other ranks have to answer first
+        waits: bool = False,
     ) -> RankExecution:
         self._home.require()
         ranks = tuple(sorted({self.node_of(name) for name in plan.every_memory}))
@@ -176,7 +177,7 @@ class RankDriver(EagerDriver):
             work = self._work(plan, prepared, priority, pipelined, chunks)
             ends, memories, channels = (source, destination), prepared.memories, prepared.channels
             event = Event(plan, partial(self._cancel, number), arrived, self._callbacks.put)
-            own = plan, work, event, ends, memories, channels, cancel, over, False, prepared
+            own = plan, work, event, ends, memories, channels, cancel, over, waits, prepared
             execution = RankExecution(self.rank, self.far, number, *own)
             execution.submitted = time.perf_counter()
             execution.digest = self._digest(plan) if len(ranks) > 1 else None
@@ -197,8 +198,11 @@ class RankDriver(EagerDriver):
             raise
         if rides:
             self.ride(execution)
-        else:
-            self._carry_out(instructions)
+        else:  # the caller carries out what is small and waits for no other rank
+            own_requests: deque[OwnRequest] = deque()
+            self._carry_out(instructions, own_requests if execution.is_mine else None)
+            for request in own_requests:
+                self._moved(*request)
         return execution
 
     def _digest(self, plan: Plan) -> Digest:

@@ -9,7 +9,8 @@ Messages count chunks from the first one on. So a message that comes twice, or a
 a transfer that still waits for its buffers here is kept. A message about a transfer that is stopping or has ended is ignored. A
 message that cannot be meant for the hop raises InputError and changes nothing.
 
-The coordinator decides when a transfer gets its buffers, and when it has ended on all ranks.
+The coordinator decides when a transfer gets its buffers, and when it has ended on all ranks. A transfer of one rank without
+buffers needs no coordinator.
 """
 
 from __future__ import annotations
@@ -178,12 +179,19 @@ class RankScheduler(Scheduler):
                 self._join(transfer, path, at, start + at)
         link(transfer, path, start, self.rank, out)
 
+    def _is_private(self, transfer: TransferState) -> bool:
+        """Whether a transfer concerns this rank alone: it has no part on another rank, and no buffers."""
+        return not transfer.work.rings and transfer.work.ranks(self.rank) == (self.rank,)
+
     def _give_up(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
-        if transfer.state is not STOPS:
+        if transfer.state is not STOPS and not self._is_private(transfer):
             out.append(Abort(transfer.number, outcome, reason))
         return self._stop(transfer, outcome, reason, out)
 
     def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
+        if self._is_private(transfer):
+            out += self.grant(transfer.number)
+            return
         work = transfer.work
         out.append(Request(transfer.number, tuple(sorted(needs.items())), work.priority, work.ranks(self.rank)))
 
@@ -193,6 +201,9 @@ class RankScheduler(Scheduler):
     def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
         if self._alone:
             transfer.outcome, transfer.reason = "failed", self._alone
+            self._finish(transfer, out)
+            return
+        if self._is_private(transfer):
             self._finish(transfer, out)
             return
         transfer.state = SETTLED

@@ -137,3 +137,19 @@ def test_they_can_be_cancelled_and_closed_while_the_other_rank_is_late(three: Gr
         waiting.wait(60)
     with pytest.raises(EngineClosed):
         three.engines[rank].submit(small(machine)).wait(60)
+
+
+@pytest.mark.parametrize("count", [8, 1 << 16])
+def test_a_transfer_within_a_rank_sends_no_message(three: Group, machine: Machine, count: int) -> None:
+    """One rank submits it alone, without the others."""
+    sizes: dict[str, Any] = {"space": IndexSpace(x=count, y=4), "fields": FieldSpace(a="<f8", b="<i4")}
+    ends = [Instance("node1.sys", layout=layout, **sizes) for layout in ("<F, x, y>", "<y, x, F>")]
+    found = plan(Transfer(ends[0], ends[1]), machine, "direct")
+    source, room = random_bytes(random.Random(6), ends[0].linearization.nbytes), np.zeros(ends[1].linearization.nbytes, np.uint8)
+    for _ in range(3):
+        room[:] = 0
+        three.engines[1].submit(found, source, room).wait(60)
+        if count == 8:
+            assert elements(ends[0].linearization, source) == elements(ends[1].linearization, room)
+        assert np.array_equal(np.bincount(room, minlength=256), np.bincount(source, minlength=256))
+    assert not any(transport.seen for transport in three.transports)
