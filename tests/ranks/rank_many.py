@@ -94,7 +94,7 @@ def main() -> None:
     with World(limit=60, directory=folder) as world:
         for turn in range(rounds):
             rng = random.Random(f"{seed} {turn}")
-            machine, asked = machine_of(rng, world.size), rng.choice((1 << 13, 1 << 16, 1 << 20))
+            machine, asked = machine_of(rng, world.hosts), rng.choice((1 << 13, 1 << 16, 1 << 20))
             with RankEngine(machine, world.devices, world.transport, request_bytes=asked) as engine:
                 own = plans_of(rng, machine, world.size, folder) if world.rank == 0 else None
                 plans = cast("list[Plan]", engine.gather(own)[0])
