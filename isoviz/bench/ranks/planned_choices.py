@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 REGRET, SHARE, ERROR = 0.05, 0.9, 0.1
 """Aims: regret up to 5 % does not count, for 90 % of the transfers; the median error of predictions is at most 10 %."""
+HOPELESS = 4.0
+"""Rivals that are predicted to take more than this multiple of the chosen plan do not run: a message for each of a million runs
+takes seconds."""
 STRUCTURE = FieldSpace(a="f8", b="f8", c="f8", d="f8")
 
 
@@ -57,7 +60,10 @@ def choices_on_rank(machine: Machine, order: Order) -> list[dict[str, Any]]:
             unit="share",
         )
     )
-    for what, pairs in (("chosen plans", found.chosen), ("chosen plans and rivals", found.predictions)):
+    for what, pairs in (
+        ("chosen plans", found.chosen),
+        (f"chosen plans and rivals within {HOPELESS:g} times their time", found.predictions),
+    ):
         error = statistics.median(abs(predicted / measured - 1) for predicted, measured in pairs)
         rows.append(row("predictions", f"median error, reports of {len(pairs)} {what}", error, "10 %", ERROR, 1.0, unit="share"))
     return rows
@@ -95,7 +101,7 @@ def _candidates(transfer: Transfer, machine: Machine) -> list[Plan]:
             rival = cost(transfer, machine, path)
         except IsovizError:  # a channel cannot move such runs, or a buffer is over the limits
             continue
-        if _looks(rival) not in known:
+        if _looks(rival) not in known and rival.seconds <= HOPELESS * chosen.seconds:
             known.add(_looks(rival))
             found.append(rival)
     return found
