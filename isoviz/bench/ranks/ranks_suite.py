@@ -98,7 +98,11 @@ def measure(
             rows += [started, _again(four, machine, repeat)]
     found = [*rows, _predicted(rows)]
     table = RanksTable("ranks", f"transfers between MPI ranks, {mpi}: medians of {repeat}", COLUMNS, found, NOTES)
-    more = {"mpi": mpi, "load": f"load {load:.1f}", "rates": "assumed" if quick else "measured in this run"}
+    more = {
+        "mpi": mpi,
+        "load": f"load {load:.1f} to {os.getloadavg()[0]:.1f}",
+        "rates": "assumed" if quick else "measured in this run",
+    }
     return replace(table, machine={**table.machine, **more})
 
 
