@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from isoviz.redistribution.distributed_instance import DistributedInstance
 
 MOST_SHOWN = 16
-"""The largest number of senders or receivers of which the text shows the matrix of bytes."""
+"""The text shows the matrix of bytes for at most this number of senders or receivers."""
 
 
 class Sending(NamedTuple):

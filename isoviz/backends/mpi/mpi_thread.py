@@ -143,7 +143,7 @@ class MpiThread:
         return results[0]
 
     def message(self, rank: int, tag: int, data: bytes, *, ahead: bool = False) -> None:
-        """Send a message to `receive` of a rank. Messages between two ranks arrive in the order of these calls, whatever their
+        """Send a message to `receive` of a rank. Messages between two ranks arrive in the order of these calls, for all
         tags; with `ahead`, a message that the MPI thread itself sends may overtake those that other threads have queued.
         """
         if ahead and self.is_here:

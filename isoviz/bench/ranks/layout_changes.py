@@ -76,7 +76,7 @@ def _structures(nbytes: int) -> list[_Case]:
 
 
 def _runs(run: int, nbytes: int) -> _Case:
-    """One of two fields of `run` bytes each: runs at twice their length apart, of which nothing between them moves."""
+    """One of two fields of `run` bytes each: runs at twice their length apart. Nothing between the runs moves."""
     count = nbytes // run
     space, both = IndexSpace(x=count), FieldSpace.of({"p": f"V{run}", "q": f"V{run}"})
     ends = Instance("node0.reg", space, both, "<F, x>"), Instance("node1.reg", space, both.subset(("p",)), "<F, x>")  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ class Worker:
             reply = Message.of(message.number, "done", function(*arguments, **keywords))
         except ConnectionLost:
             raise
-        except BaseException as error:  # noqa: BLE001  # whatever a command raises is the client's
+        except BaseException as error:  # noqa: BLE001  # every error of a command is the client's
             reply = _failure(message.number, error)
         finally:
             set_this_rank(None)

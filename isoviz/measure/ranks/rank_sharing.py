@@ -4,7 +4,7 @@
 they have, in effect. Every copy holds one while it works, so the processors are a held resource with capacity g.
 
 **The memory bus.** n ranks that copy long runs at once move g′ times as much as one alone. Each byte is read and written, so the
-capacity is 2 g′ times the rate of one copy. A channel between ranks of which n move T bytes per second together costs C / T bytes
+capacity is 2 g′ times the rate of one copy. If n channels between ranks move T bytes per second together, each costs C / T bytes
 of the capacity C per payload byte, if they slow each other down.
 
 **The link of a host** carries what all ranks of the host send together to another host.

@@ -1,4 +1,4 @@
-"""Generated data of distributed arrays: every entry follows from its point in the index space, whoever holds it.
+"""Generated data of distributed arrays: every entry follows from its point in the index space, on every rank.
 
 The data are written, and compared, by other means than the copies that move them (`isoviz.backends.verify`). Both go tile by
 tile within a memory budget.
