@@ -127,7 +127,7 @@ def test_a_chunk_goes_all_the_way_where_its_file_is_there(tmp_path: Path) -> Non
     here = machine(disk=5e5)
     made = plan(on_disk(tmp_path), here)
     assert [hop.kind for hop in made.hops] == ["DiskRead", "Memcpy", "DiskWrite"]
-    for _ in range(5):  # again where the disk stops for a moment
+    for _ in range(20):  # again where the disk stops for a moment
         found = try_out(made, here)
         assert found is not None and set(found.ranges) == {0, 1, 2}
         now = [hop.throughput for hop in found.tried.hops[::2]]
@@ -146,7 +146,7 @@ def test_a_run_over_disks_goes_by_a_trial(tmp_path: Path) -> None:
     given = on_disk(tmp_path)
     nowhere = Transfer.whole(given.space, PAIR, DSK, "<x, F>", DSK, "<F, x>")
     for transfer_of, source in ((given, None), (nowhere, tmp_path / "source.raw"), (nowhere, None)):
-        for _ in range(5):  # again where the disk stops for a moment
+        for _ in range(20):  # again where the disk stops for a moment
             with Engine(here) as engine:
                 report = engine.run(plan(transfer_of, here), source, trial=True)
             assert report.tried is not None and report.verified
@@ -272,7 +272,7 @@ def test_what_is_said_to_take_long_to_set_up_need_not(tmp_path: Path) -> None:
     channels = tuple(each if each.is_self_loop else replace(each, setup=0.1) for each in here.channels)
     slow = replace(here, channels=channels)
     said = []
-    for _ in range(5):  # again where the disk stops for a moment
+    for _ in range(20):  # again where the disk stops for a moment
         found = try_out(plan(on_disk(tmp_path), slow), slow)
         assert found is not None and set(found.ranges) == {0, 1, 2}
         said.append(found.prediction.seconds)
