@@ -18,7 +18,7 @@ from left_over import Belongings, descriptors, until
 from mpi_jobs import needs_mpi
 
 import isoviz
-from isoviz.errors import Cancelled, FileError, MachineError, RankError, RankLost, TransferError
+from isoviz.errors import Cancelled, FileError, InputError, MachineError, RankError, RankLost, TransferError
 
 pytestmark = needs_mpi
 FIELDS = isoviz.FieldSpace(a="float32", b="int64")
@@ -206,3 +206,9 @@ def test_messages_wait_for_the_start_that_they_are_for(four: isoviz.Ranks) -> No
     """Rank 1 is two starts ahead of rank 0: what it sends reaches the start of the same number, not the one before."""
     found = four.call(rank_calls.start_ahead)
     assert found[0] == [["first of 1"], ["second of 1"], ["third of 1"]]
+
+
+def test_an_end_that_is_neither_array_nor_path_is_told(four: isoviz.Ranks) -> None:
+    plan = plan_between(four, "node0.sys", "node1.sys", 16)
+    with pytest.raises(InputError, match="expected an array or a path"):
+        four.run(plan, four.machine)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from isoviz.errors import Cancelled, IsovizError, RankError, TransferError, line
+from isoviz.errors import Cancelled, InputError, IsovizError, RankError, TransferError, line, show
 from isoviz.launch.this_rank import this_rank
 from isoviz.machines import MemoryKind
 from isoviz.planner.plan_file import plan_from_json, plan_to_json
@@ -100,7 +100,13 @@ def _absolute(path: Any) -> str:
 
 
 def _given(end: Any) -> Any:
-    """An array as it is; anything else is a path."""
+    """An array as it is, or a path.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if not isinstance(end, np.ndarray | str | os.PathLike):
+        raise InputError(f"run: an end is {show(end)}; expected an array or a path (a machine is given as `machine=`)")
     return end if isinstance(end, np.ndarray) else _absolute(end)
 
 

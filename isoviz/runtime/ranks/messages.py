@@ -72,10 +72,13 @@ class Landed(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """The source of a transfer that has moved, for the rank of the destination, which verifies it."""
+    """The source of a transfer that has moved, for the rank of the destination, which verifies it.
+
+    `handle` is None if the rank of the source was interrupted and offers nothing.
+    """
 
     transfer: int
-    handle: StoreHandle
+    handle: StoreHandle | None
 
 
 class Word(NamedTuple):

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from isoviz.errors import RunError
+from isoviz.errors import RankError, RunError
 from isoviz.runtime.engine.interrupts import defer_interrupts, permit_interrupts
 from isoviz.runtime.engine.progress import Progress
 from isoviz.runtime.ranks.merging import RankPart, merged
@@ -102,6 +102,8 @@ class RankEngine(RankDriver):
                 self._cancel(execution.number)
             for each in running:
                 each.moved.wait()
+                if self._is_offering(each.execution, verify):
+                    self.transport.send(each.execution.receiver, Offer(each.execution.number, None))
                 if each.execution.receiver == self.rank and self._is_awaited(each.execution, verify):
                     self.say(each.execution, error, None)
             raise
@@ -243,8 +245,13 @@ class RankEngine(RankDriver):
 
     def _offer(self, executions: Sequence[RankExecution], verify: bool) -> None:
         for execution in executions:
-            if verify and execution.outcome == "done" and execution.sender == self.rank != execution.receiver:
+            if self._is_offering(execution, verify):
                 self.transport.send(execution.receiver, Offer(execution.number, execution.offered()))
+
+    def _is_offering(self, execution: RankExecution, verify: bool) -> bool:
+        """Whether the rank of the destination waits for this rank to offer the source."""
+        waits = verify and execution.outcome == "done" and execution.sender == self.rank != execution.receiver
+        return waits and not execution.is_offered
 
     def _received_part(self, execution: RankExecution, verify: bool) -> RankPart:
         """The part of the rank of the destination, which verifies and publishes it."""
@@ -258,7 +265,10 @@ class RankEngine(RankDriver):
                     source = execution.source
                     if execution.sender != self.rank:
                         letter = self._letters.wait((Offer, execution.number), execution.sender, execution.check)
-                        source = cast("Any", execution.far_source(cast("Offer", letter).handle))
+                        handle = cast("Offer", letter).handle
+                        if handle is None:
+                            raise RankError(f"rank {execution.sender} was interrupted", rank=execution.sender)
+                        source = cast("Any", execution.far_source(handle))
                     self.devices.verify(execution.plan, source, execution.destination, execution.check)
                     verified = True
                 execution.check()

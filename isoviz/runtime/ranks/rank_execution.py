@@ -33,6 +33,8 @@ class RankExecution(Execution):
         self._far: dict[int, Sequence[Store]] = {}
         self._exported: dict[int, tuple[StoreHandle, ...]] = {}
         self._reached = ExitStack()
+        self.is_offered = False
+        """Whether the source was offered to the rank that verifies."""
         self.digest: Digest | None = None
         """What the ranks of the transfer have to agree on; None if it has one rank."""
         ranks = [rank for path in self.work.paths for rank in path.ranks]
@@ -62,6 +64,7 @@ class RankExecution(Execution):
 
     def offered(self) -> StoreHandle:
         """The source, exported for the rank that verifies."""
+        self.is_offered = True
         handle = self._devices.export(self.source)
         self.stack.callback(partial(self._devices.withdraw, handle))
         return handle

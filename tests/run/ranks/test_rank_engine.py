@@ -265,3 +265,22 @@ def test_a_rank_without_the_device_declines_for_all(three: Group, machine: Machi
 def test_values_are_gathered_on_all_ranks(three: Group) -> None:
     for _ in range(3):
         assert three.together(lambda engine: engine.gather(engine.rank**2)) == [[0, 1, 4]] * 3
+
+
+@pytest.mark.parametrize("rank", [0, 1])
+def test_a_rank_that_is_interrupted_when_all_has_moved_leaves_nobody_waiting(three: Group, machine: Machine, rank: int) -> None:
+    """The other rank waits for its source, or for its last word."""
+    found = across(machine)
+
+    def interrupted(engine: RankEngine) -> Any:
+        def told(_: Any) -> None:
+            while engine._executions:  # bytes still move
+                threading.Event().wait(0.01)
+            raise ValueError("interrupted")
+
+        return engine.run_part(found, progress=told if engine.rank == rank else None)
+
+    results = three.together(interrupted)
+    assert isinstance(results[rank], ValueError)
+    assert isinstance(results[1 - rank].error, RankError | ValueError)
+    assert all(isinstance(result, Report) for result in three.together(lambda engine: engine.run(across(machine))))
