@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from scheduler_cases import Case, Known
 
@@ -32,6 +32,8 @@ from isoviz.runtime.scheduling.work import (
     Request,
     SendArrived,
     SendCredit,
+    SendEnd,
+    SendStop,
     Settled,
     Stimulus,
     Stop,
@@ -40,6 +42,8 @@ from isoviz.runtime.scheduling.work import (
 )
 
 COORDINATOR = -1
+SENT = {SendArrived: Arrived, SendCredit: Credit, SendStop: Stop, SendEnd: End}
+"""The stimulus that an instruction sends to another rank."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +71,34 @@ def split(case: Case, seed: object) -> SplitCase:
         ranks = [draw.randrange(count) for _ in path.channels]
         for at, ring in enumerate(path.rings, 1):
             ranks[at] = homes.get(ring.memory, ranks[at])
-        return path._replace(ranks=tuple(ranks), receiver=draw.randrange(count) if draw.random() < 0.3 else None)
+        return path._replace(
+            ranks=tuple(ranks), receiver=draw.randrange(count) if draw.random() < (0.3 if path.rings else 0.8) else None
+        )
 
     works = [Work(tuple(dealt(path) for path in work.paths), work.priority) for work in case.works]
     return SplitCase(case, works, count, homes, draw.random() < 0.5, draw.choice((0.2, 1.0, 5.0)), str(seed))
+
+
+def straight(case: Case, seed: object) -> SplitCase:
+    """The case with the first hop of every path only. Most transfers are direct: one rank writes straight to another."""
+    draw = random.Random(f"straight {seed}")
+    found = split(case, seed)
+
+    def shortened(work: Work) -> Work:
+        ends = draw.sample(range(found.count), 2)
+        if draw.random() < 0.2:
+            ends[1] = ends[0]
+        paths = [
+            path._replace(
+                channels=path.channels[:1], rings=(), requests=path.requests[:1], ranks=(ends[0],), receiver=ends[1], overlap=True
+            )
+            for path in work.paths
+        ]
+        return Work(tuple(paths), work.priority)
+
+    works = [shortened(work) for work in found.works]
+    rates = {**case.rates, "cancel": draw.choice((0.1, 0.5, 2.0))}
+    return replace(found, case=replace(case, works=works, rates=rates), works=works)
 
 
 def ranks_of(work: Work) -> list[int]:
@@ -160,8 +188,9 @@ class RankReferee:
         elif type(instruction) is Finish:
             assert rank not in self.finished[number] and number not in view.holding and not known.under_way
             self.finished[number][rank] = instruction
+            view.running.pop(number, None)
+            self.seen["direct"] += known.work.direct is not None
             if ranks_of(known.work) == [rank] and not known.work.rings:  # it needed no coordinator
-                view.running.pop(number, None)
                 self.seen["private"] += 1
                 if instruction.outcome != "done":
                     self.given_up[number].add(instruction[1:])
@@ -169,6 +198,11 @@ class RankReferee:
                 assert known.done == known.due()
             else:
                 assert instruction[1:] in self.given_up[number]
+        elif type(instruction) in (SendStop, SendEnd):
+            assert known.work.direct == ((instruction.rank, rank) if type(instruction) is SendStop else (rank, instruction.rank))
+            assert type(instruction) is SendStop or not view.under_way[number]
+            if instruction.outcome != "done":
+                self.given_up[number].add(instruction[2:])
         elif type(instruction) in (SendArrived, SendCredit):
             assert instruction.rank != rank
             assert self.rank_of(number, instruction.hop) == instruction.rank
@@ -321,6 +355,7 @@ class RankDriver:
         self.network = Network(self.draw, split.in_order)
         self.flight: list[tuple[int, Issue]] = []
         self.refused: list[tuple[int, int]] = []
+        self.early: dict[tuple[int, int], list[Stimulus]] = defaultdict(list)
         numbers = range(len(split.works))[::-1]
         self.coming = {rank: [n for n in numbers if rank in ranks_of(split.works[n])] for rank in range(split.count)}
 
@@ -330,10 +365,8 @@ class RankDriver:
         for instruction in answer:
             if type(instruction) is Issue:
                 self.flight.append((rank, instruction))
-            elif type(instruction) is SendArrived:
-                self.network.send(rank, instruction.rank, Arrived(*instruction[1:]))
-            elif type(instruction) is SendCredit:
-                self.network.send(rank, instruction.rank, Credit(*instruction[1:]))
+            elif type(instruction) in SENT:
+                self.network.send(rank, instruction[0], SENT[type(instruction)](*instruction[1:]))
             elif type(instruction) in (Request, Abort, Settled):
                 self.network.send(rank, COORDINATOR, instruction)
             elif type(instruction) is Allocate and self.draw.random() < self.case.rates["fail"] / 4:
@@ -349,7 +382,10 @@ class RankDriver:
                 self.network.send(COORDINATOR, rank, stimulus)
         else:
             assert isinstance(message, Arrived | Credit | Grant | Lend | Stop | End)
-            self.tell(receiver, message)
+            if message.transfer in self.coming[receiver]:  # a driver keeps it
+                self.early[receiver, message.transfer].append(message)
+            else:
+                self.tell(receiver, message)
         if not any(messages for (way, _), messages in self.network.ways.items() if way == COORDINATOR):
             self.referee.lent(self.schedulers)
 
@@ -368,6 +404,8 @@ class RankDriver:
                 rank = draw.choice(waiting)
                 number = self.coming[rank].pop()
                 self.tell(rank, Submit(number, self.split.works[number]))
+                for message in self.early.pop((rank, number), ()):
+                    self.tell(rank, message)
             elif what == "refuse":
                 rank, number = self.refused.pop()
                 self.tell(rank, Failed(number, -1, -1, -1, f"no memory on {rank}"))
@@ -396,16 +434,20 @@ class Losing:
         self.coordinator, self.network = Coordinator(split.case.capacity), Network(self.draw, in_order=True)
         self.flight: list[tuple[int, Issue]] = []
         self.coming = [(rank, number) for number, work in enumerate(split.works) for rank in ranks_of(work)]
+        self.early: dict[tuple[int, int], list[Stimulus]] = defaultdict(list)
         self.ended: dict[int, dict[int, str]] = defaultdict(dict)
         self.gone, self.left = -1, self.draw.randrange(200)
 
     def tell(self, rank: int, stimulus: Stimulus) -> None:
-        for each in self.schedulers[rank].handle(stimulus) if rank != self.gone else ():
+        self.done(rank, self.schedulers[rank].handle(stimulus) if rank != self.gone else ())
+
+    def done(self, rank: int, instructions: Sequence[Instruction]) -> None:
+        for each in instructions if rank != self.gone else ():
             if type(each) is Issue:
                 self.flight.append((rank, each))
-            elif type(each) in (SendArrived, SendCredit):
-                kind = Arrived if type(each) is SendArrived else Credit
-                self.network.send(rank, each.rank, kind(*each[1:]))
+            elif type(each) in SENT:
+                if each[0] != self.gone:
+                    self.network.send(rank, each[0], SENT[type(each)](*each[1:]))
             elif type(each) in (Request, Abort, Settled):
                 self.network.send(rank, COORDINATOR, each)
             elif type(each) is Finish:
@@ -418,6 +460,14 @@ class Losing:
         for way in [way for way in self.network.ways if gone in way]:
             del self.network.ways[way]
         self.answer(self.coordinator.lost(gone, f"rank {gone} is gone"))
+        for rank in range(self.split.count):
+            self.without(rank)
+
+    def without(self, rank: int) -> None:
+        """A rank hears of the lost one, perhaps again."""
+        for number, work in enumerate(self.split.works):
+            if work.direct is not None and self.gone in work.direct and rank in work.direct:
+                self.done(rank, self.schedulers[rank].lost(number, f"rank {self.gone} is gone"))
 
     def answer(self, answers: Sequence[tuple[int, Stimulus]]) -> None:
         for rank, stimulus in answers:
@@ -429,6 +479,9 @@ class Losing:
             case "submit":
                 rank, number = self.coming.pop(0)
                 self.tell(rank, Submit(number, self.split.works[number]))
+                for each in self.early.pop((rank, number), ()):
+                    self.tell(rank, each)
+                self.without(rank)
             case "end":
                 rank, issue = self.flight.pop(self.draw.randrange(len(self.flight)))
                 self.tell(rank, Done(*issue))
@@ -436,6 +489,8 @@ class Losing:
                 sender, receiver, message = self.network.take()
                 if receiver == COORDINATOR:
                     self.answer(self.coordinator.handle(sender, message))
+                elif (receiver, message.transfer) in self.coming:  # a driver keeps it
+                    self.early[receiver, message.transfer].append(message)
                 else:
                     self.tell(receiver, message)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import settings
-from rank_cases import drive_ranks, lose_a_rank, split
+from rank_cases import drive_ranks, lose_a_rank, split, straight
 from scheduler_cases import drive, random_case
 
 Report = Callable[[str, object], None]
@@ -44,8 +44,9 @@ def test_transfers_on_several_ranks(report: Report, batch: int) -> None:
         "lent",
         "on several ranks",
         "received",
+        "direct",
     } <= set(seen)
-    for name in ("runs", "done", "failed", "cancelled", "on several ranks", "SendArrived", "SendCredit"):
+    for name in ("runs", "done", "failed", "cancelled", "on several ranks", "direct", "SendArrived", "SendCredit"):
         report(f"schedulers of ranks: {name}", seen[name])
 
 
@@ -59,6 +60,23 @@ def test_many_transfers_on_several_ranks(report: Report, batch: int) -> None:
             error.add_note(f'drive_ranks(split(random_case("many {seed}", transfers=60), {seed}))')
             raise
         report("schedulers of ranks, up to 60 transfers: runs", 1)
+
+
+@pytest.mark.parametrize("batch", BATCHES)
+def test_direct_transfers(report: Report, batch: int) -> None:
+    """Two ranks settle a transfer without buffers among themselves, whichever of them is late, fails or cancels."""
+    seen: Counter[str] = Counter()
+    for seed in seeds(batch, max(20, settings().max_examples // 2)):
+        case = random_case(f"straight {seed}", transfers=20)
+        try:
+            seen.update(drive_ranks(straight(case, seed)).seen)
+            lose_a_rank(straight(case, seed))
+        except Exception as error:
+            error.add_note(f'straight(random_case("straight {seed}", transfers=20), {seed})')
+            raise
+    assert {"done", "failed", "cancelled", "direct", "private", "held back", "SendStop", "SendEnd"} <= set(seen)
+    assert not {"Request", "Settled"} & set(seen), "the coordinator has nothing to do"
+    report("schedulers of ranks: direct transfers on two ranks", seen["direct"] // 2)
 
 
 @pytest.mark.parametrize("batch", BATCHES)

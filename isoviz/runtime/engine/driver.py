@@ -76,7 +76,9 @@ class Driver:
         todo = deque(instructions)
         while todo:
             instruction = todo.popleft()
-            execution = self._executions[instruction.transfer]
+            execution = self._executions.get(instruction.transfer)
+            if execution is None:  # another rank has ended it: only messages to that rank are left
+                continue
             if type(instruction) is Issue:
                 with self._lock:
                     is_open = execution.is_open
@@ -95,13 +97,7 @@ class Driver:
                     execution.is_open = error is None
                     todo.extendleft(reversed(execution.early))
                     execution.early.clear()
-                    if error is not None:
-                        execution.error = error
-                        todo.extend(self._granted(self._scheduler.failed(instruction.transfer, -1, 0, 0, str(error))))
-                    elif execution.stopped:
-                        todo.extend(self._granted(self._scheduler.cancel(instruction.transfer)))
-                    else:
-                        todo.extend(self._granted([]))
+                    todo.extend(self._granted(self._after_opening(execution, error)))
             elif type(instruction) is Release:
                 unreleased = execution.release()
                 execution.error = execution.error or unreleased
@@ -109,6 +105,13 @@ class Driver:
                 self._finish(execution, instruction)
             else:
                 self._pass_on(execution, instruction)
+
+    def _after_opening(self, execution: Execution, error: BaseException | None) -> list[Instruction]:
+        """Tell the scheduler what a transfer that has opened its stores cannot do, or must not do any more."""
+        if error is not None:
+            execution.error = error
+            return self._scheduler.failed(execution.number, -1, 0, 0, str(error))
+        return self._scheduler.cancel(execution.number) if execution.stopped else []
 
     def _pass_on(self, execution: Execution, instruction: Instruction) -> None:
         """Carry out an instruction that concerns other ranks: only their schedulers give such instructions."""

@@ -29,6 +29,10 @@ class Arbiter:
         """Whether it has no transfers."""
         return self._coordinator.is_idle
 
+    def knows(self, number: int) -> bool:
+        """Whether a rank has asked for a transfer that has not ended."""
+        return number in self._known
+
     def handle(self, rank: int, message: Message, digest: Digest | None = None) -> list[Answer]:
         """Handle a message from a rank, and return the stimuli for the ranks.
 

@@ -39,6 +39,11 @@ class Letters:
         if found is not None:
             found[1](letter)
 
+    def is_unwanted(self, key: Hashable) -> bool:
+        """Whether the next letter will be discarded."""
+        with self._arrived:
+            return key in self._unwanted
+
     def lose(self, rank: int, reason: str) -> bool:
         """A rank no longer answers. Returns whether this is news."""
         with self._arrived:

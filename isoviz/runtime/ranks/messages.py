@@ -27,10 +27,27 @@ class Digest(NamedTuple):
 
 
 class Tell(NamedTuple):
-    """A stimulus for the scheduler of the receiving rank. `handles` are the stores that a credit provides, sent once."""
+    """A stimulus for the scheduler of the receiving rank. `handles` are the stores that a credit provides, sent once.
+
+    With the credit of a direct transfer comes its digest. `is_direct`: the other rank of a direct transfer stops or ends it.
+    """
 
     stimulus: Stimulus
     handles: tuple[StoreHandle, ...] = ()
+    digest: Digest | None = None
+    is_direct: bool = False
+
+
+class Compare(NamedTuple):
+    """What rank `rank` has submitted as a transfer, for a rank that it waits for.
+
+    It comes from the sender of a direct transfer (`is_direct`), or from the arbiter.
+    """
+
+    transfer: int
+    rank: int
+    digest: Digest | None
+    is_direct: bool
 
 
 class Consult(NamedTuple):
@@ -41,9 +58,10 @@ class Consult(NamedTuple):
 
 
 class Decline(NamedTuple):
-    """This rank cannot take part in a transfer of `ranks`, which therefore fails."""
+    """Rank `rank` cannot take part in a transfer of `ranks`, which therefore fails."""
 
     transfer: int
+    rank: int
     ranks: tuple[int, ...]
     reason: str
 

@@ -23,24 +23,23 @@ from isoviz.planner.plan_file import plan_to_json
 from isoviz.runtime.engine.dispatcher import Dispatcher
 from isoviz.runtime.engine.event import Event
 from isoviz.runtime.engine.open_devices import OpenedDevices
+from isoviz.runtime.ranks.agreeing import AgreeingDriver
 from isoviz.runtime.ranks.arbiter import Arbiter
-from isoviz.runtime.ranks.eager import EagerDriver
+from isoviz.runtime.ranks.early_messages import EarlyMessages
 from isoviz.runtime.ranks.far_devices import RankOpenedDevices
 from isoviz.runtime.ranks.letters import Letters, lost_rank
-from isoviz.runtime.ranks.messages import Consult, Decline, Digest, Gathered, Gone, Landed, Offer, Riding, Tell, Word
+from isoviz.runtime.ranks.messages import Compare, Consult, Decline, Digest, Gathered, Gone, Landed, Offer, Riding, Tell, Word
 from isoviz.runtime.ranks.rank_execution import RankExecution
 from isoviz.runtime.scheduling.pipeline import work_of
 from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
 from isoviz.runtime.scheduling.work import (
     Abort,
-    Allocate,
     Arrived,
     Credit,
     Request,
     SendArrived,
     SendCredit,
     Settled,
-    Stop,
     Work,
 )
 
@@ -64,7 +63,7 @@ OPENERS = 4
 KEPT_DIGESTS = 64
 
 
-class RankDriver(EagerDriver):
+class RankDriver(AgreeingDriver):
     """The driver of the rank of `transport`; see the module. The other parameters are those of `Engine`.
 
     `copy` moves data between the memories of this rank alone. All ranks have to call `submit` with the same plans in the same
@@ -80,6 +79,7 @@ class RankDriver(EagerDriver):
         self._arbitration = threading.Lock()
         self._openers = Dispatcher("openers", OPENERS)
         self._letters = Letters()
+        self._early = EarlyMessages()
         self._digests: OrderedDict[int, tuple[Plan, Digest]] = OrderedDict()
         self._local_numbers = iter(range(-1 - self.rank, -(1 << 60), -transport.size))
         transport.start(self._received, self._lost)
@@ -129,7 +129,9 @@ class RankDriver(EagerDriver):
                 )
             paths.append(here._replace(ranks=tuple(nodes[:-1]), receiver=nodes[-1]))
         found = Work(tuple(paths), work.priority)
-        for rank in found.ranks(self.rank):
+        ranks = found.ranks(self.rank)
+        needed = ranks if found.direct is not None or (len(ranks) == 1 and not found.rings) else (*ranks, 0)
+        for rank in needed:
             if rank in self.gone:
                 raise lost_rank(rank, self.gone[rank])
         return found
@@ -153,7 +155,7 @@ class RankDriver(EagerDriver):
     def skip(self, plan: Plan) -> None:
         """Count a plan that this rank has no part in, as the other ranks do."""
         if len({self.node_of(name) for name in plan.every_memory}) > 1:
-            next(self._numbers)
+            self._passed(next(self._numbers))
 
     def _submitted(
         self,
@@ -187,23 +189,38 @@ class RankDriver(EagerDriver):
                     raise EngineClosed("the engine is closed")
                 instructions = [] if rides else self._scheduler.submit(number, work)
                 self._executions[number] = execution
+                early = self._early.reach(number) if len(ranks) > 1 else []
                 if self._recorded is not None:
                     self._recorded.append(execution)
                 self._granted(instructions)
         except Exception as error:
-            if chunks is None and self.rides(plan):
-                self.refuse_ride(plan, number, error)
-            elif len(ranks) > 1 and 0 not in self.gone:  # the other ranks must not wait for this one
-                self.transport.send(0, Decline(number, ranks, f"rank {self.rank}: {error}"))
+            if len(ranks) > 1:
+                self._refused(plan, number, ranks, error)
             raise
+        own_requests: deque[OwnRequest] = deque()  # the caller carries out what is small and waits for no other rank
+        mine = own_requests if execution.is_mine else None
         if rides:
             self.ride(execution)
-        else:  # the caller carries out what is small and waits for no other rank
-            own_requests: deque[OwnRequest] = deque()
-            self._carry_out(instructions, own_requests if execution.is_mine else None)
-            for request in own_requests:
-                self._moved(*request)
+        else:
+            self._carry_out(instructions, mine)
+        for sender, message in early:
+            if type(message) is Tell:
+                self._told(sender, message, mine)
+            else:
+                self._received(sender, message)
+        for request in own_requests:
+            self._moved(*request)
+        if not rides and work.direct is not None:
+            self._introduce(execution, work.direct, has_credit=any(type(message) is Tell for _, message in early))
         return execution
+
+    def _introduce(self, execution: RankExecution, direct: tuple[int, int], *, has_credit: bool) -> None:
+        """Tell the receiver of a direct transfer what it is if it has not told this rank so already."""
+        if direct[0] == self.rank and not has_credit:
+            self.transport.send(direct[1], Compare(execution.number, self.rank, execution.digest, is_direct=True))
+        with self._lock:  # perhaps one of them was lost meanwhile
+            instructions = self._lost_in(execution) if execution.number in self._executions else []
+        self._carry_out(instructions)
 
     def _digest(self, plan: Plan) -> Digest:
         known = self._digests.get(id(plan))
@@ -223,55 +240,51 @@ class RankDriver(EagerDriver):
             send(instruction.rank, Tell(Arrived(*instruction[1:])))
         elif type(instruction) is SendCredit:
             if execution.is_open:
-                send(instruction.rank, Tell(Credit(*instruction[1:]), execution.exports(instruction.hop)))
+                digest = execution.digest if execution.work.direct else None
+                send(instruction.rank, Tell(Credit(*instruction[1:]), execution.exports(instruction.hop), digest))
         elif type(instruction) is Abort:
-            outcome = "cancelled" if isinstance(execution.error, Cancelled) else instruction.outcome
-            send(0, Consult(Abort(instruction.transfer, outcome, f"rank {self.rank}: {instruction.reason or outcome}")))
+            send(0, Consult(Abort(instruction.transfer, *self._said(execution, *instruction[1:]))))
         elif type(instruction) is Request:
             send(0, Consult(instruction, execution.digest))
+        elif type(instruction) is Settled:
+            send(0, Consult(instruction))
         else:
-            send(0, Consult(cast("Settled", instruction)))
+            super()._pass_on(execution, instruction)
 
     # ---- from other ranks
 
     def _received(self, sender: int, message: object) -> None:
         """Handle a message from another rank, or from this one. The transport's thread calls it."""
         if type(message) is Tell:
-            self._told(message)
+            self._told(sender, message)
+        elif type(message) is Compare:
+            self._compare(sender, message)
         elif type(message) is Consult:
-            self._answer(lambda arbiter: arbiter.handle(sender, message.message, message.digest))
+            self._consulted(sender, message)
         elif type(message) is Decline:
-            self._answer(lambda arbiter: arbiter.decline(sender, *message))
+            number, rank, ranks, reason = message
+            self._answer(lambda arbiter: arbiter.decline(rank, number, ranks, reason))
         elif type(message) is Gone:
             self._lost(message.rank, message.reason)
         elif type(message) is Gathered:
             self._letters.put((Gathered, message.turn, sender), message.value)
-        elif isinstance(message, Offer | Word | Riding | Landed):
+        elif type(message) is Riding:
+            self._rode(sender, message)
+        elif isinstance(message, Offer | Word | Landed):
             self._letters.put((type(message), message.transfer), message)
 
-    def _told(self, message: Tell) -> None:
-        stimulus, handles = message
-        with self._lock:
-            execution = self._executions.get(stimulus.transfer)  # type: ignore[union-attr]  # every stimulus from a rank names one
-            if execution is None:  # it has ended
-                return
-            if type(stimulus) is Stop:
-                execution.stopped = True
-                if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
-                    return
-        try:
-            if handles:
-                cast("RankExecution", execution).provide(stimulus.hop, handles)  # type: ignore[union-attr]  # a credit
-            with self._lock:
-                instructions = self._granted(self._scheduler.handle(stimulus))
-        except Exception as error:  # noqa: BLE001  # any error ends this transfer only
-            with self._lock:
-                execution.error = execution.error or error
-                instructions = self._granted(self._scheduler.failed(execution.number, -1, 0, 0, str(error)))
-        if any(type(instruction) is Allocate for instruction in instructions):
-            self._openers.put(partial(self._carry_out, instructions))
-        else:
-            self._carry_out(instructions)
+    def _open_later(self, instructions: list[Instruction]) -> None:
+        self._openers.put(partial(self._carry_out, instructions))
+
+    def _consulted(self, sender: int, message: Consult) -> None:
+        """On rank 0: a rank has asked the arbiter. The others hear what it has submitted if it is the first to ask."""
+        asked = message.message
+        is_first = type(asked) is Request and self._arbiter is not None and not self._arbiter.knows(asked.transfer)
+        self._answer(lambda arbiter: arbiter.handle(sender, asked, message.digest))
+        if is_first:
+            for rank in cast("Request", asked).ranks:
+                if rank != sender and rank not in self.gone:
+                    self.transport.send(rank, Compare(asked.transfer, sender, message.digest, is_direct=False))
 
     def _answer(self, ask: Callable[[Arbiter], list[Answer]]) -> None:
         """Ask the arbiter, and send its answers in the order in which it gives them."""
@@ -292,13 +305,19 @@ class RankDriver(EagerDriver):
         """A rank no longer answers: its transfers fail. Without rank 0, all transfers fail."""
         if not self._letters.lose(rank, reason):
             return
-        if rank == 0:
-            with self._lock:
+        with self._lock:
+            instructions = self._without_lost()
+            if rank == 0:
                 for execution in self._executions.values():
-                    execution.stopped = True
-                instructions = cast("RankScheduler", self._scheduler).without_coordinator(f"rank 0 no longer answers: {reason}")
-            self._carry_out(instructions)
-        elif self.rank:
+                    work = execution.work
+                    if work.rings or (work.direct is None and len(work.ranks(self.rank)) > 1):
+                        execution.stopped = True
+                reason = f"rank 0 no longer answers: {reason}"
+                instructions += cast("RankScheduler", self._scheduler).without_coordinator(reason)
+        self._carry_out(instructions)
+        if rank == 0:
+            return
+        if self.rank:
             self.transport.send(0, Gone(rank, reason))
         else:
             for other in range(1, self.transport.size):

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.protocols import Slot, Store
     from isoviz.runtime.ranks.handles import RankDevices, StoreHandle
     from isoviz.runtime.ranks.messages import Digest
-    from isoviz.runtime.scheduling.work import Issue
+    from isoviz.runtime.scheduling.work import Issue, Stimulus
 
 
 class RankExecution(Execution):
@@ -35,6 +35,8 @@ class RankExecution(Execution):
         self._reached = ExitStack()
         self.is_offered = False
         """Whether the source was offered to the rank that verifies."""
+        self.verdict: Stimulus | None = None
+        """What the other rank of a direct transfer said while the stores here were being opened."""
         self.digest: Digest | None = None
         """What the ranks of the transfer have to agree on; None if it has one rank."""
         ranks = [rank for path in self.work.paths for rank in path.ranks]

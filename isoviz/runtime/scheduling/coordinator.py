@@ -101,8 +101,13 @@ class Coordinator:
         return answers
 
     def decline(self, rank: int, number: int, ranks: tuple[int, ...], reason: str) -> list[Answer]:
-        """A rank cannot take part in a transfer of `ranks`: it fails on all others. The rank itself counts as settled."""
+        """A rank cannot take part in a transfer of `ranks`: it fails on all others. The rank itself counts as settled.
+
+        It need not name the ranks of a transfer that others have asked for.
+        """
         shared = self._shared.get(number)
+        if shared is None and not ranks:  # it has ended
+            return []
         if shared is None:
             shared = self._shared[number] = _Shared(Request(number, (), 0, ranks))
         shared.asked.add(rank)

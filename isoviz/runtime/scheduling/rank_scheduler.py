@@ -9,8 +9,13 @@ Messages count chunks from the first one on. So a message that comes twice, or a
 a transfer that still waits for its buffers here is kept. A message about a transfer that is stopping or has ended is ignored. A
 message that cannot be meant for the hop raises InputError and changes nothing.
 
-The coordinator decides when a transfer gets its buffers, and when it has ended on all ranks. A transfer of one rank without
-buffers needs no coordinator.
+The coordinator decides when a transfer gets its buffers, and when it has ended on all ranks. Transfers without buffers need no
+coordinator. There are two kinds:
+
+- A private transfer concerns one rank.
+- In a direct transfer, one rank writes straight to another. The receiver sends its credit at once. The sender decides how the
+  transfer ends (`SendEnd`). If it fails or is cancelled on the receiver, that asks the sender to stop (`SendStop`). The receiver
+  keeps its destination until the sender has answered, because the sender may be writing to it.
 """
 
 from __future__ import annotations
@@ -22,7 +27,19 @@ from isoviz.errors import InputError
 from isoviz.runtime.scheduling.pool import RUNS, SETTLED, STOPS, WAITS, highest_priority_first
 from isoviz.runtime.scheduling.remote import ARRIVED, CREDIT, check, link
 from isoviz.runtime.scheduling.scheduler import Scheduler
-from isoviz.runtime.scheduling.work import Abort, Arrived, Credit, End, Grant, Lend, Request, Settled, Stop
+from isoviz.runtime.scheduling.work import (
+    Abort,
+    Arrived,
+    Credit,
+    End,
+    Grant,
+    Lend,
+    Request,
+    SendEnd,
+    SendStop,
+    Settled,
+    Stop,
+)
 
 if TYPE_CHECKING:
     from isoviz.runtime.scheduling.pool import ChannelState, Policy, TransferState
@@ -88,19 +105,14 @@ class RankScheduler(Scheduler):
         """
         return self._told(CREDIT, number, hop, count)
 
-    # ---- stimuli from the coordinator
+    # ---- stimuli from the coordinator, or from the other rank of a direct transfer
 
     def grant(self, number: int) -> list[Instruction]:
         """The coordinator has granted a transfer its buffers."""
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is not None and transfer.state is WAITS:
-            touched: dict[ChannelState, None] = {}
-            self._begin(transfer, touched, out)
-            for channel in touched:
-                self._fill(channel, out)
-            if not transfer.unfinished:
-                self._end(transfer, out)
+            self._run(transfer, out)
         return out
 
     def lend(self, number: int, priority: int) -> list[Instruction]:
@@ -132,19 +144,28 @@ class RankScheduler(Scheduler):
         out: list[Instruction] = []
         transfer = self._transfers.get(number)
         if transfer is not None:
-            if transfer.state is not SETTLED:
+            if transfer.state is not SETTLED and not self._receives(transfer):
                 raise InputError(f"transfer {number} cannot end: it has not settled on rank {self.rank}")
             transfer.outcome, transfer.reason = outcome, reason
             self._finish(transfer, out)
         return out
 
-    # ---- without a coordinator
+    # ---- lost ranks
+
+    def lost(self, number: int, reason: str) -> list[Instruction]:
+        """The other rank of a direct transfer no longer answers: the transfer fails."""
+        transfer = self._transfers.get(number)
+        if transfer is None or not self._receives(transfer):
+            return self.stop(number, "failed", reason)
+        return self.end(number, "failed", reason)
 
     def without_coordinator(self, reason: str) -> list[Instruction]:
-        """The coordinator no longer answers: all transfers fail, and end on this rank alone when no request is in flight."""
+        """The coordinator no longer answers: its transfers fail, and end on this rank alone when no request is in flight."""
         self._alone = reason
         out: list[Instruction] = []
         for transfer in list(self._transfers.values()):
+            if self._is_private(transfer) or transfer.work.direct is not None:
+                continue
             if transfer.state is SETTLED:
                 transfer.outcome, transfer.reason = "failed", reason
                 self._finish(transfer, out)
@@ -179,32 +200,56 @@ class RankScheduler(Scheduler):
                 self._join(transfer, path, at, start + at)
         link(transfer, path, start, self.rank, out)
 
+    def _run(self, transfer: TransferState, out: list[Instruction]) -> None:
+        """Begin a transfer that waits for nothing more than its channels."""
+        touched: dict[ChannelState, None] = {}
+        self._begin(transfer, touched, out)
+        for channel in touched:
+            self._fill(channel, out)
+        if not transfer.unfinished:
+            self._end(transfer, out)
+
     def _is_private(self, transfer: TransferState) -> bool:
         """Whether a transfer concerns this rank alone: it has no part on another rank, and no buffers."""
         return not transfer.work.rings and transfer.work.ranks(self.rank) == (self.rank,)
 
+    def _receives(self, transfer: TransferState) -> bool:
+        """Whether another rank writes a transfer straight to this one, and decides how it ends."""
+        return transfer.work.direct is not None and transfer.work.direct[1] == self.rank
+
     def _give_up(self, transfer: TransferState, outcome: str, reason: str, out: list[Instruction]) -> list[ChannelState]:
-        if transfer.state is not STOPS and not self._is_private(transfer):
-            out.append(Abort(transfer.number, outcome, reason))
+        direct = transfer.work.direct
+        if transfer.state is not STOPS:
+            if direct is not None and direct[1] == self.rank:
+                out.append(SendStop(direct[0], transfer.number, outcome, reason))
+            elif direct is None and not self._is_private(transfer):
+                out.append(Abort(transfer.number, outcome, reason))
         return self._stop(transfer, outcome, reason, out)
 
     def _ask(self, transfer: TransferState, needs: Mapping[str, int], out: list[Instruction]) -> None:
-        if self._is_private(transfer):
-            out += self.grant(transfer.number)
-            return
         work = transfer.work
-        out.append(Request(transfer.number, tuple(sorted(needs.items())), work.priority, work.ranks(self.rank)))
+        if work.direct is not None or self._is_private(transfer):
+            self._run(transfer, out)
+        elif self._alone:
+            transfer.outcome, transfer.reason = "failed", self._alone
+            self._finish(transfer, out)
+        else:
+            out.append(Request(transfer.number, tuple(sorted(needs.items())), work.priority, work.ranks(self.rank)))
 
     def _withdraw(self, transfer: TransferState) -> None:
         """Do nothing: the coordinator withdraws the request when it gets the `Abort`."""
 
     def _end(self, transfer: TransferState, out: list[Instruction]) -> None:
-        if self._alone:
+        direct = transfer.work.direct
+        if direct is not None:
+            if direct[0] == self.rank:  # else it waits for the sender's word
+                out.append(SendEnd(direct[1], transfer.number, transfer.outcome, transfer.reason))
+                self._finish(transfer, out)
+        elif self._is_private(transfer):
+            self._finish(transfer, out)
+        elif self._alone:
             transfer.outcome, transfer.reason = "failed", self._alone
             self._finish(transfer, out)
-            return
-        if self._is_private(transfer):
-            self._finish(transfer, out)
-            return
-        transfer.state = SETTLED
-        out.append(Settled(transfer.number))
+        else:
+            transfer.state = SETTLED
+            out.append(Settled(transfer.number))

@@ -37,6 +37,8 @@ from isoviz.runtime.scheduling.work import (
     Request,
     SendArrived,
     SendCredit,
+    SendEnd,
+    SendStop,
     Settled,
     Stalled,
     Stimulus,
@@ -73,6 +75,8 @@ _INSTRUCTIONS: Mapping[str, Any] = {
     "request": Request,
     "abort": Abort,
     "settled": Settled,
+    "send stop": SendStop,
+    "send end": SendEnd,
 }
 _WORDS = {kind: word for words in (_STIMULI, _INSTRUCTIONS) for word, kind in words.items()}
 

@@ -157,6 +157,16 @@ class Work(_Work):
         return tuple(sorted({rank for path in self.paths for rank in path.all_ranks or (here,)}))
 
     @cached_property
+    def direct(self) -> tuple[int, int] | None:
+        """The ranks of source and destination, if one rank writes straight to another and nothing is buffered; else None."""
+        ends = {(path.ranks, path.receiver) for path in self.paths if path.has_receiver and not path.rings}
+        if self.rings or len(ends) != 1 or not all(path.has_receiver for path in self.paths):
+            return None
+        ((sender,), receiver), *_ = ends
+        assert receiver is not None
+        return sender, receiver
+
+    @cached_property
     def chunks(self) -> int:
         """The number of chunks of all paths."""
         return sum([path.chunks for path in self.paths])
@@ -321,7 +331,7 @@ class Lend(NamedTuple):
 
 
 class Stop(NamedTuple):
-    """The coordinator reports that a transfer has failed or was cancelled on another rank."""
+    """A transfer has failed or was cancelled on another rank, says the coordinator, or the receiver of a direct transfer."""
 
     transfer: int
     outcome: str
@@ -329,7 +339,7 @@ class Stop(NamedTuple):
 
 
 class End(NamedTuple):
-    """The coordinator reports the outcome of a transfer, which has settled on all ranks."""
+    """The outcome of a transfer, which has settled on all ranks, says the coordinator, or the sender of a direct transfer."""
 
     transfer: int
     outcome: str
@@ -412,5 +422,23 @@ class Settled(NamedTuple):
     transfer: int
 
 
-Instruction = Allocate | Issue | Release | Finish | SendArrived | SendCredit | Request | Abort | Settled
+class SendStop(NamedTuple):
+    """Send `Stop(transfer, outcome, reason)` to a rank, the sender of a direct transfer."""
+
+    rank: int
+    transfer: int
+    outcome: str
+    reason: str = ""
+
+
+class SendEnd(NamedTuple):
+    """Send `End(transfer, outcome, reason)` to a rank, the receiver of a direct transfer."""
+
+    rank: int
+    transfer: int
+    outcome: str
+    reason: str = ""
+
+
+Instruction = Allocate | Issue | Release | Finish | SendArrived | SendCredit | Request | Abort | Settled | SendStop | SendEnd
 """The instructions of a scheduler. A scheduler without a rank gives only the first four."""

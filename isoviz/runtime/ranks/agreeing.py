@@ -1,0 +1,230 @@
+"""How the ranks of a transfer agree on its plan, and how two ranks settle a transfer without the arbiter.
+
+A direct transfer has no buffers, so nobody has to admit it: one rank writes straight to another. The receiver opens the
+destination when it submits the transfer. It sends the credit, with the handle of the destination and the digest of the plan. The
+sender compares the digest, moves the bytes, and says how the transfer has ended. This takes two messages. The first one may come
+before the sender submits the transfer.
+
+Ranks that submit different plans may wait for each other in different ways. So a rank that waits for another one tells it what
+it has submitted: with the bytes of a small transfer, with a credit, with `Compare`, or through the arbiter. The other rank finds
+the difference, the transfers of both fail, and no rank waits for ever.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any, cast
+
+from isoviz.errors import Cancelled, RankError
+from isoviz.runtime.ranks.eager import EagerDriver
+from isoviz.runtime.ranks.early_messages import EarlyMessages
+from isoviz.runtime.ranks.letters import lost_rank
+from isoviz.runtime.ranks.messages import Compare, Decline, Landed, Riding, Tell
+from isoviz.runtime.ranks.rank_execution import RankExecution
+from isoviz.runtime.scheduling.work import Allocate, Credit, End, SendEnd, SendStop, Stop
+
+if TYPE_CHECKING:
+    from isoviz.planner import Plan
+    from isoviz.runtime.engine.driver import Request as OwnRequest
+    from isoviz.runtime.engine.execution import Execution
+    from isoviz.runtime.ranks.messages import Digest
+    from isoviz.runtime.scheduling.rank_scheduler import RankScheduler
+    from isoviz.runtime.scheduling.work import Instruction
+
+
+class AgreeingDriver(EagerDriver):
+    """The part of the driver of a rank that hears what other ranks say about transfers."""
+
+    _early: EarlyMessages
+
+    def _execution(self, number: int) -> RankExecution | None:
+        return cast("RankExecution | None", self._executions.get(number))
+
+    # ---- messages
+
+    def _told(self, sender: int, message: Tell, own: deque[OwnRequest] | None = None) -> None:
+        """Hand a stimulus of another rank to the scheduler. Small requests that it lets begin are appended to `own`."""
+        stimulus, handles, digest, is_direct = message
+        number: int = stimulus.transfer  # type: ignore[union-attr]  # every stimulus from a rank names one
+        with self._lock:
+            execution = self._execution(number)
+            if execution is None:
+                if not self._early.keep(number, sender, message) and digest is not None:
+                    self._refuse_stranger(sender, message)
+                return
+            is_other = is_direct and (execution.work.direct is None or self.rides(execution.plan))
+            if not is_other and (type(stimulus) is Stop or (type(stimulus) is End and stimulus.outcome != "done")):
+                execution.stopped = True
+                if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
+                    execution.verdict = stimulus if execution.work.direct else None
+                    return
+        if is_other:  # the other rank has another plan, and ends it
+            self._disagree(execution, sender, cast("Stop", stimulus).reason or "it was cancelled there")
+            return
+        try:
+            if digest is not None and (wrong := self._difference(execution, sender, digest, is_direct=True)):
+                self._disagree(execution, sender, wrong)
+                self.transport.send(sender, _last(End(number, "failed", wrong)))
+                return
+            if handles:
+                execution.provide(cast("Credit", stimulus).hop, handles)
+            with self._lock:
+                instructions = self._granted(self._scheduler.handle(stimulus))
+        except Exception as error:  # noqa: BLE001  # any error ends this transfer only
+            instructions = self._failed(execution, error)
+        if any(type(instruction) is Allocate for instruction in instructions):
+            self._open_later(instructions)
+        else:
+            self._carry_out(instructions, own)
+
+    def _open_later(self, instructions: list[Instruction]) -> None:
+        """Carry out instructions in a thread that may open stores."""
+        raise NotImplementedError
+
+    def _failed(self, execution: RankExecution, error: Exception) -> list[Instruction]:
+        with self._lock:
+            if execution.number not in self._executions:
+                return []
+            execution.error = execution.error or error
+            return self._granted(self._scheduler.failed(execution.number, -1, 0, 0, str(error)))
+
+    def _after_opening(self, execution: Execution, error: BaseException | None) -> list[Instruction]:
+        verdict = cast("RankExecution", execution).verdict
+        if verdict is None:
+            return super()._after_opening(execution, error)
+        execution.error = error
+        return self._scheduler.handle(verdict)
+
+    def _pass_on(self, execution: Execution, instruction: Instruction) -> None:
+        if type(instruction) is SendStop or type(instruction) is SendEnd:
+            kind = Stop if type(instruction) is SendStop else End
+            self.transport.send(instruction.rank, _last(kind(instruction.transfer, *self._said(execution, *instruction[2:]))))
+        else:
+            super()._pass_on(execution, instruction)
+
+    def _said(self, execution: Execution, outcome: str, reason: str) -> tuple[str, str]:
+        """The outcome and the reason of a transfer for other ranks, with the rank where it failed."""
+        if isinstance(execution.error, Cancelled):
+            outcome = "cancelled"
+        is_told = execution.error is None or isinstance(execution.error, RankError)
+        return outcome, reason if outcome == "done" or (is_told and reason) else f"rank {self.rank}: {reason or outcome}"
+
+    # ---- ranks that differ
+
+    def _compare(self, sender: int, message: Compare) -> None:
+        """Another rank waits for this one: fail where both have submitted different plans."""
+        with self._lock:
+            execution = self._execution(message.transfer)
+            if execution is None:
+                if not self._early.keep(message.transfer, sender, message):
+                    self._refuse_stranger(sender, message)
+                return
+        if wrong := self._difference(execution, message.rank, message.digest, is_direct=message.is_direct):
+            if message.is_direct:
+                self.transport.send(message.rank, _last(Stop(message.transfer, "failed", wrong)))
+            else:
+                self.transport.send(0, Decline(message.transfer, self.rank, execution.work.ranks(self.rank), wrong))
+            self._disagree(execution, message.rank, wrong)
+
+    def _difference(self, execution: RankExecution, other: int, digest: Digest | None, *, is_direct: bool) -> str:
+        """In words, how the transfer of another rank differs from the one here; empty if it does not."""
+        mine = execution.digest
+        said = "" if mine is None or digest is None else digest.difference(mine)
+        if not said and is_direct and execution.work.direct is None:
+            said = "a transfer without buffers"
+        return said and f"transfer {execution.number}: rank {other} has {said}, compared with rank {self.rank}"
+
+    def _disagree(self, execution: RankExecution, other: int, wrong: str) -> None:
+        """End a transfer that another rank does not have like this."""
+        error = RankError(wrong, rank=other)
+        if self.rides(execution.plan):
+            letter = Landed if execution.sender == self.rank else Riding
+            if self._letters.forget((letter, execution.number)):
+                self._over(execution, error)
+            return
+        instructions = self._failed(execution, error)
+        self._carry_out(instructions)
+        ranks = execution.work.ranks(self.rank)
+        if execution.work.direct is None and other in ranks:  # it will never ask the arbiter for this transfer
+            self.transport.send(0, Decline(execution.number, other, ranks, wrong))
+
+    def _refuse_stranger(self, sender: int, message: object) -> None:
+        """Tell a rank that this one has no such transfer, or no longer: it need not wait."""
+        said = f"rank {self.rank} has no part in transfer"
+        if isinstance(message, Compare) and message.is_direct:
+            self.transport.send(sender, _last(Stop(message.transfer, "failed", f"{said} {message.transfer}")))
+        elif isinstance(message, Compare):
+            self.transport.send(0, Decline(message.transfer, self.rank, (), f"{said} {message.transfer}"))
+        elif isinstance(message, Riding):
+            self.transport.send(sender, Landed(message.transfer, f"{said} {message.transfer}"))
+        elif isinstance(message, Tell) and type(message.stimulus) is Credit and message.digest is not None:
+            number = message.stimulus.transfer
+            self.transport.send(sender, _last(End(number, "failed", f"{said} {number}")))
+
+    def _rode(self, sender: int, message: Riding) -> None:
+        """The bytes of a small transfer have come."""
+        number = message.transfer
+        with self._lock:
+            if number not in self._executions and self._early.keep(number, sender, message):
+                return
+            is_mine = number in self._executions or self._letters.is_unwanted((Riding, number))
+        if is_mine:
+            self._letters.put((Riding, number), message)
+        else:
+            self._refuse_stranger(sender, message)
+
+    def _passed(self, number: int) -> None:
+        """This rank has no part in a transfer."""
+        with self._lock:
+            early = self._early.reach(number)
+        for sender, message in early:
+            self._refuse_stranger(sender, message)
+
+    def _refused(self, plan: Plan, number: int, ranks: tuple[int, ...], error: Exception) -> None:
+        """Tell the other ranks of a transfer that this one cannot take part in it, so that they do not wait."""
+        rides = self.rides(plan)
+        with self._lock:
+            early = self._early.reach(number)
+        for sender, message in early:
+            if not (rides and isinstance(message, Riding)):
+                self._refuse_stranger(sender, message)
+        if rides:
+            self.refuse_ride(plan, number, error)
+            return
+        said = f"rank {self.rank}: {error}"
+        here, there = (self.machine.memory(end.memory).node for end in (plan.transfer.source, plan.transfer.destination))
+        if len(ranks) == 2 and here != there and all(len(path.hops) == 1 for path in plan.paths):
+            if here == self.rank:
+                self.transport.send(there, _last(End(number, "failed", said)))
+            else:
+                self.transport.send(here, _last(Stop(number, "failed", said)))
+        elif 0 not in self._letters.gone:
+            self.transport.send(0, Decline(number, self.rank, ranks, said))
+
+    # ---- lost ranks
+
+    def _without_lost(self) -> list[Instruction]:
+        """Fail the direct transfers of lost ranks. The caller holds the lock."""
+        found: list[Instruction] = []
+        for execution in list(self._executions.values()):
+            found += self._lost_in(cast("RankExecution", execution))
+        return self._granted(found)
+
+    def _lost_in(self, execution: RankExecution) -> list[Instruction]:
+        """Fail a direct transfer if its other rank is lost. The caller holds the lock."""
+        ends: Any = execution.work.direct or ()
+        gone = [rank for rank in ends if rank in self._letters.gone]
+        if not gone or self.rides(execution.plan):
+            return []
+        reason = str(lost_rank(gone[0], self._letters.gone[gone[0]]))
+        execution.stopped = True
+        if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
+            kind = End if execution.receiver == self.rank else Stop
+            execution.verdict = kind(execution.number, "failed", reason)
+            return []
+        return cast("RankScheduler", self._scheduler).lost(execution.number, reason)
+
+
+def _last(stimulus: Stop | End) -> Tell:
+    """What one rank of a direct transfer says to the other when it stops or ends it."""
+    return Tell(stimulus, is_direct=True)
