@@ -136,13 +136,12 @@ class AgreeingDriver(EagerDriver):
 
     def _disagree(self, execution: RankExecution, other: int, wrong: str) -> None:
         """End a transfer that another rank does not have like this."""
-        error = RankError(wrong, rank=other)
         if self.rides(execution.plan):
-            letter = Landed if execution.sender == self.rank else Riding
-            if self._letters.forget((letter, execution.number)):
-                self._over(execution, error)
+            number, is_sender = execution.number, execution.sender == self.rank
+            letter = Landed(number, wrong) if is_sender else Riding(number, None, b"", wrong)
+            self._letters.put((type(letter), number), letter)  # as if the other rank had refused it
             return
-        instructions = self._failed(execution, error)
+        instructions = self._failed(execution, RankError(wrong, rank=other))
         self._carry_out(instructions)
         ranks = execution.work.ranks(self.rank)
         if execution.work.direct is None and other in ranks:  # it will never ask the arbiter for this transfer

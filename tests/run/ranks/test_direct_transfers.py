@@ -121,6 +121,11 @@ def test_a_cancel_while_it_moves(three: Group, machine: Machine, rank: int) -> N
     assert begun.wait(60)
     events[rank].cancel()
     assert not any(event.done for event in events), "the sender still writes to the destination"
+    together = [threading.Thread(target=engine.barrier) for engine in three.engines]  # it comes after the cancel
+    for each in together:
+        each.start()
+    for each in together:
+        each.join(60)
     go.set()
     for event in events:
         with pytest.raises(Cancelled):
