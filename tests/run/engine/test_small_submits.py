@@ -324,6 +324,8 @@ def test_a_plan_used_again_moves_what_it_is_given(here: str, there: str, pipelin
 def test_a_plan_is_kept_as_long_as_it_lives() -> None:
     machine = row()
     kept = along(machine, 8)
+    gc.collect()
+    gc.freeze()  # only what this test makes is searched for cycles
     with Engine(machine) as engine:
         for nbytes in range(1, 40):
             source, destination = ends(nbytes)
@@ -336,6 +338,7 @@ def test_a_plan_is_kept_as_long_as_it_lives() -> None:
             engine.submit(kept, priority=priority).wait(30)
         assert len(engine._plans.of(kept)._works) <= MOST_WORKS
     assert not len(engine._plans)
+    gc.unfreeze()
 
 
 def test_a_plan_of_another_machine_is_still_refused() -> None:

@@ -90,8 +90,11 @@ def test_ctrl_c_on_the_command_line(tmp_path: Path) -> None:
     """While bytes move: no machine file, no data file, and the exit status of an interrupted command."""
     code = f"""
 import os, signal, sys, threading
-from isoviz.measure import channel_timer as workbench
+from isoviz.measure import channel_timer as workbench, probe as probing, tuning
+from isoviz.measure.probe_steps import Effort
 from isoviz.cli import main
+probing.QUICK, tuning.PROBE_ROOM = {TINY!r}, 32 * tuning.MIB
+probing.working_set = lambda: 0
 moves = workbench.ChannelTimer.seconds
 def seconds(self, machine, job):
     if job.channel.startswith("node0.sys->node0.dsk"):
@@ -100,7 +103,8 @@ def seconds(self, machine, job):
 workbench.ChannelTimer.seconds = seconds
 raise SystemExit(main(["machine", "--measure", "--disk", {str(tmp_path)!r}, "-o", {str(tmp_path / "local.json")!r}]))
 """
-    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache")}
+    # Compiling the kernels for a new cache would take a minute.
+    environment = {**os.environ, "XDG_CACHE_HOME": str(tmp_path / "cache"), "ISOVIZ_KERNELS": "numpy"}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
     assert done.returncode == 130, done.stderr
     assert done.stderr == "isoviz: error: interrupted; nothing was left behind\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -21,11 +21,41 @@ from isoviz.layouts import StridedCopy, apply
 from isoviz.planner import CACHE, Plan, Transfer, plan
 
 
-@pytest.fixture
-def few_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Growth measured on two small machines, one whose paths are listed and one whose paths are too many for that."""
+class Planned(NamedTuple):
+    """What `bench planner` has measured, the transfers that it planned, and how many plans it took from the cache."""
+
+    table: Any
+    transfers: list[Transfer]
+    hits: int
+
+
+@pytest.fixture(scope="module")
+def planned() -> Planned:
+    """Measured once. Growth is measured on two small machines: the paths of one are listed, those of the other are too many."""
+    seen: list[Transfer] = []
+
+    def watched(transfer: Transfer, *others: Any) -> Plan:
+        seen.append(transfer)
+        return plan(transfer, *others)
+
     few = {name: PLACES[name] for name in ("sapling, 2 nodes", "10 memories, all-to-all")}
-    monkeypatch.setattr("isoviz.bench.planning.growth.PLACES", few)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("isoviz.bench.planning.growth.PLACES", few)
+        patch.setattr(planner, "plan", watched)
+        patch.setattr(planner, "_cached", lambda *_: 1.0)
+        table = planner.measure(repeat=1)
+        return Planned(table, seen, CACHE.statistics.hits)
+
+
+@pytest.fixture
+def told(planned: Planned, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command tells what was measured already."""
+
+    def measure(repeat: int) -> Any:
+        assert repeat == 1
+        return planned.table
+
+    monkeypatch.setattr(planner, "measure", measure)
 
 
 def test_conversions_beside_their_peers(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -69,7 +99,7 @@ def test_every_suite_can_be_loaded() -> None:
     assert all(callable(suite.measure) for suite in SUITES.values())
 
 
-def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], few_places: None) -> None:
+def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], told: None) -> None:
     assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     rows = {row["what"]: row for row in found["rows"]}
@@ -96,7 +126,7 @@ def test_planning_beside_its_peers(capsys: pytest.CaptureFixture[str], few_place
     assert rows["full 2-D"]["paper"] and rows["full 1-D, 64 nodes"]["paper"] is None
 
 
-def test_planning_for_people(capsys: pytest.CaptureFixture[str], few_places: None, tmp_path: Path) -> None:
+def test_planning_for_people(capsys: pytest.CaptureFixture[str], told: None, tmp_path: Path) -> None:
     page = tmp_path / "planner.html"
     assert main(["bench", "planner", "--repeat", "1", "-o", str(page)]) == 0
     first, growth = capsys.readouterr().out.split("\n\nfull planner on machines of growing size")
@@ -110,7 +140,7 @@ def test_planning_for_people(capsys: pytest.CaptureFixture[str], few_places: Non
     assert "Planning time over channels" in page.read_text(encoding="utf-8")
 
 
-def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], few_places: None) -> None:
+def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], told: None) -> None:
     assert main(["bench", "planner", "--repeat", "1", "--json"]) == 0
     rows = json.loads(capsys.readouterr().out)["growth"]["rows"]
     assert {row["case"] for row in rows} == {"1-D", "2-D", "3-D", "as it is"}
@@ -119,19 +149,9 @@ def test_growth_of_planning_for_programs(capsys: pytest.CaptureFixture[str], few
         assert row["gap"] is not None and row["gap"] <= 1e-4 and row["slower"] >= 1 - 2e-3
 
 
-def test_planning_is_never_of_a_transfer_planned_before(monkeypatch: pytest.MonkeyPatch, few_places: None) -> None:
-    seen: set[Transfer] = set()
-
-    def watched(transfer: Transfer, *others: Any) -> Plan:
-        assert transfer not in seen
-        seen.add(transfer)
-        return plan(transfer, *others)
-
-    monkeypatch.setattr(planner, "plan", watched)
-    monkeypatch.setattr(planner, "_cached", lambda *_: 1.0)
-    planner.measure(repeat=1)
-    assert CACHE.statistics.hits == 0
-    assert len(seen) > 50
+def test_planning_is_never_of_a_transfer_planned_before(planned: Planned) -> None:
+    assert len(set(planned.transfers)) == len(planned.transfers) > 50
+    assert planned.hits == 0
 
 
 def test_pipelines_beside_their_slowest_hop(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
