@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,7 +64,7 @@ class LabPage:
 
 @contextlib.contextmanager
 def browser() -> Iterator[Browser]:
-    """A headless Chromium: that of `ISOVIZ_CHROMIUM`, or Playwright's own.
+    """A headless Chromium: that of `ISOVIZ_CHROMIUM`, that of the environment or of the system, or Playwright's own.
 
     Raises:
         MissingPartError: Playwright is not installed. InputError: there is no Chromium.
@@ -72,7 +73,8 @@ def browser() -> Iterator[Browser]:
         from playwright.sync_api import Error, sync_playwright
     except ImportError:
         raise MissingPartError("the benchmark of the explorer", "test") from None
-    chromium = os.environ.get("ISOVIZ_CHROMIUM") or None
+    unpacked = Path(sys.prefix) / "chromium" / "chromium"  # where `make test` may have put one
+    chromium = os.environ.get("ISOVIZ_CHROMIUM") or (str(unpacked) if unpacked.exists() else shutil.which("chromium"))
     with sync_playwright() as playwright:
         try:
             found = playwright.chromium.launch(executable_path=chromium, args=[*_FLAGS, "--enable-precise-memory-info"])

@@ -34,9 +34,9 @@ _FIND = """([selector, leftAlone, which]) => {
   const box = each.getBoundingClientRect();
   const top = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
   const covered = top === null || !(each.contains(top) || top.contains(each) || top.closest('label')?.control === each);
-  return [box.x, box.y, box.width, box.height, covered];
+  return [box.x, box.y, box.width, box.height, covered ? top?.outerHTML.slice(0, 300) ?? 'it lies outside of the window' : ''];
 }"""
-"""The place of one of the controls of a kind, and whether something else lies over it."""
+"""The place of one of the controls of a kind, and what else lies over it."""
 
 
 @dataclass
@@ -118,7 +118,7 @@ class Clicks:
 
     def _one_of(self, selector: str) -> Box:
         """The place of one of the controls that there are now; what lies over it is closed first."""
-        which = self._draw.random()
+        which, covered = self._draw.random(), "nowhere"
         for _ in range(3):
             found = self._page.evaluate(_FIND, [selector, _LEFT_ALONE, which])
             if found is None:
@@ -127,7 +127,7 @@ class Clicks:
             if not covered:
                 return Box(*place)
             self._page.keyboard.press("Escape")
-        raise LookupError(selector)
+        raise LookupError(f"{selector}: {covered}")
 
     def _click(self, selector: str) -> None:
         self._page.mouse.click(*self._one_of(selector).middle)
