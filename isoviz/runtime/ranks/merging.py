@@ -107,8 +107,8 @@ def merged(plan: Plan, machine: Machine, parts: Sequence[RankPart]) -> Report:
 def merged_trace(runs: Sequence[tuple[Plan, Sequence[RankPart]]], *, moving: bool = False) -> Trace:
     """The trace of some transfers of several ranks, on the clock of rank 0.
 
-    With `moving`, the times before the first and after the last request are left out: opening files, allocating pages, generating
-    data, the last messages.
+    With `moving`, the times before the first and after the last request are left out, but for flushing the destination: opening
+    files, allocating pages, generating data, the last messages. So it takes as long as the report says.
     """
     transfers: list[TransferSpan] = []
     requests: list[RequestSpan] = []
@@ -123,7 +123,7 @@ def merged_trace(runs: Sequence[tuple[Plan, Sequence[RankPart]]], *, moving: boo
         admitted = max(granted) if len(granted) == len(parts) else None
         if moving and math.isfinite(first):
             submitted = admitted = first
-            ended = max(part.last + part.offset for part in parts)
+            ended = max(part.last + part.offset for part in parts) + max(part.flush_seconds for part in parts)
         sizes = tuple([(path.bytes, path.chunk_payload) for path in plan.paths])
         error = first_error(parts)
         outcome = "done" if error is None else "cancelled" if isinstance(error, Cancelled) else "failed"

@@ -59,6 +59,7 @@ def test_random_plans_are_bit_exact(
                 for result in found:
                     assert isinstance(result, Report), f"seed {seed}: {each}\n{found}"
                     assert result.verified
+                    assert result.trace is not None and result.trace.seconds == pytest.approx(result.seconds, abs=1e-9)
                     assert len(result.hops) == len(each.every_hop)
                 several += len({machine.memory(name).node for name in each.every_memory}) > 1
                 cases = max(0, cases - 1)
