@@ -29,7 +29,8 @@ from isoviz.figures import (
     steps_text,
     timeline_svg,
 )
-from isoviz.figures.charts.time_axis import TimeAxis, outline, sampled
+from isoviz.figures.charts.theme import MARGIN
+from isoviz.figures.charts.time_axis import LABEL_WIDTH, TimeAxis, outline, sampled
 from isoviz.figures.traces.buffer_fill import fills
 from isoviz.figures.traces.timeline_bars import COLOURS, lanes, token
 from isoviz.layouts import FieldSpace, IndexSpace
@@ -187,7 +188,7 @@ def test_two_runs_share_one_axis() -> None:
     assert [word for word in words if "->" in word] == [*here.channels, *there.channels]
     # The longer one ends at the end of the axis, the shorter one where its share of it ends.
     ends = [float(node.get("x1") or 0) for node in ET.fromstring(svg).iter(f"{SVG}line") if node.get("stroke-dasharray") == "3 3"]
-    left = 216.0
+    left = MARGIN + LABEL_WIDTH
     assert (ends[0] - left) / (ends[1] - left) == pytest.approx(here.seconds / there.seconds, rel=1e-2)
     outline = check_self_contained(comparison_html(here, there, names=("pipelined", "stored and forwarded")))
     assert outline.values("data-isoviz") == ["comparison"]
