@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 LABEL_WIDTH = 236.0
-"""Pixels left of the axis for the names of rows, such as `node0.sys->node3.reg TwoSided`. They are equal in all figures of a run, so
-that their axes align."""
+"""Pixels left of the axis for the names of rows, such as `node0.sys->node3.reg TwoSided`. They are equal in all figures of a run,
+so that their axes align."""
 _TICK_ROOM = 84.0
 """Least distance of two ticks, in pixels."""
 
