@@ -51,8 +51,8 @@ def trial_machine(hosts: RankHosts, local: Machine) -> Machine:
 
 
 def is_tried_in_flight(kind: ChannelKind) -> bool:
-    """Whether several requests in flight may make a channel of this kind faster: those that MPI carries out."""
-    return kind.crosses_nodes and kind is not ChannelKind.WINDOW
+    """Whether several requests in flight may make a channel of this kind faster: those between ranks."""
+    return kind.crosses_nodes
 
 
 def variant(channel: str, in_flight: int) -> str:

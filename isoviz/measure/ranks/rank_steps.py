@@ -30,12 +30,15 @@ from isoviz.measure.ranks.ranks_machine import RankFigures, ranks_machine
 from isoviz.measure.sampling import Sample
 from isoviz.planner import Plan, Transfer
 from isoviz.planner import plan as make_plan
+from isoviz.runtime.ranks.eager import RIDES
 from isoviz.units import format_bytes
 
 FIRST_RUNS = (8, 64, 1024, 16 * tuning.KIB, tuning.MIB // 4, 4 * tuning.MIB)
 """The runs at which every channel is measured; more where its function bends."""
 SMALL = (8, 4 * tuning.KIB, 64 * tuning.KIB)
-"""Bytes of the transfers whose time is mostly set-up."""
+"""Bytes of the transfers within a rank whose time is mostly set-up."""
+SMALL_BETWEEN = (2 * RIDES, 8 * RIDES, 32 * RIDES)
+"""Bytes of those between ranks. Smaller ones ride with a message, on no channel."""
 SETUP_REPEATS = 3
 """How much more often small transfers are repeated: they are short, and their times spread."""
 IN_FLIGHT_WAYS = (("stream", tuning.MIB), ("gather", 4 * tuning.KIB))
@@ -96,8 +99,9 @@ class RankSteps:
         for tried in self.tried:
             tried.in_flight = self._in_flight(tried)
         for tried in self.tried:
-            self._step(f"{tried.what}: 8 bytes")
-            tried.setup = median(self._times(self._plan(tried, "stream", 8, 8), SETUP_REPEATS))
+            self._step(f"{tried.what}: the smallest transfer")
+            least = _small(tried)[0]
+            tried.setup = median(self._times(self._plan(tried, "stream", least, least), SETUP_REPEATS))
             tried.samples = self._function(tried)
         for _ in range(self._later):
             if self._clock() > self._end:
@@ -212,7 +216,7 @@ class RankSteps:
             plan = self._plan(tried, shape, run, nbytes)
             return median(self._times(plan, SETUP_REPEATS)) - plan.bytes / function(run)
 
-        setup = max(0.0, median(beyond("stream", nbytes, nbytes) for nbytes in SMALL))
+        setup = max(0.0, median(beyond("stream", nbytes, nbytes) for nbytes in _small(tried)))
         if tried.channel.kind not in CONVERTS:
             return _rounded(setup), 0.0
         ways = (("transpose", 8), ("split", 16))
@@ -306,6 +310,11 @@ class RankSteps:
         here = replace(plan.changed(hops=hops), machine_name=self.machine.name, machine_digest=self.machine.digest)
         measured = median(self._times(here))
         self.checks.append(Check(what, float(f"{plan.seconds:.4g}"), float(f"{measured:.4g}")))
+
+
+def _small(tried: Tried) -> tuple[int, ...]:
+    """Bytes of the transfers whose time is mostly set-up."""
+    return SMALL if tried.distance is None else SMALL_BETWEEN
 
 
 def _rounded(seconds: float) -> float:
