@@ -7,7 +7,8 @@ before the sender submits the transfer.
 
 Ranks that submit different plans may wait for each other in different ways. So a rank that waits for another one tells it what
 it has submitted: with the bytes of a small transfer, with a credit, with `Compare`, or through the arbiter. The other rank finds
-the difference, the transfers of both fail, and no rank waits for ever.
+the difference, and the transfers of both fail. Only a rank that waits for the bytes of a small transfer has told nobody: it waits
+until it is cancelled if the other rank has no part in that transfer.
 """
 
 from __future__ import annotations
