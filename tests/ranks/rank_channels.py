@@ -172,6 +172,25 @@ def cases(world: World, mail: Mail, seed: int, count: int, mapped: bool) -> Iter
             yield 1
 
 
+def many_windows(world: World, mail: Mail) -> None:
+    """MPI puts into more pieces of registered memory, one after the other, than Open MPI takes at a time (64); none is kept."""
+    to, by = (world.rank + 1) % world.size, (world.rank - 1) % world.size
+    source = HostStore(np.ones(64, np.uint8))
+    for _ in range(80):
+        store = HostStore(world.array(4 << 20))
+        handle = world.devices.export(store)
+        world.transport.send(by, handle)
+        there = world.devices.reach(mail.take(to))  # type: ignore[arg-type]
+        ends(world, ChannelKind.PUT, to, "SYS", "REG").move([StridedCopy(0, 128, 64)], source, there, lambda: None)
+        world.transport.send(to, "written")
+        assert mail.take(by) == "written"
+        assert store.array[128:192].all() and store.array.sum() == 64
+        world.devices.withdraw(handle)
+        there.close()
+        del store, there
+    assert world.windows.nbytes < 40 * (4 << 20)
+
+
 def refusals(world: World, mail: Mail) -> None:
     """Writes to withdrawn stores, and beyond the end, are errors of the writer only."""
     to, by = (world.rank + 1) % world.size, (world.rank - 1) % world.size
@@ -206,6 +225,7 @@ def main() -> None:
         mail = Mail(world)
         assert len(set(world.hosts)) == 1, world.hosts
         done = sum(cases(world, mail, seed, count, mapped))
+        many_windows(world, mail)
         refusals(world, mail)
         before = {link for link in links() if "isoviz window" in link}
         assert before and not memory

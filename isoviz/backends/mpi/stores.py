@@ -111,6 +111,11 @@ class Stores:
         self.exported[key] = store
         return StoreHandle(self._rank, key, store.nbytes, window, store.alignment, store.base)
 
+    def exported_segments(self) -> set[int]:
+        """The inodes of the segments in which exported stores lie."""
+        places = [self._windows.place(store.array) for store in list(self.exported.values()) if isinstance(store, HostStore)]
+        return {place[0].inode for place in places if place is not None}
+
     def withdraw(self, handle: StoreHandle) -> None:
         """End what `export` began. Twice does no harm."""
         self.exported.pop(handle.key, None)

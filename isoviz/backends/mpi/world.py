@@ -81,7 +81,7 @@ class World:
         self.stores = Stores(self.exchange, self.windows, self._peers, mapped=mapped)
         self._server = Server(self.exchange, self.stores.exported, self._pools[1])
         self.exchange.serve["forget"] = self._forget
-        self._put = PutWindow(self.exchange, self.windows) if put else None
+        self._put = PutWindow(self.exchange, self.windows, self.stores.exported_segments) if put else None
         self.devices = MpiRankDevices(
             self.exchange,
             self.stores,

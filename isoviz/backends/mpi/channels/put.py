@@ -6,7 +6,7 @@ and stays until the rank closes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -27,16 +27,25 @@ if TYPE_CHECKING:
     from isoviz.runtime.ranks.handles import StoreHandle
 
 
-class PutWindow:
-    """The MPI window of a rank. All ranks make it together."""
+MOST_ATTACHED = 16
+"""Segments that are attached to the MPI window at a time. Open MPI takes 64. An attached segment keeps its memory."""
 
-    def __init__(self, exchange: Exchange, windows: Windows) -> None:
+
+class PutWindow:
+    """The MPI window of a rank. All ranks make it together.
+
+    A segment is attached when another rank asks for its address. Then the segments that lie longest attached are detached if
+    there are too many; `exported` gives those with exported stores, which stay.
+    """
+
+    def __init__(self, exchange: Exchange, windows: Windows, exported: Callable[[], set[int]]) -> None:
         self.exchange = exchange
         self._windows = windows
+        self._exported = exported
         self._attached: dict[int, tuple[int, Bytes]] = {}
         self._addresses: dict[tuple[int, int], int] = {}
         self.window: Any = exchange.thread.call(self._open)
-        exchange.serve |= {"attach": self._attach, "help": self._help}
+        exchange.serve |= {"attach": self._attach, "detached": self._detached, "help": self._help}
 
     def _open(self) -> Any:
         mpi = self.exchange.thread.mpi
@@ -63,9 +72,26 @@ class PutWindow:
             array = self._windows.whole(inode)
             if array is None:
                 raise RunError("the window was closed before it was put into")
+            self._make_room()
             self.window.Attach(array)
             found = self._attached[inode] = self.exchange.thread.mpi.Get_address(array), array
         self.exchange.answer(sender, number, found[0])
+
+    def _make_room(self) -> None:
+        """Detach segments until one more has room. The other ranks forget their addresses before they get a handle again."""
+        if len(self._attached) < MOST_ATTACHED:
+            return
+        exported, thread = self._exported(), self.exchange.thread
+        for inode in [inode for inode in self._attached if inode not in exported][: len(self._attached) - MOST_ATTACHED + 1]:
+            self.window.Detach(self._attached.pop(inode)[1])
+            for rank in range(thread.size):
+                if rank != thread.rank:
+                    self.exchange.tell(rank, "detached", inode)
+        if len(self._attached) >= MOST_ATTACHED:
+            raise RunError(f"MPI puts into {MOST_ATTACHED} pieces of registered memory at a time; more are in use")
+
+    def _detached(self, sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
+        self._addresses.pop((sender, arguments[0]), None)
 
     def _help(self, sender: int, _number: int, arguments: tuple[Any, ...]) -> None:
         self.exchange.thread.help(sender, begin=arguments[0])
