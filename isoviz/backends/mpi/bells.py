@@ -45,12 +45,13 @@ class SharedBell:
         self._words = (ctypes.c_uint32 * (PAGE // 4)).from_buffer(page)
         self._address = ctypes.c_void_p(ctypes.addressof(self._words))
         self._call = _library().syscall
+        self._wake = _quick_library().syscall
 
     def ring(self) -> None:
         words = self._words
         if words[_ASLEEP]:
             words[_COUNT] = (words[_COUNT] + 1) & 0xFFFFFFFF
-            self._call(_FUTEX, self._address, _WAKE, 1, None, None, 0)
+            self._wake(_FUTEX, self._address, _WAKE, 1, None, None, 0)
 
     def sleep(self, seconds: float, has_work: Callable[[], bool]) -> bool:
         # No variable for the words: a traceback of an error in `has_work` would keep the page after `close`.
@@ -115,3 +116,9 @@ class _Time(ctypes.Structure):
 @cache
 def _library() -> Any:
     return ctypes.CDLL(None)
+
+
+@cache
+def _quick_library() -> Any:
+    """For calls that take a microsecond: the caller keeps the interpreter, which it would not get back for longer than that."""
+    return ctypes.PyDLL(None)

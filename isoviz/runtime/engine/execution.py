@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from isoviz.errors import Cancelled, IsovizError, RunError, TransferError
 from isoviz.layouts.recurring import RecurringChunks, split, split_together
 from isoviz.runtime.engine.device_errors import Closing, tidied, unplaced
-from isoviz.runtime.engine.prepared_plans import PreparedPlan
+from isoviz.runtime.engine.prepared_plans import SMALL_REQUEST, PreparedPlan
 from isoviz.runtime.trace.report import HopMeasurement
 from isoviz.runtime.trace.spans import Spans
 from isoviz.runtime.trace.trace import RequestSpan, Trace, TransferSpan
@@ -46,6 +46,9 @@ class Execution:
     The ends and the ring buffers are opened when the scheduler grants the buffers. `release` closes the ring buffers. `stack`
     closes the ends.
     """
+
+    small_request = SMALL_REQUEST
+    """Bytes. A request up to this size costs less than handing it to another thread."""
 
     def __init__(
         self,
@@ -86,7 +89,7 @@ class Execution:
         self.prepared = prepared or PreparedPlan(plan, memories, channels)
         self._hops = self.prepared.hops
         self.is_asynchronous = self.prepared.is_asynchronous
-        self.is_mine, self.is_small = self.prepared.handling(work, waits)
+        self.is_mine, self.is_small = self.prepared.handling(work, waits, self.small_request)
         self.chunks_done = 0
         self._rings: list[list[Slot]] = []
         self._slots = Closing()

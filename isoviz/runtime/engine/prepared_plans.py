@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from isoviz.runtime.scheduling.work import Work
 
 SMALL_REQUEST = 1 << 14
-"""Bytes. A request up to this size, on an `at_once` channel, costs less than handing it to another thread."""
+"""Bytes. A request up to this size, on an `at_once` channel within a process, costs less than handing it to another thread."""
 IN_TURN = 256 << 10
 """Bytes. A transfer up to this size, with one chunk and one request per hop, runs in the thread of its first request."""
 MINE = 16 << 20
@@ -73,7 +73,7 @@ class PreparedPlan:
         self._at_once = [channel.at_once and not channel.is_asynchronous for channel in channels]
         self._bytes = plan.bytes
         self._works: dict[tuple[int | None, bool], Work] = {}
-        self._handling: dict[tuple[bool, bool, tuple[int, ...]], Handling] = {}
+        self._handling: dict[tuple[bool, bool, tuple[int, ...], int], Handling] = {}
 
     def work(self, plan: Plan, priority: int | None, *, pipelined: bool, request_bytes: int) -> Work:
         """The work of the plan (`isoviz.runtime.scheduling.pipeline`), for requests of always the same `request_bytes`.
@@ -91,21 +91,24 @@ class PreparedPlan:
                 self._works[key] = found
         return found
 
-    def handling(self, work: Work, waits: bool) -> Handling:
-        """Which threads carry out the requests of a transfer. `waits` says whether its submitter waits for it."""
-        key = waits, work.chunks == 1, work.requests
+    def handling(self, work: Work, waits: bool, small: int = SMALL_REQUEST) -> Handling:
+        """Which threads carry out the requests of a transfer. `waits` says whether its submitter waits for it.
+
+        A request of up to `small` bytes on an `at_once` channel costs less than handing it to another thread.
+        """
+        key = waits, work.chunks == 1, work.requests, small
         found = self._handling.get(key)
         if found is None:
             found = self._handling[key] = self._handled(*key)
         return found
 
-    def _handled(self, waits: bool, is_one_chunk: bool, requests: tuple[int, ...]) -> Handling:
-        if is_one_chunk and requests == (1,) and self._at_once[0] and self._bytes <= (MINE if waits else SMALL_REQUEST):
+    def _handled(self, waits: bool, is_one_chunk: bool, requests: tuple[int, ...], small_bytes: int) -> Handling:
+        if is_one_chunk and requests == (1,) and self._at_once[0] and self._bytes <= (MINE if waits else small_bytes):
             return Handling(True, (True,))
         in_turn = is_one_chunk and self._bytes <= IN_TURN and max(requests) == 1
         small = [
             not self.is_asynchronous[hop]
-            and ((in_turn and at.hop > 0) or (self._at_once[hop] and at.path.chunk_payload <= SMALL_REQUEST * count))
+            and ((in_turn and at.hop > 0) or (self._at_once[hop] and at.path.chunk_payload <= small_bytes * count))
             for hop, (at, count) in enumerate(zip(self.hops, requests, strict=True))
         ]
         return Handling(False, tuple(small))

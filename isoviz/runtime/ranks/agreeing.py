@@ -53,7 +53,7 @@ class AgreeingDriver(EagerDriver):
                 if not self._early.keep(number, sender, message) and digest is not None:
                     self._refuse_stranger(sender, message)
                 return
-            is_other = is_direct and (execution.work.direct is None or self.rides(execution.plan))
+            is_other = is_direct and (execution.work.direct is None or execution.rides)
             if not is_other and (type(stimulus) is Stop or (type(stimulus) is End and stimulus.outcome != "done")):
                 execution.stopped = True
                 if execution.is_granted and execution.is_open is None:  # the opening thread gives it up afterwards
@@ -137,7 +137,7 @@ class AgreeingDriver(EagerDriver):
 
     def _disagree(self, execution: RankExecution, other: int, wrong: str) -> None:
         """End a transfer that another rank does not have like this."""
-        if self.rides(execution.plan):
+        if execution.rides:
             number, is_sender = execution.number, execution.sender == self.rank
             letter = Landed(number, wrong) if is_sender else Riding(number, None, b"", wrong)
             self._letters.put((type(letter), number), letter)  # as if the other rank had refused it
@@ -180,9 +180,8 @@ class AgreeingDriver(EagerDriver):
         for sender, message in early:
             self._refuse_stranger(sender, message)
 
-    def _refused(self, plan: Plan, number: int, ranks: tuple[int, ...], error: Exception) -> None:
+    def _refused(self, plan: Plan, number: int, ranks: tuple[int, ...], error: Exception, *, rides: bool) -> None:
         """Tell the other ranks of a transfer that this one cannot take part in it, so that they do not wait."""
-        rides = self.rides(plan)
         with self._lock:
             early = self._early.reach(number)
         for sender, message in early:
@@ -214,7 +213,7 @@ class AgreeingDriver(EagerDriver):
         """Fail a direct transfer if its other rank is lost. The caller holds the lock."""
         ends: Any = execution.work.direct or ()
         gone = [rank for rank in ends if rank in self._letters.gone]
-        if not gone or self.rides(execution.plan):
+        if not gone or execution.rides:
             return []
         reason = str(lost_rank(gone[0], self._letters.gone[gone[0]]))
         execution.stopped = True

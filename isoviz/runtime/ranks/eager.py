@@ -78,7 +78,7 @@ class EagerDriver(Engine):
 
     def _cancel(self, number: int) -> None:
         execution = cast("RankExecution | None", self._executions.get(number))
-        if execution is None or not self.rides(execution.plan):
+        if execution is None or not execution.rides:
             super()._cancel(number)
             return
         is_sender = execution.sender == self.rank

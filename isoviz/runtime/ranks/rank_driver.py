@@ -60,7 +60,20 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("isoviz")
 OPENERS = 4
 """Threads that open the stores of granted transfers: allocating pages and generating data take long."""
-KEPT_DIGESTS = 64
+KEPT_PLANS = 64
+
+
+class _Known:
+    """What a rank knows of a plan that it submits again and again: its ranks, whether it rides with a message, its digest.
+
+    `works` has the work of this rank by the `id` of the prepared work, which it keeps.
+    """
+
+    __slots__ = ("digest", "plan", "ranks", "rides", "works")
+
+    def __init__(self, plan: Plan, ranks: tuple[int, ...], digest: Digest | None, *, rides: bool) -> None:
+        self.plan, self.ranks, self.digest, self.rides = plan, ranks, digest, rides
+        self.works: dict[int, tuple[Work, Work]] = {}
 
 
 class RankDriver(AgreeingDriver):
@@ -80,7 +93,7 @@ class RankDriver(AgreeingDriver):
         self._openers = Dispatcher("openers", OPENERS)
         self._letters = Letters()
         self._early = EarlyMessages()
-        self._digests: OrderedDict[int, tuple[Plan, Digest]] = OrderedDict()
+        self._known: OrderedDict[int, _Known] = OrderedDict()
         self._local_numbers = iter(range(-1 - self.rank, -(1 << 60), -transport.size))
         transport.start(self._received, self._lost)
 
@@ -113,9 +126,11 @@ class RankDriver(AgreeingDriver):
             InputError: a memory is on a node without a rank.
             RankLost: one of its ranks no longer answers.
         """
-        asked = self.request_bytes
+        asked, known = self.request_bytes, self._known_plan(plan)
         if chunks is None:
             work = prepared.work(plan, priority, pipelined=pipelined, request_bytes=asked)
+            if (made := known.works.get(id(work))) is not None:
+                return self._with_ranks_here(made[1])
         else:
             at = prepared.channels
             work = work_of(plan, priority, pipelined=pipelined, request_bytes=asked, chunks=chunks, channels=at)
@@ -129,12 +144,25 @@ class RankDriver(AgreeingDriver):
                 )
             paths.append(here._replace(ranks=tuple(nodes[:-1]), receiver=nodes[-1]))
         found = Work(tuple(paths), work.priority)
-        ranks = found.ranks(self.rank)
-        needed = ranks if found.direct is not None or (len(ranks) == 1 and not found.rings) else (*ranks, 0)
-        for rank in needed:
-            if rank in self.gone:
-                raise lost_rank(rank, self.gone[rank])
-        return found
+        if chunks is None:
+            if len(known.works) > KEPT_PLANS:
+                known.works.clear()
+            known.works[id(work)] = work, found
+        return self._with_ranks_here(found)
+
+    def _with_ranks_here(self, work: Work) -> Work:
+        """The work, if none of the ranks that it needs is lost.
+
+        Raises:
+            RankLost: one of its ranks no longer answers.
+        """
+        if self.gone:
+            ranks = work.ranks(self.rank)
+            needed = ranks if work.direct is not None or (len(ranks) == 1 and not work.rings) else (*ranks, 0)
+            for rank in needed:
+                if rank in self.gone:
+                    raise lost_rank(rank, self.gone[rank])
+        return work
 
     def has_part_in(self, plan: Plan) -> bool:
         """Whether this rank has one of the memories of a plan."""
@@ -171,7 +199,8 @@ class RankDriver(AgreeingDriver):
         waits: bool = False,
     ) -> RankExecution:
         self._home.require()
-        ranks = tuple(sorted({self.node_of(name) for name in plan.every_memory}))
+        known = self._known_plan(plan)
+        ranks, rides = known.ranks, known.rides and chunks is None
         # A transfer within one rank has a number of its own: the other ranks need not know of it.
         number = next(self._local_numbers) if len(ranks) == 1 else next(self._numbers)
         try:
@@ -182,8 +211,7 @@ class RankDriver(AgreeingDriver):
             own = plan, work, event, ends, memories, channels, cancel, over, waits, prepared
             execution = RankExecution(self.rank, self.far, number, *own)
             execution.submitted = time.perf_counter()
-            execution.digest = self._digest(plan) if len(ranks) > 1 else None
-            rides = chunks is None and self.rides(plan)
+            execution.digest, execution.rides = known.digest, rides
             with self._lock:
                 if self._closed:
                     raise EngineClosed("the engine is closed")
@@ -195,7 +223,7 @@ class RankDriver(AgreeingDriver):
                 self._granted(instructions)
         except Exception as error:
             if len(ranks) > 1:
-                self._refused(plan, number, ranks, error)
+                self._refused(plan, number, ranks, error, rides=rides)
             raise
         own_requests: deque[OwnRequest] = deque()  # the caller carries out what is small and waits for no other rank
         mine = own_requests if execution.is_mine else None
@@ -222,14 +250,18 @@ class RankDriver(AgreeingDriver):
             instructions = self._lost_in(execution) if execution.number in self._executions else []
         self._carry_out(instructions)
 
-    def _digest(self, plan: Plan) -> Digest:
-        known = self._digests.get(id(plan))
-        if known is None or known[0] is not plan:
-            text = json.dumps(plan_to_json(plan), sort_keys=True).encode()
-            known = self._digests[id(plan)] = plan, Digest(__version__, self.machine.digest, hashlib.sha256(text).hexdigest())
-            if len(self._digests) > KEPT_DIGESTS:
-                self._digests.popitem(last=False)
-        return known[1]
+    def _known_plan(self, plan: Plan) -> _Known:
+        known = self._known.get(id(plan))
+        if known is None or known.plan is not plan:
+            ranks = tuple(sorted({self.node_of(name) for name in plan.every_memory}))
+            digest = None
+            if len(ranks) > 1:
+                text = json.dumps(plan_to_json(plan), sort_keys=True).encode()
+                digest = Digest(__version__, self.machine.digest, hashlib.sha256(text).hexdigest())
+            known = self._known[id(plan)] = _Known(plan, ranks, digest, rides=self.rides(plan))
+            if len(self._known) > KEPT_PLANS:
+                self._known.popitem(last=False)
+        return known
 
     # ---- to other ranks
 
@@ -339,10 +371,19 @@ class RankDriver(AgreeingDriver):
         assert isinstance(execution, RankExecution)
         if execution.outcome == "done" and self.is_durable(execution.plan) and execution.receiver != self.rank:
             self._letters.call((Word, execution.number), execution.receiver, partial(self._heard, execution))
-        elif self.rides(execution.plan):  # nothing is left to do that takes long
+        elif self._ends_at_once(execution):
             self._publish(execution)
         else:
             self._finisher.put(partial(self._publish, execution))
+
+    def _ends_at_once(self, execution: RankExecution) -> bool:
+        """Whether nothing is left to do that takes long: no files, and no memory to free but the caller's."""
+        ends = zip((execution.sender, execution.receiver), execution.given, strict=True)
+        return execution.rides or (
+            not execution.work.rings
+            and not self.is_durable(execution.plan)
+            and all(given is not None for rank, given in ends if rank == self.rank)
+        )
 
     def _heard(self, execution: RankExecution, word: object) -> None:
         """The rank of the destination has had the last word, or is lost."""

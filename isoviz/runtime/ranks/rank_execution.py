@@ -26,6 +26,9 @@ class RankExecution(Execution):
     - `devices`: its devices, which export its stores and reach those of other ranks.
     """
 
+    small_request = 256 << 10
+    """Bytes. In a rank, another thread that works also holds up the one that calls MPI."""
+
     def __init__(self, rank: int, devices: RankDevices, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.rank = rank
@@ -35,6 +38,8 @@ class RankExecution(Execution):
         self._reached = ExitStack()
         self.is_offered = False
         """Whether the source was offered to the rank that verifies."""
+        self.rides = False
+        """Whether its bytes ride with a message."""
         self.verdict: Stimulus | None = None
         """What the other rank of a direct transfer said while the stores here were being opened."""
         self.digest: Digest | None = None
